@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Versions. Three are kept apart: of the library (semantic), of the files that hold state, and of
+ * trace files. A reader states the range of formats that it accepts (docs/format.md).
+ */
+#ifndef CAIRN_VERSION_H
+#define CAIRN_VERSION_H
+
+#define CAIRN_VERSION_MAJOR 0
+#define CAIRN_VERSION_MINOR 1
+#define CAIRN_VERSION_PATCH 0
+
+#define CAIRN_FORMAT 1 /* part files and manifests that this library writes */
+
+#if defined(__GNUC__)
+#define CAIRN_API       __attribute__((visibility("default")))
+#define CAIRN_CHECK     __attribute__((warn_unused_result))
+#define CAIRN_PRINTF(f) __attribute__((format(printf, f, f + 1)))
+#else
+#define CAIRN_API
+#define CAIRN_CHECK
+#define CAIRN_PRINTF(f)
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of the library that is linked, such as "0.1.0". Not collective. Never fails. */
+CAIRN_API const char *cairn_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Counter-based random numbers (Random123's Philox): the n-th number of a stream is a pure function
+ * of seed, stream and n, so any rank can draw any other rank's numbers without communication.
+ */
+#ifndef CAIRN_BASE_RNG_H
+#define CAIRN_BASE_RNG_H
+
+#include <stdint.h>
+
+typedef struct crn_rng {
+    uint64_t seed, stream, n; /* n: the next draw */
+} crn_rng;
+
+crn_rng crn_rng_of(uint64_t seed, uint64_t stream);
+uint64_t crn_rng_u64(crn_rng *r);
+uint64_t crn_rng_below(crn_rng *r, uint64_t bound); /* 0 <= result < bound; bound > 0; unbiased */
+double crn_rng_unit(crn_rng *r);                    /* 0 <= result < 1 */
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Words and quantities: byte sizes ("64KiB", "1.5G"), durations ("90s", "1.5h", "2d"), names that
+ * may become part of a path, and "did you mean".
+ */
+#ifndef CAIRN_BASE_STR_H
+#define CAIRN_BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/base_err.h"
+
+/*
+ * "4096", "64KiB", "1.5 GiB", "10MB". K, M, G, T and their -iB forms are powers of 1024; the -B
+ * forms are powers of 1000. Fails with CAIRN_EINVAL and says what is wrong.
+ */
+cairn_status crn_parse_nbytes(const char *text, uint64_t *ret);
+
+/* "90", "90s", "500ms", "10us", "5min" or "5m", "1.5h", "2d": seconds. Negative is refused. */
+cairn_status crn_parse_seconds(const char *text, double *ret);
+
+/* "1.00 GiB", "512 B"; "1.5 h", "12 ms". For people: not exact. Returns buf. */
+char *crn_format_nbytes(uint64_t nbytes, char *buf, size_t cap);
+char *crn_format_seconds(double seconds, char *buf, size_t cap);
+
+enum { CRN_NUMBER_TEXT = 32 }; /* room that the two above need */
+
+/*
+ * Is name fit to be one component of a path: 1 to 128 letters, digits, '.', '_', '-', not starting
+ * with '.' or '-'? Everything that comes from a file or a user passes here before it is joined.
+ */
+bool crn_name_is_safe(const char *name);
+
+/* Changes of one letter that turn a into b (adjacent swaps count one), for "did you mean". */
+size_t crn_edit_distance(const char *a, const char *b);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * io: files, many asynchronous reads and writes in flight, atomic replacement. Row 1.
+ *
+ * Everything that Cairn writes passes here, so here is also the one place where tests inject faults
+ * and watch what reaches the disk (io_fault.h). Short transfers, EINTR and EAGAIN are handled once,
+ * inside: an operation either moves all its bytes or fails.
+ *
+ * A crn_io is a queue of operations over io_uring, or over a pool of threads where the kernel
+ * refuses io_uring. It is used by one thread at a time; files may be shared by several queues.
+ */
+#ifndef CAIRN_IO_H
+#define CAIRN_IO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/base.h"
+
+/* --- files and directories ------------------------------------------------------------------ */
+
+typedef struct crn_file crn_file;
+
+enum {
+    CRN_READ = 1,
+    CRN_WRITE = 2,
+    CRN_CREATE = 4, /* with mode 0600; the caller syncs the directory when the name must last */
+    CRN_EXCL = 8,   /* with CRN_CREATE: fail with CAIRN_EBUSY if it exists */
+    CRN_DIRECT = 16 /* also open past the page cache, where the file system can */
+};
+
+/*
+ * Open name below directory dirfd (AT_FDCWD allowed). Links are not followed, and only regular
+ * files are opened. CAIRN_ENOTFOUND, CAIRN_EIO, CAIRN_EBUSY, CAIRN_ENOMEM.
+ */
+cairn_status crn_file_open(int dirfd, const char *name, int flags, crn_file **ret);
+
+/* Close; NULL is allowed. Never fails: what must last was synced before. */
+void crn_file_close(crn_file *f);
+
+const char *crn_file_name(const crn_file *f);
+int crn_file_fd(const crn_file *f); /* for flock and statistics; never for writing */
+cairn_status crn_file_nbytes(const crn_file *f, uint64_t *ret);
+
+/* The alignment of memory, offset and length at which f is read and written past the page cache; 0
+ * when it never is. */
+size_t crn_file_direct_align(const crn_file *f);
+
+/* Is more than half of the range in the page cache? False where the kernel cannot tell. */
+bool crn_file_is_cached(const crn_file *f, uint64_t off, uint64_t nbytes);
+
+/* Blocking forms of the operations below. A read past the end of the file is CAIRN_ECORRUPT. */
+cairn_status crn_file_read(crn_file *f, void *data, size_t nbytes, uint64_t off);
+cairn_status crn_file_write(crn_file *f, const void *data, size_t nbytes, uint64_t off);
+cairn_status crn_file_sync(crn_file *f); /* fdatasync */
+cairn_status crn_file_truncate(crn_file *f, uint64_t nbytes);
+
+/* Open a directory (without following a link), creating it with mode 0700 if create is set. */
+cairn_status crn_dir_open(int dirfd, const char *name, bool create, int *ret_fd);
+cairn_status crn_dir_sync(int dirfd);
+
+/* Names of the entries of a directory but "." and "..", sorted; free each and the array. */
+cairn_status crn_dir_list(int dirfd, char ***ret_names, size_t *ret_n);
+
+/* Replace name by data atomically and durably: write, fsync, rename, fsync of the directory. After
+ * a failure the old file is as it was. */
+cairn_status crn_file_replace(int dirfd, const char *name, const void *data, size_t nbytes);
+
+/* Read a whole file of at most max bytes; a larger one is CAIRN_ECORRUPT. Free *ret. */
+cairn_status crn_file_slurp(int dirfd, const char *name, size_t max, void **ret,
+                            size_t *ret_nbytes);
+
+cairn_status crn_rename(int dirfd, const char *from, const char *to);
+cairn_status crn_unlink(int dirfd, const char *name); /* also an empty directory */
+
+/* --- many operations in flight -------------------------------------------------------------- */
+
+typedef struct crn_io crn_io;
+
+typedef enum crn_io_backend { CRN_IO_AUTO, CRN_IO_URING, CRN_IO_THREADS } crn_io_backend;
+
+typedef enum crn_op_kind { CRN_OP_READ, CRN_OP_WRITE, CRN_OP_SYNC } crn_op_kind;
+
+/* One operation. The caller owns it, and the memory it names, from submit until wait returns it. */
+typedef struct crn_op {
+    crn_op_kind kind;
+    crn_file *file;
+    const struct iovec *iov; /* at least one, at most CRN_OP_IOV; read or written in order at off */
+    int niov;
+    uint64_t off;
+    void *user;          /* the caller's */
+    cairn_status status; /* set when done; the story is in err */
+    crn_err err;         /* set when status is negative */
+    /* the queue's own, from here on */
+    size_t nbytes, moved;
+    struct crn_op *next;
+} crn_op;
+
+enum { CRN_OP_IOV = 1024 };
+
+/*
+ * A queue with at most depth operations in flight (more may be submitted; they wait inside).
+ * CRN_IO_URING fails with CAIRN_EUNSUPPORTED where the kernel refuses it; CRN_IO_AUTO does not.
+ */
+cairn_status crn_io_create(crn_io_backend backend, unsigned depth, crn_io **ret);
+void crn_io_free(crn_io *io);              /* waits for what is in flight; NULL is allowed */
+const char *crn_io_name(const crn_io *io); /* "io_uring" or "threads" */
+
+/* Start op. Fails only when nothing could be started; failures of the transfer come with wait. */
+cairn_status crn_io_submit(crn_io *io, crn_op *op);
+
+/*
+ * Wait for one operation and hand it back in *ret_op (NULL: none is in flight). Its own failure is
+ * in op->status, not in the result of this call.
+ */
+cairn_status crn_io_wait(crn_io *io, crn_op **ret_op);
+
+/* As crn_io_wait, but *ret_op is NULL at once when nothing has finished yet. */
+cairn_status crn_io_poll(crn_io *io, crn_op **ret_op);
+
+#endif

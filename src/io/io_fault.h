@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Faults on purpose. Tests arm one plan for the process, by call or by the environment variable
+ * CAIRN_FAULT="<where>:<n>:<how>", such as "write:17:enospc": the n-th operation of that kind, from
+ * 1, misbehaves. They can also watch every operation that changes a disk, in order, to rebuild what
+ * a crash would have left. With nothing armed the cost is one relaxed load per operation.
+ */
+#ifndef CAIRN_IO_FAULT_H
+#define CAIRN_IO_FAULT_H
+
+#include "io/io.h"
+
+typedef enum crn_fault_where {
+    CRN_FAULT_NONE,
+    CRN_FAULT_ANY, /* every operation below counts */
+    CRN_FAULT_WRITE,
+    CRN_FAULT_SYNC, /* of files and of directories */
+    CRN_FAULT_RENAME,
+    CRN_FAULT_READ,
+    CRN_FAULT_OPEN
+} crn_fault_where;
+
+typedef enum crn_fault_how {
+    CRN_FAULT_EIO,
+    CRN_FAULT_ENOSPC,
+    CRN_FAULT_SHORT, /* the call moves only part of its bytes, and the rest must follow */
+    CRN_FAULT_TORN,  /* a random number of 512-byte sectors is written, then EIO */
+    CRN_FAULT_EXIT,  /* _exit(86) before the operation */
+    CRN_FAULT_KILL   /* SIGKILL to the own process before the operation */
+} crn_fault_how;
+
+typedef struct crn_fault {
+    crn_fault_where where;
+    crn_fault_how how;
+    uint64_t at;    /* from 1 */
+    uint64_t count; /* how many operations from at on misbehave; 0: all */
+} crn_fault;
+
+void crn_fault_arm(const crn_fault *plan); /* NULL disarms; resets the counter */
+uint64_t crn_fault_seen(void);             /* operations of the armed kind since then */
+
+/* What a watcher is told, before the operation happens. */
+typedef struct crn_fault_event {
+    enum {
+        CRN_SEEN_OPEN,
+        CRN_SEEN_WRITE,
+        CRN_SEEN_SYNC,
+        CRN_SEEN_TRUNCATE,
+        CRN_SEEN_RENAME,
+        CRN_SEEN_UNLINK,
+        CRN_SEEN_MKDIR,
+        CRN_SEEN_DIRSYNC
+    } kind;
+    int dirfd;        /* where the name below is; for DIRSYNC the directory */
+    const char *name; /* the file; the old name for RENAME; NULL for DIRSYNC */
+    const char *to;   /* the new name for RENAME */
+    const crn_file *file;
+    uint64_t off; /* for WRITE; the new length for TRUNCATE */
+    size_t nbytes;
+    const struct iovec *iov;
+    int niov;
+} crn_fault_event;
+
+typedef void crn_fault_watcher(void *arg, const crn_fault_event *event);
+void crn_fault_watch(crn_fault_watcher *watcher, void *arg); /* NULL: stop. One thread only */
+
+#endif
