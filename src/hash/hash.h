@@ -4,7 +4,7 @@
  *
  * The exact digest of a block is XXH3-128 (seed 0) of its bytes in canonical (big-endian) byte
  * order: equal digests stand for equal blocks. It guards against accidents, not against an
- * adversary.
+ * adversary. Digests and trees are the same on every machine, whatever instructions it has.
  */
 #ifndef CAIRN_HASH_H
 #define CAIRN_HASH_H
@@ -19,24 +19,32 @@ typedef struct crn_digest {
     unsigned char b[16];
 } crn_digest;
 
+/* Digest of nbytes at data, at any alignment. nbytes = 0 is allowed, and then data may be NULL. */
 crn_digest crn_digest_of(const void *data, size_t nbytes);
 bool crn_digest_equal(const crn_digest *a, const crn_digest *b);
 
-/* Digest of src, and a copy of it in dst, in one pass that reads memory once. dst is written past
- * the cache where that is faster; the two must not overlap. */
+/*
+ * The digest of src, and a copy of it in dst, in one pass that reads memory once. A long copy is
+ * written past the cache, since the reader of a staged block is a device or comes much later. The
+ * two must not overlap. The copy is visible to other threads as after memcpy.
+ */
 crn_digest crn_digest_copy(void *dst, const void *src, size_t nbytes);
 
+/* Hexadecimal digits in the order of the bytes; returns buf. */
 enum { CRN_DIGEST_TEXT = 33 };
-char *crn_digest_format(const crn_digest *d,
-                        char buf[CRN_DIGEST_TEXT]); /* hexadecimal; returns buf */
+char *crn_digest_format(const crn_digest *d, char buf[CRN_DIGEST_TEXT]);
 
 /*
- * The tree: a flat array of levels, leaves first, each level half of the one below (an odd last
- * node is carried up as it is), up to one root.
+ * The tree: a flat array of levels, leaves first, each level half of the one below, up to one root.
+ * A node is the digest of its two children's 32 bytes; an odd last node is carried up as it is.
  *
- *     level 2         R                node = digest of its two children's 32 bytes
- *     level 1     A       B
- *     level 0   0   1   2   3 ...      leaf = digest of a block
+ *     level 3             R                 node[10]
+ *     level 2       P           4           node[8..9]   = { digest(A B), 4 }
+ *     level 1     A   B         4           node[5..7]   = { digest(0 1), digest(2 3), 4 }
+ *     level 0    0 1 2 3        4           node[0..4]   = digests of the blocks
+ *
+ * So node i of level l stands for the leaves from i << l up to, not including, (i + 1) << l or the
+ * last leaf, and its value depends on these leaves alone, whatever lies beside them.
  */
 typedef struct crn_tree {
     crn_digest *node; /* nnodes digests, leaves first */
@@ -44,9 +52,9 @@ typedef struct crn_tree {
     int nlevels; /* 0 for the empty tree */
 } crn_tree;
 
-/* Build a tree over nleaves digests, which are copied. No leaf: the empty tree. */
+/* Build a tree over nleaves digests, which are copied. No leaf: the empty tree. CAIRN_ENOMEM. */
 cairn_status crn_tree_build(const crn_digest *leaf, size_t nleaves, crn_tree *ret);
-void crn_tree_done(crn_tree *t); /* a zeroed tree is allowed */
+void crn_tree_done(crn_tree *t); /* a zeroed tree is allowed; leaves one */
 
 /* The root; all zero for the empty tree. */
 crn_digest crn_tree_root(const crn_tree *t);
@@ -54,26 +62,34 @@ crn_digest crn_tree_root(const crn_tree *t);
 /* Give leaves index[0..n) (ascending) new digests and renew only the nodes above them. */
 void crn_tree_update(crn_tree *t, const size_t *index, const crn_digest *leaf, size_t n);
 
-/* Nodes of a tree with nleaves leaves, all levels together; and where level l starts. */
+/* Nodes of a tree with nleaves leaves, all levels together. */
 size_t crn_tree_nnodes(size_t nleaves);
+
+/* Where the nodes of a level (below nlevels) start in t->node, and how many they are. */
 size_t crn_tree_level(const crn_tree *t, int level, size_t *ret_n);
 
-/* What crn_tree_diff found. Free with crn_tree_diff_done. */
+/* What crn_tree_diff found. Free with crn_tree_delta_done. */
 typedef struct crn_tree_delta {
     CRN_VEC(size_t) leaf; /* ascending indices, below common, whose digests differ */
     size_t common;        /* leaves that both trees have; the rest is in one tree only */
-    size_t visited;       /* nodes compared: what the tree saved */
+    size_t visited;       /* pairs of nodes compared: what the tree saved */
 } crn_tree_delta;
 
 /*
- * Find the differing leaves of two trees, going down from the level that has at least start_width
- * nodes (0: from the root). Trees of different sizes are compared over their common range.
+ * Find the differing leaves of two trees, going down from the highest level with at least
+ * start_width nodes (0 or 1: from the root; more than there are leaves: the leaves alone). A start
+ * in the middle saves the upper levels where differences are expected. Trees of different sizes
+ * are compared over the leaves that both have. CAIRN_ENOMEM.
  */
 cairn_status crn_tree_diff(const crn_tree *a, const crn_tree *b, size_t start_width,
                            crn_tree_delta *ret);
 void crn_tree_delta_done(crn_tree_delta *d);
 
-/* Bytes of a tree for a file: u64 nleaves, then the nodes as they lie; parse checks every node. */
+/*
+ * Bytes of a tree for a file: u64 nleaves, then the nodes as they lie. get believes no length
+ * before it has seen the bytes, and checks every node against its children; only the root is left
+ * for the caller to compare with what it knows. CAIRN_ECORRUPT (cur has failed, too), CAIRN_ENOMEM.
+ */
 void crn_tree_put(const crn_tree *t, crn_buf *buf);
 cairn_status crn_tree_get(crn_cursor *cur, crn_tree *ret);
 
