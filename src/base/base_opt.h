@@ -3,8 +3,8 @@
  * Options: one table for the whole project (base_opt_table.h). A row has section, key, type,
  * default, range or words, and one line of help; parsing, checking, 'cairn help config' and the
  * manual page all come from it. A value is taken from the default, then the INI file, then the
- * environment variable CAIRN_<SECTION>_<KEY>. An unknown key or a bad value is an error that names
- * file, line and key (or the variable).
+ * environment variable CAIRN_<SECTION>_<KEY>. An unknown section or key, a key that is set twice or
+ * a bad value is an error that names file, line and key (or the variable).
  *
  * To add an option: 1. a row in base_opt_table.h; 2. read it with crn_config_<type>(cfg,
  * CRN_OPT_...).
@@ -20,7 +20,7 @@
 
 typedef enum crn_opt_type {
     CRN_OPT_BOOL,    /* yes no true false on off 1 0 */
-    CRN_OPT_COUNT,   /* a whole number within the range */
+    CRN_OPT_COUNT,   /* a whole number within the range, or its word for "no limit" */
     CRN_OPT_REAL,    /* a finite number within the range */
     CRN_OPT_NBYTES,  /* a byte size within the range: "64KiB" */
     CRN_OPT_SECONDS, /* a duration within the range: "1.5h" */
@@ -32,9 +32,35 @@ typedef struct crn_opt {
     const char *section, *key;
     crn_opt_type type;
     const char *def;   /* as a user would write it */
-    const char *range; /* "1..64", "1KiB..4MiB", "a|b|c", or "" for none */
+    const char *range; /* what is allowed, as below */
     const char *help;  /* one line */
 } crn_opt;
+
+/*
+ * Ranges are shown to people as they stand: "" for none, "auto|uring|threads" for words, and for
+ * numbers "<low>..<high>" in the row's own units, where <high> may be left out, then perhaps
+ * ", a power of two", then perhaps "|<word>", a word that means no limit (UINT64_MAX or infinity):
+ *
+ *     "1..64"    "1KiB..4MiB, a power of two"    "1..|all"
+ */
+
+typedef union crn_opt_value {
+    bool yes;
+    uint64_t n; /* COUNT, NBYTES */
+    double x;   /* REAL, SECONDS */
+    int word;   /* its index in the range */
+} crn_opt_value;
+
+/* Check text against the row and take its value. CAIRN_EINVAL says what is wrong with it. */
+cairn_status crn_opt_parse(const crn_opt *row, const char *text, crn_opt_value *ret);
+
+/* The row's environment variable, "CAIRN_STORE_KEEP", into buf of CRN_OPT_ENV bytes. */
+char *crn_opt_env(const crn_opt *row, char *buf);
+
+enum { CRN_OPT_ENV = 80 };
+
+/* What the type expects, in a word or two: "byte size". */
+const char *crn_opt_type_name(crn_opt_type type);
 
 #define CRN_OPT_ROW(id, section, key, type, def, range, help) CRN_OPT_##id,
 typedef enum crn_opt_id {
@@ -43,6 +69,8 @@ typedef enum crn_opt_id {
 } crn_opt_id;
 #undef CRN_OPT_ROW
 
+/* The table, and a row of it. */
+extern const crn_opt crn_opt_table[CRN_OPT_COUNT_OF];
 const crn_opt *crn_opt_row(crn_opt_id id);
 
 typedef struct crn_config crn_config;
@@ -55,9 +83,13 @@ cairn_status crn_config_load(const char *path, crn_config **ret);
 
 /* The same from text in memory; name stands for the file in messages. No environment. */
 cairn_status crn_config_parse(const char *name, const char *text, size_t nbytes, crn_config **ret);
+
+/* The same over another table, which must outlive the result: for tests. */
+cairn_status crn_config_parse_with(const crn_opt *rows, size_t nrows, const char *name,
+                                   const char *text, size_t nbytes, crn_config **ret);
 void crn_config_free(crn_config *cfg);
 
-/* Set one option as if by the file; where is named in messages ("--keep", for instance). */
+/* Set one option over all else; where is named in messages ("--keep", for instance). */
 cairn_status crn_config_set(crn_config *cfg, crn_opt_id id, const char *value, const char *where);
 
 /* Values; the type must be the row's. crn_config_word gives the index of the word in the range. */

@@ -3,10 +3,9 @@
  * The option table: CRN_OPT_ROW(id, section, key, type, default, range, help). Included several
  * times with CRN_OPT_ROW defined in different ways, so it has no guard. Ranges: see base_opt.h.
  */
-CRN_OPT_ROW(STORE_BLOCK, "store", "block", NBYTES, "64KiB", "1KiB..4MiB",
-            "block size: the unit of change, integrity and comparison; a power of two")
-CRN_OPT_ROW(STORE_KEEP, "store", "keep", TEXT, "2", "",
-            "marks to retain: a number from 1, or 'all'")
+CRN_OPT_ROW(STORE_BLOCK, "store", "block", NBYTES, "64KiB", "1KiB..4MiB, a power of two",
+            "block size: the unit of change, integrity and comparison")
+CRN_OPT_ROW(STORE_KEEP, "store", "keep", COUNT, "2", "1..|all", "marks to retain")
 CRN_OPT_ROW(IO_BACKEND, "io", "backend", WORD, "auto", "auto|uring|threads",
             "how files are read and written: io_uring, a pool of threads, or whichever works")
 CRN_OPT_ROW(IO_DEPTH, "io", "depth", COUNT, "32", "1..1024", "operations in flight at once")

@@ -13,8 +13,15 @@
 #include "base/base_err.h"
 
 /*
- * "4096", "64KiB", "1.5 GiB", "10MB". K, M, G, T and their -iB forms are powers of 1024; the -B
- * forms are powers of 1000. Fails with CAIRN_EINVAL and says what is wrong.
+ * All of text must be the quantity; what is not fails with CAIRN_EINVAL and says what is wrong.
+ * The decimal sign is a point whatever the program's locale.
+ */
+cairn_status crn_parse_count(const char *text, uint64_t *ret); /* "12": digits only */
+cairn_status crn_parse_real(const char *text, double *ret);    /* "-1.5e-3"; finite */
+
+/*
+ * "4096", "64KiB", "1.5 GiB", "10MB". K, M, G, T, P and their -iB forms are powers of 1024; the -B
+ * forms are powers of 1000. Upper and lower case are the same.
  */
 cairn_status crn_parse_nbytes(const char *text, uint64_t *ret);
 
@@ -33,7 +40,24 @@ enum { CRN_NUMBER_TEXT = 32 }; /* room that the two above need */
  */
 bool crn_name_is_safe(const char *name);
 
-/* Changes of one letter that turn a into b (adjacent swaps count one), for "did you mean". */
+/*
+ * Changes of one letter that turn a into b (adjacent swaps count one). What is longer than
+ * CRN_WORD_MAX is not looked into: the distance is then the longer length, or 0 when equal.
+ */
 size_t crn_edit_distance(const char *a, const char *b);
+
+enum { CRN_WORD_MAX = 63 };
+
+/*
+ * "did you mean": offer every name that would have been right, then end the message with hint.
+ */
+typedef struct crn_nearest {
+    const char *word;             /* what was given; borrowed */
+    size_t distance;              /* of the nearest so far, or the farthest that counts */
+    char hint[CRN_WORD_MAX + 24]; /* "; did you mean 'keep'?", or empty when nothing is near */
+} crn_nearest;
+
+crn_nearest crn_nearest_to(const char *word);
+void crn_nearest_offer(crn_nearest *near, const char *name);
 
 #endif
