@@ -1,50 +1,56 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The front door: every target installs what is missing, configures and builds as needed.
-# CMake does the work; this file only names the things a person does.
+# CMake does the work and CMakePresets.json has the variants; this file only names the things a
+# person does. Each variant lives in a folder of its own below $(BUILD).
 
 BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc)
-# Time for each fuzzer, in seconds.
+# make fuzz: seconds for each fuzzer. make bench: only programs whose name contains this.
 FUZZ   ?= 600
+BENCH  ?=
 
-CTEST = ctest --test-dir $(1) --output-on-failure --no-tests=error -j $(JOBS) $(CTEST_ARGS)
+MAKEIT = cmake --build $(1) -j $(JOBS)
+TEST   = ctest --test-dir $(1) --output-on-failure --no-tests=error -j $(JOBS) $(CTEST_ARGS)
 
 all: $(BUILD)/build.ninja
-	@cmake --build $(BUILD) -j $(JOBS)
+	@$(call MAKEIT,$(BUILD))
 
-$(BUILD)/build.ninja: CMakeLists.txt
-	@tools/deps
-	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_ARGS)
+# A new line in tools/packages may be something that the configuration looks for.
+$(BUILD)/build.ninja: tools/packages | deps
+	@cmake --preset gcc -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_ARGS)
+	@touch $@
+
+$(BUILD)/%/build.ninja: tools/packages | deps
+	@cmake --preset $* -B $(BUILD)/$* $(CMAKE_ARGS)
+	@touch $@
 
 deps:
 	@tools/deps
 
-demo: deps all
+demo: all
 	@examples/demo $(BUILD)
 
-# gcc with Open MPI runs everything; clang with MPICH runs what another compiler or MPI can break.
-check: deps all
-	$(call CTEST,$(BUILD))
-	@$(MAKE) --no-print-directory all BUILD=$(BUILD)/mpich \
-	    CMAKE_ARGS="-DCAIRN_MPI=mpich -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++"
-	$(call CTEST,$(BUILD)/mpich) -L 'unit|mpi'
+# gcc with Open MPI runs everything; clang with MPICH runs what another compiler or MPI can break,
+# and the fuzzers, which only clang can build.
+check: all $(BUILD)/clang/build.ninja
+	$(call TEST,$(BUILD))
+	@$(call MAKEIT,$(BUILD)/clang)
+	$(call TEST,$(BUILD)/clang) -L 'unit|mpi|fuzz'
 
-asan tsan: deps
-	@$(MAKE) --no-print-directory all BUILD=$(BUILD)/$@ \
-	    CMAKE_ARGS="-DCMAKE_BUILD_TYPE=Debug -DCAIRN_SANITIZE=$@ -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++"
-	$(call CTEST,$(BUILD)/$@) -LE unsanitized
+asan tsan: %: $(BUILD)/%/build.ninja
+	@$(call MAKEIT,$(BUILD)/$@)
+	$(call TEST,$(BUILD)/$@)
 
-bench: deps all
-	@cmake --build $(BUILD) --target bench
+fuzz: $(BUILD)/clang/build.ninja
+	@$(call MAKEIT,$(BUILD)/clang)
+	@tools/fuzz --seconds $(FUZZ) $(BUILD)/clang/tests/fuzz
 
-fuzz: deps all
-	@tools/fuzz $(BUILD) $(FUZZ)
+bench: all
+	@$(call MAKEIT,$(BUILD)) --target benches
+	@tools/bench $(BUILD)/bench $(BENCH)
 
-soak: deps all
-	@tools/soak $(BUILD) $(SOAK)
-
-lint: deps all
+lint: all
 	@tools/lint $(BUILD)
 
 install: all
@@ -53,4 +59,4 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all deps demo check asan tsan bench fuzz soak lint install clean
+.PHONY: all deps demo check asan tsan fuzz bench lint install clean
