@@ -116,9 +116,9 @@ static void walk_levels(const crn_tree *t, int nlevels, const crn_digest **ret)
 
 /*
  * Compare node i of a level, and what is below it where it differs. A node speaks for the same
- * leaves in both trees when the trees have one size, or when all of its leaves are common; of the
- * nodes with common leaves, at most one of each level has others, too. That one is passed by
- * unseen: its children decide.
+ * leaves in both trees when the trees have one size, or when all of its leaves are common. Of the
+ * nodes with common leaves at most one on each level has others, too: it would differ even where
+ * the common ones agree, so it is passed by and its children decide.
  */
 static cairn_status descend(walk *w, int level, size_t i)
 {

@@ -191,44 +191,42 @@ static void test_diff_random(void **state)
     }
 }
 
+/* Nodes compared, and leaves found, between the first na and the first nb of two lists. */
+static size_t visits(const crn_digest *la, size_t na, const crn_digest *lb, size_t nb,
+                     size_t start_width, size_t *ret_nfound)
+{
+    crn_tree a, b;
+    crn_tree_delta d;
+    assert_ok(crn_tree_build(la, na, &a));
+    assert_ok(crn_tree_build(lb, nb, &b));
+    assert_ok(crn_tree_diff(&a, &b, start_width, &d));
+    size_t visited = d.visited;
+    *ret_nfound = d.leaf.n;
+    crn_tree_delta_done(&d);
+    crn_tree_done(&a);
+    crn_tree_done(&b);
+    return visited;
+}
+
 /* What the tree is for: equal trees cost one look per start node, one change costs one path. */
 static void test_diff_prunes(void **state)
 {
     (void)state;
-    enum { N = 256 };
     crn_rng rng = crn_rng_of(test_seed(), 5);
-    crn_digest leaf[N];
-    random_leaves(&rng, leaf, N);
-    crn_tree a, b;
-    crn_tree_delta d;
-    assert_ok(crn_tree_build(leaf, N, &a));
-    assert_ok(crn_tree_build(leaf, N, &b));
-    assert_ok(crn_tree_diff(&a, &b, 0, &d));
-    assert_int_equal(d.visited, 1);
-    assert_ok(crn_tree_diff(&a, &b, 16, &d));
-    assert_int_equal(d.visited, 16);
+    crn_digest la[MOST], lb[MOST];
+    size_t n;
+    random_leaves(&rng, la, MOST);
+    memcpy(lb, la, sizeof lb);
+    assert_int_equal(visits(la, 256, lb, 256, 0, &n), 1);
+    assert_int_equal(visits(la, 256, lb, 256, 16, &n), 16);
+    assert_int_equal(visits(la, 255, lb, 255, 0, &n), 1); /* also where the last node is not full */
+    assert_int_equal(visits(la, 256, lb, 257, 0, &n), 1); /* the common part is one node of both */
+    assert_int_equal(visits(la, 255, lb, 257, 0, &n), 8); /* 128 + 64 + ... + 1: whole nodes only */
+    assert_int_equal(n, 0);
 
-    size_t changed = 77;
-    leaf[changed] = random_digest(&rng);
-    crn_tree_update(&b, &changed, &leaf[changed], 1);
-    assert_ok(crn_tree_diff(&a, &b, 0, &d));
-    assert_int_equal(d.visited, 1 + 2 * 8); /* the root, then two children on each of 8 levels */
-    assert_int_equal(d.leaf.n, 1);
-    assert_int_equal(d.leaf.at[0], changed);
-    crn_tree_delta_done(&d);
-    crn_tree_done(&a);
-
-    /* a tree that grew by one leaf still agrees by its whole subtrees: here by one node */
-    crn_digest more[N + 1];
-    memcpy(more, leaf, sizeof leaf);
-    more[N] = random_digest(&rng);
-    assert_ok(crn_tree_build(more, N + 1, &a));
-    assert_ok(crn_tree_diff(&a, &b, 0, &d));
-    assert_int_equal(d.visited, 1);
-    assert_int_equal(d.common, N);
-    assert_int_equal(d.leaf.n, 0);
-    crn_tree_done(&a);
-    crn_tree_done(&b);
+    lb[77] = random_digest(&rng);
+    assert_int_equal(visits(la, 256, lb, 256, 0, &n), 1 + 2 * 8); /* two children on 8 levels */
+    assert_int_equal(n, 1);
 }
 
 static void test_diff_without_memory(void **state)
