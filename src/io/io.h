@@ -7,7 +7,9 @@
  * inside: an operation either moves all its bytes or fails.
  *
  * A crn_io is a queue of operations over io_uring, or over a pool of threads where the kernel
- * refuses io_uring. It is used by one thread at a time; files may be shared by several queues.
+ * refuses io_uring. It is used by one thread at a time, and a thread that has submitted must not
+ * end before its operations were waited for: the kernel would cancel them. Files may be shared by
+ * several queues and threads.
  */
 #ifndef CAIRN_IO_H
 #define CAIRN_IO_H
@@ -33,7 +35,7 @@ enum {
 
 /*
  * Open name below directory dirfd (AT_FDCWD allowed). Links are not followed, and only regular
- * files are opened. CAIRN_ENOTFOUND, CAIRN_EIO, CAIRN_EBUSY, CAIRN_ENOMEM.
+ * files are opened. CAIRN_ENOTFOUND, CAIRN_EIO, CAIRN_ENOSPC, CAIRN_EBUSY, CAIRN_ENOMEM.
  */
 cairn_status crn_file_open(int dirfd, const char *name, int flags, crn_file **ret);
 
@@ -44,31 +46,49 @@ const char *crn_file_name(const crn_file *f);
 int crn_file_fd(const crn_file *f); /* for flock and statistics; never for writing */
 cairn_status crn_file_nbytes(const crn_file *f, uint64_t *ret);
 
-/* The alignment of memory, offset and length at which f is read and written past the page cache; 0
- * when it never is. */
+/*
+ * The alignment of memory, offset and length at which f is surely read and written past the page
+ * cache; 0 when it never is. Other transfers of the same file pass through the cache: each
+ * operation is looked at alone, and what one way has written the other way reads once it is done.
+ */
 size_t crn_file_direct_align(const crn_file *f);
 
 /* Is more than half of the range in the page cache? False where the kernel cannot tell. */
 bool crn_file_is_cached(const crn_file *f, uint64_t off, uint64_t nbytes);
 
-/* Blocking forms of the operations below. A read past the end of the file is CAIRN_ECORRUPT. */
+/*
+ * Blocking forms of the operations below. A read past the end of the file is CAIRN_ECORRUPT.
+ *
+ * A sync that failed is never tried again here: the kernel reports a lost write once and then
+ * forgets it, so that a second sync would succeed although the bytes are gone. After a failure
+ * everything written since the last good sync counts as lost and must be written again.
+ */
 cairn_status crn_file_read(crn_file *f, void *data, size_t nbytes, uint64_t off);
 cairn_status crn_file_write(crn_file *f, const void *data, size_t nbytes, uint64_t off);
 cairn_status crn_file_sync(crn_file *f); /* fdatasync */
 cairn_status crn_file_truncate(crn_file *f, uint64_t nbytes);
 
-/* Open a directory (without following a link), creating it with mode 0700 if create is set. */
+/*
+ * Open a directory (without following a link), creating it with mode 0700 if create is set; the
+ * caller syncs the directory above when the name must last.
+ */
 cairn_status crn_dir_open(int dirfd, const char *name, bool create, int *ret_fd);
-cairn_status crn_dir_sync(int dirfd);
+cairn_status crn_dir_sync(int dirfd); /* what was created, renamed and unlinked in it will last */
 
 /* Names of the entries of a directory but "." and "..", sorted; free each and the array. */
 cairn_status crn_dir_list(int dirfd, char ***ret_names, size_t *ret_n);
 
-/* Replace name by data atomically and durably: write, fsync, rename, fsync of the directory. After
- * a failure the old file is as it was. */
+/*
+ * Replace name by data atomically and durably: write ".<name>.tmp", sync, rename, sync of the
+ * directory. After a failure the old file is as it was; only when the last step failed is the new
+ * one in its place, not yet durable. CAIRN_EBUSY when another process is replacing the same file.
+ */
 cairn_status crn_file_replace(int dirfd, const char *name, const void *data, size_t nbytes);
 
-/* Read a whole file of at most max bytes; a larger one is CAIRN_ECORRUPT. Free *ret. */
+/*
+ * Read a whole file of at most max bytes; a larger one is CAIRN_ECORRUPT. A zero byte that does not
+ * count follows the content. Free *ret.
+ */
 cairn_status crn_file_slurp(int dirfd, const char *name, size_t max, void **ret,
                             size_t *ret_nbytes);
 
@@ -83,18 +103,30 @@ typedef enum crn_io_backend { CRN_IO_AUTO, CRN_IO_URING, CRN_IO_THREADS } crn_io
 
 typedef enum crn_op_kind { CRN_OP_READ, CRN_OP_WRITE, CRN_OP_SYNC } crn_op_kind;
 
-/* One operation. The caller owns it, and the memory it names, from submit until wait returns it. */
+/*
+ * One operation. The caller owns it and the memory it names, and leaves both alone from submit
+ * until wait or poll returns it. Operations in flight have no order among themselves; a sync covers
+ * what had been returned by wait or poll before the sync was submitted, and nothing else.
+ */
 typedef struct crn_op {
     crn_op_kind kind;
     crn_file *file;
     const struct iovec *iov; /* at least one, at most CRN_OP_IOV; read or written in order at off */
-    int niov;
+    int niov;                /* iov and niov mean nothing to a sync */
     uint64_t off;
     void *user;          /* the caller's */
     cairn_status status; /* set when done; the story is in err */
     crn_err err;         /* set when status is negative */
-    /* the queue's own, from here on */
-    size_t nbytes, moved;
+    /* io's own, from here on */
+    size_t nbytes, moved;    /* of the whole operation; moved by the attempts so far */
+    int piece;               /* the first of iov that is not finished, and what of it is done */
+    size_t piece_done;       /* */
+    struct iovec rest;       /* what is left of that piece, when it is begun */
+    const struct iovec *cur; /* the attempt under way: where, */
+    int ncur, fd;            /* how many, through which descriptor, */
+    bool direct;             /* which is the direct one, */
+    ssize_t result;          /* and its outcome: bytes, or a negative errno */
+    bool cut;                /* a test wants the next attempt to be short */
     struct crn_op *next;
 } crn_op;
 
@@ -108,7 +140,10 @@ cairn_status crn_io_create(crn_io_backend backend, unsigned depth, crn_io **ret)
 void crn_io_free(crn_io *io);              /* waits for what is in flight; NULL is allowed */
 const char *crn_io_name(const crn_io *io); /* "io_uring" or "threads" */
 
-/* Start op. Fails only when nothing could be started; failures of the transfer come with wait. */
+/*
+ * Start op. Fails only when nothing could be started; failures of the transfer come with wait.
+ * Small transfers may be gathered inside until a few have come together or wait or poll is called.
+ */
 cairn_status crn_io_submit(crn_io *io, crn_op *op);
 
 /*

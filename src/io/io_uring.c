@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The backend over io_uring. One ring per queue, with room for all attempts in flight, so that
+ * neither of its sides can overflow.
+ *
+ * Two choices matter for speed. A transfer through the page cache is a copy that the kernel would
+ * make within the submitting call; a large one is therefore handed to the kernel's workers, so that
+ * the caller can compute meanwhile. And small attempts are gathered before the kernel is entered,
+ * as the entry costs as much as a small transfer.
+ */
+#include "io/io_impl.h"
+
+#include <errno.h>
+#include <liburing.h>
+#include <time.h>
+
+enum {
+    ASYNC_MIN = 64 << 10,     /* a copy of this size costs more than waking a worker */
+    GATHER_BYTES = 256 << 10, /* enter the kernel when so much is gathered, */
+    GATHER_COUNT = 16         /* or so many attempts */
+};
+
+typedef struct uring {
+    struct io_uring ring;
+    size_t gathered_bytes; /* prepared, but not yet given to the kernel */
+    unsigned gathered;
+} uring;
+
+static void uring_free(void *self)
+{
+    uring *u = self;
+    io_uring_queue_exit(&u->ring);
+    free(u);
+}
+
+static cairn_status uring_create(unsigned depth, void **ret_self)
+{
+    /*
+     * Completions need no interrupt, as we come for them; a bad attempt does not hold up the rest.
+     * Older kernels refuse the flags and do without. SINGLE_ISSUER and DEFER_TASKRUN would tie the
+     * ring to the thread that creates it, while ours may move on to another.
+     */
+    static const unsigned flags[] = {
+        IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SUBMIT_ALL,
+        0,
+    };
+    uring *u;
+    int rc = -ENOSYS;
+    CRN_TRY(crn_alloc(&u, 1));
+    for (size_t i = 0; rc < 0 && i < sizeof flags / sizeof *flags; i++)
+        rc = io_uring_queue_init(depth, &u->ring, flags[i]);
+    if (rc < 0) {
+        free(u);
+        CRN_FAIL_IF(rc == -ENOMEM, CAIRN_ENOMEM, "no memory for io_uring");
+        return crn_fail(CAIRN_EUNSUPPORTED, "the kernel refuses io_uring: %s",
+                        strerrordesc_np(-rc));
+    }
+    *ret_self = u;
+    return CAIRN_OK;
+}
+
+static bool is_passing(int rc)
+{
+    return rc == -EINTR || rc == -EAGAIN || rc == -EBUSY;
+}
+
+/* Enter the kernel with all that is gathered; with nwait, until that many attempts have ended. What
+ * it does not take for now stays gathered in the ring. */
+static cairn_status enter(uring *u, unsigned nwait)
+{
+    int rc = io_uring_submit_and_wait(&u->ring, nwait);
+    if (rc < 0 && !is_passing(rc))
+        return crn_fail_sys(-rc, "io_uring does not take operations");
+    u->gathered = io_uring_sq_ready(&u->ring);
+    if (u->gathered == 0)
+        u->gathered_bytes = 0;
+    return CAIRN_OK;
+}
+
+static size_t prepare(struct io_uring_sqe *sqe, crn_op *op)
+{
+    if (op->kind == CRN_OP_SYNC) {
+        io_uring_prep_fsync(sqe, op->fd, IORING_FSYNC_DATASYNC);
+        return GATHER_BYTES; /* slow to come back: never hold it back */
+    }
+    size_t left = op->nbytes - op->moved;
+    if (op->kind == CRN_OP_READ)
+        io_uring_prep_readv(sqe, op->fd, op->cur, (unsigned)op->ncur, op->off + op->moved);
+    else
+        io_uring_prep_writev(sqe, op->fd, op->cur, (unsigned)op->ncur, op->off + op->moved);
+    if (!op->direct && left >= ASYNC_MIN)
+        io_uring_sqe_set_flags(sqe, IOSQE_ASYNC);
+    return left;
+}
+
+static cairn_status uring_start(void *self, crn_op *op)
+{
+    uring *u = self;
+    struct io_uring_sqe *sqe = io_uring_get_sqe(&u->ring);
+    CRN_FAIL_IF(!sqe, CAIRN_EINTERNAL, "more operations in flight than io_uring was made for");
+    size_t nbytes = prepare(sqe, op);
+    io_uring_sqe_set_data(sqe, op);
+    u->gathered++;
+    u->gathered_bytes += nbytes;
+    if (u->gathered >= GATHER_COUNT || u->gathered_bytes >= GATHER_BYTES)
+        (void)enter(u, 0); /* a failure comes back when the attempt is waited for */
+    return CAIRN_OK;
+}
+
+static cairn_status uring_finish(void *self, bool block, crn_op **ret_op)
+{
+    static const struct timespec moment = {.tv_nsec = 100000};
+    uring *u = self;
+    struct io_uring_cqe *cqe;
+    if (!block && u->gathered > 0)
+        CRN_TRY(enter(u, 0));
+    while (io_uring_peek_cqe(&u->ring, &cqe) != 0) {
+        if (!block) {
+            *ret_op = NULL;
+            return CAIRN_OK;
+        }
+        CRN_TRY(enter(u, 1));
+        if (u->gathered > 0) /* the kernel lacks memory for more just now */
+            nanosleep(&moment, NULL);
+    }
+    crn_op *op = io_uring_cqe_get_data(cqe);
+    op->result = cqe->res;
+    io_uring_cqe_seen(&u->ring, cqe);
+    *ret_op = op;
+    return CAIRN_OK;
+}
+
+const crn_io_ops crn_io_uring = {
+    .name = "io_uring",
+    .create = uring_create,
+    .free = uring_free,
+    .start = uring_start,
+    .finish = uring_finish,
+};
