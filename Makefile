@@ -47,7 +47,6 @@ fuzz: $(BUILD)/clang/build.ninja
 	@tools/fuzz --seconds $(FUZZ) $(BUILD)/clang/tests/fuzz
 
 bench: all
-	@$(call MAKEIT,$(BUILD)) --target benches
 	@tools/bench $(BUILD)/bench $(BENCH)
 
 lint: all
