@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * store: state on disk. Row 2.
+ *
+ * A trail is a directory of runs; a run has a manifest (which marks count) and one part file per
+ * rank. A part file is a small copy-on-write store of the blocks of several marks; the format is
+ * specified in docs/format.md, and this is the only code that reads or writes it.
+ *
+ * Writing a mark: begin a draft, add every variable, put the blocks that changed, commit.
+ *
+ *     crn_draft_begin(part, version, &draft);
+ *     crn_draft_add(draft, &spec, &v);                    for each variable
+ *     crn_draft_put(draft, v, i, data, NULL);             for each block that is not inherited
+ *     crn_draft_commit(draft, keep, NULL);                durable when it returns CAIRN_OK
+ *
+ * Until commit returns, and at whatever byte the machine stops, the previous marks stand.
+ *
+ * A part, a draft and a mark are used by one thread at a time.
+ */
+#ifndef CAIRN_STORE_H
+#define CAIRN_STORE_H
+
+#include "base/base.h"
+#include "hash/hash.h"
+#include "io/io.h"
+
+enum {
+    CRN_DIMS_MAX = 8,
+    CRN_VAR_NAME = 255,  /* bytes of a variable's name */
+    CRN_VAR_TYPE = 1023, /* bytes of a type's text */
+    CRN_BLOCK_MIN = 1 << 10,
+    CRN_BLOCK_MAX = 1 << 22
+};
+
+#define CRN_KEEP_ALL UINT64_MAX
+
+/* --- a part file -------------------------------------------------------------------------- */
+
+typedef enum crn_role {
+    CRN_ROLE_OWN = 0,     /* a rank's own blocks */
+    CRN_ROLE_PARTNER = 1, /* a copy kept for another rank */
+    CRN_ROLE_PARITY = 2
+} crn_role;
+
+/* Whose part it is. A file that says otherwise than its place is refused. */
+typedef struct crn_part_id {
+    unsigned char run[16];
+    uint32_t series; /* the part series of the run: a new one begins when the rank count changes */
+    uint32_t rank, nranks;
+    uint32_t role;
+} crn_part_id;
+
+typedef struct crn_part_options {
+    crn_io_backend backend;
+    unsigned depth;
+    bool direct;
+} crn_part_options;
+
+typedef struct crn_part crn_part;
+
+/*
+ * Create a part file, or open one. Opening to write takes an exclusive lock (CAIRN_EBUSY when
+ * another process holds it) and derives the free space. id may be NULL when opening: any owner.
+ * CAIRN_ECORRUPT when no superblock or catalogue is whole, CAIRN_EUNSUPPORTED for a newer format,
+ * CAIRN_EMISMATCH for another owner.
+ */
+cairn_status crn_part_create(int dirfd, const char *name, const crn_part_id *id,
+                             const crn_part_options *opt, crn_part **ret);
+cairn_status crn_part_open(int dirfd, const char *name, const crn_part_id *id, bool write,
+                           const crn_part_options *opt, crn_part **ret);
+void crn_part_close(crn_part *part); /* NULL is allowed; a draft must be finished before */
+
+typedef struct crn_part_info {
+    crn_part_id id;
+    uint64_t seq;        /* of the newest superblock */
+    uint64_t file_bytes; /* length of the file */
+    uint64_t used_bytes; /* referred to by retained marks; 0 when opened to read */
+    size_t nmarks;       /* retained */
+    bool fallback;       /* the newest superblock is damaged and the previous one was used */
+} crn_part_info;
+
+void crn_part_describe(const crn_part *part, crn_part_info *ret);
+
+/* Has another process committed since the part was opened? */
+cairn_status crn_part_is_stale(crn_part *part, bool *ret);
+
+/* Versions of the retained marks, oldest first. */
+uint64_t crn_part_version(const crn_part *part, size_t i);
+
+/*
+ * Drop marks: all but the newest keep (one superblock, one sync); or every mark above version,
+ * which a run that resumes from version has abandoned. Their space is free afterwards.
+ */
+cairn_status crn_part_trim(crn_part *part, uint64_t keep);
+cairn_status crn_part_rewind(crn_part *part, uint64_t version);
+
+/* --- marks -------------------------------------------------------------------------------- */
+
+/* A variable as the program declares it. */
+typedef struct crn_var_spec {
+    const char *name;
+    const char *type; /* as text: "float64", or a compound's description */
+    uint32_t item;    /* bytes of one element */
+    uint32_t block;   /* bytes of a block: a power of two */
+    uint64_t nbytes;  /* a multiple of item */
+    uint32_t ndims;   /* of the global array that this is a piece of; 0: not a piece */
+    const uint64_t *global, *offset, *count; /* ndims each */
+    const char *attributes;                  /* "key=value" lines, or NULL */
+} crn_var_spec;
+
+/* Where a block lies. */
+typedef struct crn_block {
+    uint64_t off;
+    uint32_t nbytes;   /* stored */
+    uint32_t codec;    /* 0: as it is in memory */
+    crn_digest digest; /* of the bytes in memory */
+} crn_block;
+
+/* A variable of a mark on disk. Strings and tables belong to the mark. */
+typedef struct crn_var {
+    crn_var_spec spec;
+    uint64_t dims[3 * CRN_DIMS_MAX]; /* what spec.global, offset and count point to */
+    uint64_t nblocks;
+    uint64_t nchanged;     /* blocks that the mark wrote itself */
+    uint64_t stored_bytes; /* bytes that those took */
+    crn_digest root;       /* of the tree over the blocks' digests */
+    crn_block *table;      /* nblocks; NULL until loaded */
+    uint64_t table_off, table_bytes;
+    crn_digest table_digest;
+} crn_var;
+
+typedef struct crn_mark {
+    uint64_t version, seq, wall_ns;
+    size_t nvars;
+    crn_var *var;
+    uint32_t *slot; /* names: an open hash table of variable numbers + 1 */
+    size_t nslots;  /* a power of two, or 0 */
+} crn_mark;
+
+/* Bytes of block i in memory: the block size but for the last. */
+uint32_t crn_var_block_bytes(const crn_var *v, uint64_t i);
+
+/* Read the record of the mark with this version. CAIRN_ENOTFOUND, CAIRN_ECORRUPT. */
+cairn_status crn_part_load(crn_part *part, uint64_t version, crn_mark **ret);
+void crn_mark_free(crn_mark *m);
+crn_var *crn_mark_find(const crn_mark *m, const char *name); /* NULL when there is none */
+
+/* Read and check a variable's block table; once is enough. */
+cairn_status crn_mark_table(crn_part *part, const crn_mark *m, crn_var *v);
+
+/*
+ * Read blocks [first, first + n) of v into dst, verifying each. A block that cannot be read or
+ * fails its digest is appended to *bad and reading goes on; with bad NULL it ends the call with a
+ * sentence that names variable and block.
+ */
+typedef CRN_VEC(uint64_t) crn_bad_blocks;
+cairn_status crn_mark_read(crn_part *part, const crn_mark *m, crn_var *v, uint64_t first,
+                           uint64_t n, void *dst, crn_bad_blocks *bad);
+
+/* --- drafts ------------------------------------------------------------------------------- */
+
+typedef struct crn_draft crn_draft;
+
+/* Begin a mark. It inherits from the newest mark of the part. One draft at a time. */
+cairn_status crn_draft_begin(crn_part *part, uint64_t version, crn_draft **ret);
+
+/*
+ * Add a variable; *ret is its number, from 0. Blocks of the variable with the same name in the
+ * newest mark are inherited where block size and length agree. CAIRN_EINVAL for a bad or repeated
+ * declaration.
+ */
+cairn_status crn_draft_add(crn_draft *d, const crn_var_spec *spec, size_t *ret);
+
+/* The digest that block i of variable v inherited, or NULL when it must be put. */
+const crn_digest *crn_draft_inherited(const crn_draft *d, size_t v, uint64_t i);
+
+/*
+ * Write block i. The bytes are copied before the call returns; digest NULL means that it is
+ * computed on the way. A block is put at most once.
+ */
+cairn_status crn_draft_put(crn_draft *d, size_t v, uint64_t i, const void *data,
+                           const crn_digest *digest);
+
+/* Put every block of v from contiguous memory whose digest differs from the inherited one. */
+cairn_status crn_draft_put_all(crn_draft *d, size_t v, const void *data);
+
+typedef struct crn_draft_stats {
+    uint64_t blocks, changed; /* of all variables */
+    uint64_t data_bytes;      /* written for blocks */
+    uint64_t meta_bytes;      /* written for tables, record, catalogue and superblock */
+    uint64_t nwrites;
+} crn_draft_stats;
+
+/*
+ * Commit: the mark is durable and is the newest; of the older ones the newest keep - 1 are
+ * retained. On failure the draft is dropped and the earlier marks stand. Frees d in both cases.
+ */
+cairn_status crn_draft_commit(crn_draft *d, uint64_t keep, crn_draft_stats *ret_stats);
+
+/* Give up a draft. NULL is allowed. */
+void crn_draft_drop(crn_draft *d);
+
+/* --- trails and runs ---------------------------------------------------------------------- */
+
+typedef struct crn_trail crn_trail;
+typedef struct crn_run crn_run;
+
+/* Open the trail at path; create makes the directory (and its parents do exist). */
+cairn_status crn_trail_open(const char *path, bool create, crn_trail **ret);
+void crn_trail_close(crn_trail *t);
+
+/* Names of the runs, sorted as people count (run-2 before run-10); free each and the array. */
+cairn_status crn_trail_runs(crn_trail *t, char ***ret_names, size_t *ret_n);
+
+/* A mark that counts. */
+typedef struct crn_manifest_mark {
+    uint64_t version, wall_ns;
+    uint64_t nbytes; /* of state, over all ranks */
+    uint32_t series, nranks;
+} crn_manifest_mark;
+
+typedef struct crn_manifest {
+    unsigned char run[16];
+    uint64_t seq, created_ns;
+    CRN_VEC(crn_manifest_mark) mark; /* in the order of commits */
+} crn_manifest;
+
+void crn_manifest_put(const crn_manifest *m, crn_buf *buf);
+cairn_status crn_manifest_parse(const void *data, size_t nbytes, crn_manifest *ret);
+void crn_manifest_done(crn_manifest *m);
+
+/*
+ * Create a run (name NULL: the next free "run-N"), or open one. To write takes the run's lock:
+ * CAIRN_EBUSY names the process that holds it.
+ */
+cairn_status crn_run_create(crn_trail *t, const char *name, crn_run **ret);
+cairn_status crn_run_open(crn_trail *t, const char *name, bool write, crn_run **ret);
+void crn_run_close(crn_run *run);
+
+const char *crn_run_name(const crn_run *run);
+const crn_manifest *crn_run_manifest(const crn_run *run);
+
+/* The manifest could not be read and was rebuilt from the part files. */
+bool crn_run_was_rebuilt(const crn_run *run);
+
+/* Open or create the part of a rank. */
+cairn_status crn_run_part(crn_run *run, uint32_t series, uint32_t rank, uint32_t nranks, bool write,
+                          const crn_part_options *opt, crn_part **ret);
+
+/* Make a mark count: it is added to the manifest, atomically, and the oldest beyond keep leave it.
+ */
+cairn_status crn_run_commit(crn_run *run, const crn_manifest_mark *mark, uint64_t keep);
+
+#endif

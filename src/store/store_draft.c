@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Writing a mark. The draft is a mark in memory whose tables start as copies of the newest mark's;
+ * put replaces entries, commit writes what is new behind them.
+ */
+#include "store/store_gather.h"
+
+#include <assert.h>
+
+/* What a block of a draft is. */
+enum { BLOCK_MISSING, BLOCK_INHERITED, BLOCK_PUT };
+
+typedef struct draft_var {
+    unsigned char *state; /* of each block */
+    uint64_t missing;     /* blocks that must still be put */
+    bool same_table;      /* as in the newest mark: nothing was put, nothing added or cut */
+} draft_var;
+
+struct crn_draft {
+    crn_part *part;
+    crn_mark *mark;
+    CRN_VEC(draft_var) var; /* one for each variable of the mark */
+    size_t cap;             /* of mark->var */
+    crn_gather *gather;     /* the part's */
+    uint64_t meta_bytes;
+};
+
+void crn_draft_drop(crn_draft *d)
+{
+    if (!d)
+        return;
+    crn_part *part = d->part;
+    crn_extents taken = d->gather->taken;
+    memset(&d->gather->taken, 0, sizeof d->gather->taken);
+    crn_gather_reset(d->gather); /* nothing may still be on its way to space that is given back */
+    /* In doubt, a superblock may refer to this space: resolving derives it anew. Without memory the
+     * space stays unused until the part is opened again. */
+    if (!part->doubt)
+        (void)crn_space_give(&part->space, &taken);
+    crn_vec_done(&taken);
+    for (size_t i = 0; i < d->var.n; i++)
+        free(d->var.at[i].state);
+    crn_vec_done(&d->var);
+    crn_mark_free(d->mark);
+    part->drafting = false;
+    free(d);
+}
+
+/* The newest mark, from which a draft inherits; a damaged one leaves nothing to inherit. */
+static cairn_status load_tip(crn_part *part)
+{
+    if (part->tip || part->cat.n == 0)
+        return CAIRN_OK;
+    cairn_status rc = crn_part_load(part, part->cat.at[part->cat.n - 1].version, &part->tip);
+    return rc == CAIRN_ECORRUPT ? CAIRN_OK : rc;
+}
+
+cairn_status crn_draft_begin(crn_part *part, uint64_t version, crn_draft **ret)
+{
+    assert(part->write);
+    CRN_FAIL_IF(part->drafting, CAIRN_EBUSY, "'%s': another mark is being written", part->name);
+    CRN_FAIL_IF(part->cat.n > 0 && version <= part->cat.at[part->cat.n - 1].version, CAIRN_EINVAL,
+                "mark %" PRIu64 " would follow mark %" PRIu64 ": versions must grow", version,
+                part->cat.at[part->cat.n - 1].version);
+    CRN_TRY(crn_part_resolve(part));
+    CRN_TRY(load_tip(part));
+    if (!part->gather)
+        CRN_TRY(crn_gather_create(part, &part->gather));
+    crn_draft *d;
+    CRN_TRY(crn_alloc(&d, 1));
+    d->part = part;
+    d->gather = part->gather;
+    cairn_status rc;
+    CRN_TRY_OUT(rc, crn_alloc(&d->mark, 1));
+    d->mark->version = version;
+    d->mark->wall_ns = crn_wall_ns();
+    part->drafting = true;
+    *ret = d;
+    return CAIRN_OK;
+out:
+    free(d);
+    return rc;
+}
+
+/* --- variables ---------------------------------------------------------------------------- */
+
+static cairn_status copy_spec(crn_var *v, const crn_var_spec *spec)
+{
+    char *name = NULL, *type = NULL, *attributes = NULL;
+    cairn_status rc;
+    CRN_TRY_OUT(rc, crn_strdup(spec->name, &name));
+    CRN_TRY_OUT(rc, crn_strdup(spec->type, &type));
+    CRN_TRY_OUT(rc, crn_strdup(spec->attributes ? spec->attributes : "", &attributes));
+    v->spec = *spec;
+    v->spec.name = name;
+    v->spec.type = type;
+    v->spec.attributes = attributes;
+    const uint64_t *from[3] = {spec->global, spec->offset, spec->count};
+    const uint64_t **to[3] = {&v->spec.global, &v->spec.offset, &v->spec.count};
+    for (int k = 0; k < 3; k++) {
+        *to[k] = v->dims + (size_t)k * spec->ndims;
+        if (spec->ndims > 0)
+            memcpy(v->dims + (size_t)k * spec->ndims, from[k], spec->ndims * sizeof *from[k]);
+    }
+    return CAIRN_OK;
+out:
+    free(name);
+    free(type);
+    free(attributes);
+    return rc;
+}
+
+/* Take over what the newest mark has of v. */
+static cairn_status inherit(crn_part *part, crn_var *v, draft_var *dv)
+{
+    crn_var *old = part->tip ? crn_mark_find(part->tip, v->spec.name) : NULL;
+    dv->missing = v->nblocks;
+    if (!old || old->spec.block != v->spec.block)
+        return CAIRN_OK;
+    cairn_status rc = crn_mark_table(part, part->tip, old);
+    if (rc == CAIRN_ECORRUPT)
+        return CAIRN_OK;
+    CRN_TRY(rc);
+    for (uint64_t i = 0; i < CRN_MIN(v->nblocks, old->nblocks); i++) {
+        if (crn_var_block_bytes(v, i) != crn_var_block_bytes(old, i))
+            continue;
+        v->table[i] = old->table[i];
+        dv->state[i] = BLOCK_INHERITED;
+        dv->missing--;
+    }
+    dv->same_table = v->spec.nbytes == old->spec.nbytes;
+    return CAIRN_OK;
+}
+
+cairn_status crn_draft_add(crn_draft *d, const crn_var_spec *spec, size_t *ret)
+{
+    crn_mark *m = d->mark;
+    CRN_TRY(crn_format_check_spec(spec));
+    CRN_FAIL_IF(crn_mark_find(m, spec->name), CAIRN_EINVAL, "variable '%s' is declared twice",
+                spec->name);
+    CRN_FAIL_IF(m->nvars == VARS_MAX, CAIRN_EINVAL, "more than %d variables", VARS_MAX);
+    CRN_TRY(crn_vec_grow((void **)&m->var, &d->cap, m->nvars, 1, sizeof *m->var));
+    CRN_TRY(crn_vec_reserve(&d->var, 1));
+    crn_var *v = &m->var[m->nvars];
+    draft_var *dv = &d->var.at[d->var.n];
+    memset(v, 0, sizeof *v);
+    memset(dv, 0, sizeof *dv);
+    CRN_TRY(copy_spec(v, spec));
+    m->nvars = ++d->var.n; /* from here on, drop frees it */
+    CRN_TRY(crn_mark_index(m));
+    v->nblocks = spec->nbytes / spec->block + (spec->nbytes % spec->block != 0);
+    CRN_TRY(crn_alloc(&v->table, v->nblocks));
+    CRN_TRY(crn_alloc(&dv->state, v->nblocks));
+    CRN_TRY(inherit(d->part, v, dv));
+    *ret = m->nvars - 1;
+    return CAIRN_OK;
+}
+
+const crn_digest *crn_draft_inherited(const crn_draft *d, size_t v, uint64_t i)
+{
+    return d->var.at[v].state[i] == BLOCK_INHERITED ? &d->mark->var[v].table[i].digest : NULL;
+}
+
+/* --- blocks ------------------------------------------------------------------------------- */
+
+cairn_status crn_draft_put(crn_draft *d, size_t v, uint64_t i, const void *data,
+                           const crn_digest *digest)
+{
+    crn_var *var = &d->mark->var[v];
+    draft_var *dv = &d->var.at[v];
+    crn_block *block = &var->table[i];
+    unsigned char *to;
+    assert(i < var->nblocks && dv->state[i] != BLOCK_PUT);
+    block->nbytes = crn_var_block_bytes(var, i);
+    block->codec = 0;
+    CRN_TRY(crn_gather_add(d->gather, block, &to));
+    if (digest) {
+        memcpy(to, data, block->nbytes);
+        block->digest = *digest;
+    } else {
+        block->digest = crn_digest_copy(to, data, block->nbytes);
+    }
+    dv->missing -= dv->state[i] == BLOCK_MISSING;
+    dv->state[i] = BLOCK_PUT;
+    dv->same_table = false;
+    var->nchanged++;
+    var->stored_bytes += block->nbytes;
+    return CAIRN_OK;
+}
+
+cairn_status crn_draft_put_all(crn_draft *d, size_t v, const void *data)
+{
+    const crn_var *var = &d->mark->var[v];
+    for (uint64_t i = 0; i < var->nblocks; i++) {
+        const unsigned char *at = (const unsigned char *)data + i * var->spec.block;
+        const crn_digest *old = crn_draft_inherited(d, v, i);
+        crn_digest now;
+        if (old) {
+            now = crn_digest_of(at, crn_var_block_bytes(var, i));
+            if (crn_digest_equal(old, &now))
+                continue;
+        }
+        CRN_TRY(crn_draft_put(d, v, i, at, old ? &now : NULL));
+    }
+    return CAIRN_OK;
+}
+
+/* --- commit ------------------------------------------------------------------------------- */
+
+static cairn_status tree_root(const crn_var *v, crn_digest *ret)
+{
+    crn_digest *leaf;
+    crn_tree tree;
+    CRN_TRY(crn_alloc(&leaf, v->nblocks));
+    for (uint64_t i = 0; i < v->nblocks; i++)
+        leaf[i] = v->table[i].digest;
+    cairn_status rc = crn_tree_build(leaf, v->nblocks, &tree);
+    free(leaf);
+    CRN_TRY(rc);
+    *ret = crn_tree_root(&tree);
+    crn_tree_done(&tree);
+    return CAIRN_OK;
+}
+
+/* Write the tables that are new, together; those of untouched variables are shared. */
+static cairn_status write_tables(crn_draft *d)
+{
+    crn_mark *m = d->mark;
+    crn_buf blob = {0};
+    part_ref all;
+    cairn_status rc = CAIRN_OK;
+    for (size_t i = 0; i < m->nvars; i++) {
+        crn_var *v = &m->var[i];
+        if (d->var.at[i].same_table) {
+            const crn_var *old = crn_mark_find(d->part->tip, v->spec.name);
+            v->table_off = old->table_off;
+            v->table_bytes = old->table_bytes;
+            v->table_digest = old->table_digest;
+            v->root = old->root;
+            continue;
+        }
+        v->table_off = blob.n; /* relative, for now */
+        v->table_bytes = v->nblocks * ENTRY_BYTES;
+        crn_format_put_table(v->table, v->nblocks, &blob);
+        CRN_TRY_OUT(rc, crn_buf_status(&blob));
+        v->table_digest = crn_digest_of(blob.at + v->table_off, v->table_bytes);
+        CRN_TRY_OUT(rc, tree_root(v, &v->root));
+        crn_put_zeros(&blob, crn_format_blob_room(blob.n) - blob.n);
+    }
+    if (blob.n == 0)
+        goto out;
+    CRN_TRY_OUT(rc, crn_vec_reserve(&d->gather->taken, 1));
+    CRN_TRY_OUT(rc, crn_part_write_blob(d->part, &blob, &all));
+    d->gather->taken.at[d->gather->taken.n++] = (crn_extent){all.off, blob.n};
+    d->meta_bytes += blob.n;
+    for (size_t i = 0; i < m->nvars; i++)
+        if (!d->var.at[i].same_table)
+            m->var[i].table_off += all.off;
+out:
+    crn_buf_done(&blob);
+    return rc;
+}
+
+static cairn_status write_record(crn_draft *d, part_ref *ret)
+{
+    crn_buf blob = {0};
+    cairn_status rc;
+    crn_format_put_mark(d->mark, &blob);
+    CRN_TRY_OUT(rc, crn_vec_reserve(&d->gather->taken, 1));
+    CRN_TRY_OUT(rc, crn_part_write_blob(d->part, &blob, ret));
+    d->gather->taken.at[d->gather->taken.n++] =
+        (crn_extent){ret->off, crn_format_blob_room(blob.n)};
+    d->meta_bytes += blob.n;
+out:
+    crn_buf_done(&blob);
+    return rc;
+}
+
+static cairn_status check_complete(const crn_draft *d)
+{
+    for (size_t i = 0; i < d->var.n; i++)
+        CRN_FAIL_IF(d->var.at[i].missing > 0, CAIRN_EINVAL,
+                    "mark %" PRIu64 ", variable '%s': %" PRIu64 " of %" PRIu64
+                    " blocks were not given",
+                    d->mark->version, d->mark->var[i].spec.name, d->var.at[i].missing,
+                    d->mark->var[i].nblocks);
+    return CAIRN_OK;
+}
+
+/* Write all that the new mark needs, then the catalogue that lists it and not the n oldest. */
+static cairn_status commit(crn_draft *d, size_t ndrop)
+{
+    crn_part *part = d->part;
+    part_entry e = {.version = d->mark->version, .wall_ns = d->mark->wall_ns};
+    uint64_t nbytes;
+    CRN_TRY(check_complete(d));
+    CRN_TRY(crn_gather_finish(d->gather));
+    CRN_TRY(write_tables(d));
+    e.seq = d->mark->seq = part->super.seq + 1;
+    CRN_TRY(write_record(d, &e.record));
+    CRN_TRY(crn_vec_push(&part->cat, e));
+    cairn_status rc = crn_part_commit(part, part->cat.at + ndrop, part->cat.n - ndrop, &nbytes);
+    part->cat.n--;
+    d->meta_bytes += nbytes;
+    return rc;
+}
+
+static void count(const crn_draft *d, crn_draft_stats *ret)
+{
+    *ret = (crn_draft_stats){.data_bytes = d->gather->nbytes,
+                             .meta_bytes = d->meta_bytes,
+                             .nwrites = d->gather->nwrites};
+    for (size_t i = 0; i < d->mark->nvars; i++) {
+        ret->blocks += d->mark->var[i].nblocks;
+        ret->changed += d->mark->var[i].nchanged;
+    }
+}
+
+/* Make the draft's mark the newest of the part and set free what the dropped marks alone used. The
+ * mark is committed whatever happens here: without memory, free space is found another time. */
+static void conclude(crn_draft *d, size_t ndrop)
+{
+    crn_part *part = d->part;
+    crn_extents unused = {0};
+    bool known = crn_part_unused(part, d->mark, ndrop, &unused) == CAIRN_OK;
+    part->cat.n++; /* the new entry, which commit has put behind the others */
+    crn_part_forget(part, ndrop);
+    crn_mark_free(part->tip);
+    part->tip = d->mark;
+    d->mark = NULL;
+    d->gather->taken.n = 0;
+    (void)(known ? crn_space_give(&part->space, &unused) : crn_part_derive(part));
+    crn_vec_done(&unused);
+}
+
+cairn_status crn_draft_commit(crn_draft *d, uint64_t keep, crn_draft_stats *ret_stats)
+{
+    size_t n = d->part->cat.n;
+    size_t ndrop = keep <= n ? n + 1 - (size_t)CRN_MAX(keep, 1) : 0;
+    cairn_status rc = commit(d, ndrop);
+    if (rc == CAIRN_OK) {
+        if (ret_stats)
+            count(d, ret_stats);
+        conclude(d, ndrop);
+    }
+    crn_draft_drop(d);
+    return rc;
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Encoding and decoding of a part file's records; the layout is in docs/format.md.
+ */
+#include "store/store_format.h"
+
+static const char super_magic[8] = {'C', 'A', 'I', 'R', 'N', 'P', 'T', '\n'};
+static const uint32_t catalogue_magic = 0x4c544143; /* "CATL" */
+static const uint32_t mark_magic = 0x4b52414d;      /* "MARK" */
+
+enum { SUPER_DIGEST_AT = SUPER_BYTES - 16, ENTRY_MARK_BYTES = 56, VAR_BYTES_MIN = 79 };
+
+bool crn_format_extent_fits(uint64_t off, uint64_t nbytes, uint64_t end)
+{
+    return off >= DATA_START && off % GRAIN == 0 && off <= end && nbytes <= end - off;
+}
+
+uint64_t crn_format_block_room(uint32_t nbytes)
+{
+    uint64_t unit = nbytes < PAGE ? GRAIN : PAGE;
+    return CRN_ROUND_UP(nbytes, unit);
+}
+
+uint64_t crn_format_blob_room(uint64_t nbytes)
+{
+    return CRN_ROUND_UP(nbytes, (uint64_t)GRAIN);
+}
+
+static void put_digest(crn_buf *b, const crn_digest *d)
+{
+    crn_put_bytes(b, d->b, sizeof d->b);
+}
+
+static crn_digest get_digest(crn_cursor *c)
+{
+    crn_digest d;
+    crn_get_bytes(c, d.b, sizeof d.b);
+    return d;
+}
+
+static void put_ref(crn_buf *b, const part_ref *r)
+{
+    crn_put_u64(b, r->off);
+    crn_put_u64(b, r->nbytes);
+    put_digest(b, &r->digest);
+}
+
+static part_ref get_ref(crn_cursor *c, uint64_t end)
+{
+    part_ref r;
+    r.off = crn_get_u64(c);
+    r.nbytes = crn_get_u64(c);
+    r.digest = get_digest(c);
+    crn_cursor_expect(c, r.nbytes == 0 || crn_format_extent_fits(r.off, r.nbytes, end));
+    return r;
+}
+
+/* --- superblock --------------------------------------------------------------------------- */
+
+/* A superblock is written while disks are full and memory is short: it allocates nothing. */
+void crn_format_put_super(const part_super *s, unsigned char slot[SLOT_BYTES])
+{
+    crn_buf b = {.at = slot, .cap = SUPER_BYTES};
+    memset(slot, 0, SLOT_BYTES);
+    crn_put_bytes(&b, super_magic, sizeof super_magic);
+    crn_put_u32(&b, CAIRN_FORMAT);
+    crn_put_u32(&b, 0);
+    crn_put_u64(&b, s->seq);
+    crn_put_bytes(&b, s->id.run, sizeof s->id.run);
+    crn_put_u32(&b, s->id.series);
+    crn_put_u32(&b, s->id.rank);
+    crn_put_u32(&b, s->id.nranks);
+    crn_put_u32(&b, s->id.role);
+    crn_put_u64(&b, s->end);
+    put_ref(&b, &s->catalogue);
+    crn_put_u32(&b, s->dropped);
+    crn_digest d = crn_digest_of(slot, SUPER_DIGEST_AT);
+    memcpy(slot + SUPER_DIGEST_AT, d.b, sizeof d.b);
+    memcpy(slot + COPY_OFFSET, slot, SUPER_BYTES);
+}
+
+cairn_status crn_format_get_super(const unsigned char copy[SUPER_BYTES], part_super *ret)
+{
+    crn_digest d = crn_digest_of(copy, SUPER_DIGEST_AT);
+    crn_cursor c = crn_cursor_of(copy, SUPER_DIGEST_AT);
+    part_super s;
+    bool whole = memcmp(crn_get_view(&c, sizeof super_magic), super_magic, 8) == 0 &&
+                 memcmp(d.b, copy + SUPER_DIGEST_AT, sizeof d.b) == 0;
+    CRN_FAIL_IF(!whole, CAIRN_ECORRUPT, "damaged superblock");
+    uint32_t format = crn_get_u32(&c);
+    CRN_FAIL_IF(format != CAIRN_FORMAT, CAIRN_EUNSUPPORTED,
+                "format %u, but this version of cairn reads format %d", format, CAIRN_FORMAT);
+    crn_get_u32(&c);
+    s.seq = crn_get_u64(&c);
+    crn_get_bytes(&c, s.id.run, sizeof s.id.run);
+    s.id.series = crn_get_u32(&c);
+    s.id.rank = crn_get_u32(&c);
+    s.id.nranks = crn_get_u32(&c);
+    s.id.role = crn_get_u32(&c);
+    s.end = crn_get_u64(&c);
+    s.catalogue = get_ref(&c, s.end);
+    s.dropped = crn_get_u32(&c);
+    CRN_TRY(crn_cursor_status(&c, "superblock"));
+    *ret = s;
+    return CAIRN_OK;
+}
+
+/* --- catalogue ---------------------------------------------------------------------------- */
+
+void crn_format_put_catalogue(const part_entry *entry, size_t n, crn_buf *buf)
+{
+    crn_put_u32(buf, catalogue_magic);
+    crn_put_u32(buf, (uint32_t)n);
+    for (size_t i = 0; i < n; i++) {
+        crn_put_u64(buf, entry[i].version);
+        crn_put_u64(buf, entry[i].seq);
+        crn_put_u64(buf, entry[i].wall_ns);
+        put_ref(buf, &entry[i].record);
+    }
+}
+
+cairn_status crn_format_get_catalogue(const void *data, size_t nbytes, uint64_t end,
+                                      part_catalogue *ret)
+{
+    crn_cursor c = crn_cursor_of(data, nbytes);
+    part_catalogue cat = {0};
+    crn_cursor_expect(&c, crn_get_u32(&c) == catalogue_magic);
+    uint32_t n = crn_get_u32(&c);
+    crn_cursor_expect(&c, n <= MARKS_MAX && c.n == (size_t)n * ENTRY_MARK_BYTES);
+    CRN_TRY(crn_cursor_status(&c, "catalogue"));
+    CRN_TRY(crn_vec_reserve(&cat, n));
+    for (; cat.n < n; cat.n++) {
+        part_entry *e = &cat.at[cat.n];
+        e->version = crn_get_u64(&c);
+        e->seq = crn_get_u64(&c);
+        e->wall_ns = crn_get_u64(&c);
+        e->record = get_ref(&c, end);
+        crn_cursor_expect(&c, e->record.nbytes > 0);
+    }
+    cairn_status rc = crn_cursor_status(&c, "catalogue");
+    if (rc < 0) {
+        crn_vec_done(&cat);
+        return rc;
+    }
+    *ret = cat;
+    return CAIRN_OK;
+}
+
+/* --- mark record -------------------------------------------------------------------------- */
+
+static uint64_t count_blocks(uint64_t nbytes, uint32_t block)
+{
+    return nbytes / block + (nbytes % block != 0);
+}
+
+static void put_var(crn_buf *buf, const crn_var *v)
+{
+    crn_put_str(buf, v->spec.name);
+    crn_put_str(buf, v->spec.type);
+    crn_put_str(buf, v->spec.attributes ? v->spec.attributes : "");
+    crn_put_u32(buf, v->spec.item);
+    crn_put_u32(buf, v->spec.block);
+    crn_put_u64(buf, v->spec.nbytes);
+    crn_put_u8(buf, (uint8_t)v->spec.ndims);
+    for (uint32_t i = 0; i < 3 * v->spec.ndims; i++)
+        crn_put_u64(buf, v->dims[i]);
+    crn_put_u64(buf, v->nchanged);
+    crn_put_u64(buf, v->stored_bytes);
+    put_digest(buf, &v->root);
+    put_ref(buf, &(part_ref){v->table_off, v->table_bytes, v->table_digest});
+}
+
+void crn_format_put_mark(const crn_mark *m, crn_buf *buf)
+{
+    crn_put_u32(buf, mark_magic);
+    crn_put_u32(buf, (uint32_t)m->nvars);
+    crn_put_u64(buf, m->version);
+    crn_put_u64(buf, m->seq);
+    crn_put_u64(buf, m->wall_ns);
+    for (size_t i = 0; i < m->nvars; i++)
+        put_var(buf, &m->var[i]);
+}
+
+/* Copy a string of the record to the heap. */
+static cairn_status get_text(crn_cursor *c, size_t max, const char **ret)
+{
+    uint16_t n = crn_get_u16(c);
+    crn_cursor_expect(c, n <= max);
+    const char *view = crn_get_view(c, n);
+    crn_cursor_expect(c, view && !memchr(view, 0, n));
+    char *copy;
+    CRN_TRY(crn_strndup(c->failed ? "" : view, c->failed ? 0 : n, &copy));
+    *ret = copy;
+    return CAIRN_OK;
+}
+
+static cairn_status get_var(crn_cursor *c, uint64_t end, crn_var *v)
+{
+    CRN_TRY(get_text(c, CRN_VAR_NAME, &v->spec.name));
+    CRN_TRY(get_text(c, CRN_VAR_TYPE, &v->spec.type));
+    CRN_TRY(get_text(c, UINT16_MAX, &v->spec.attributes));
+    v->spec.item = crn_get_u32(c);
+    v->spec.block = crn_get_u32(c);
+    v->spec.nbytes = crn_get_u64(c);
+    v->spec.ndims = crn_get_u8(c);
+    crn_cursor_expect(c, v->spec.ndims <= CRN_DIMS_MAX);
+    for (uint32_t i = 0; !c->failed && i < 3 * v->spec.ndims; i++)
+        v->dims[i] = crn_get_u64(c);
+    v->spec.global = v->dims;
+    v->spec.offset = v->dims + v->spec.ndims;
+    v->spec.count = v->dims + 2 * v->spec.ndims;
+    v->nchanged = crn_get_u64(c);
+    v->stored_bytes = crn_get_u64(c);
+    v->root = get_digest(c);
+    part_ref table = get_ref(c, end);
+    CRN_TRY(crn_cursor_status(c, "mark record"));
+    CRN_TRY(crn_format_check_spec(&v->spec));
+    v->nblocks = count_blocks(v->spec.nbytes, v->spec.block);
+    v->table_off = table.off;
+    v->table_bytes = table.nbytes;
+    v->table_digest = table.digest;
+    crn_cursor_expect(c, v->nblocks <= end / ENTRY_BYTES && v->nchanged <= v->nblocks &&
+                             table.nbytes == v->nblocks * ENTRY_BYTES);
+    return crn_cursor_status(c, "mark record");
+}
+
+cairn_status crn_format_get_mark(const void *data, size_t nbytes, uint64_t end, crn_mark **ret)
+{
+    crn_cursor c = crn_cursor_of(data, nbytes);
+    crn_cursor_expect(&c, crn_get_u32(&c) == mark_magic);
+    uint32_t nvars = crn_get_u32(&c);
+    /* a variable takes at least VAR_BYTES_MIN, so the count cannot make us allocate more than that
+     * is worth */
+    crn_cursor_expect(&c, nvars <= VARS_MAX && nvars <= c.n / VAR_BYTES_MIN);
+    CRN_TRY(crn_cursor_status(&c, "mark record"));
+
+    crn_mark *m;
+    CRN_TRY(crn_alloc(&m, 1));
+    cairn_status rc;
+    CRN_TRY_OUT(rc, crn_alloc(&m->var, nvars));
+    m->version = crn_get_u64(&c);
+    m->seq = crn_get_u64(&c);
+    m->wall_ns = crn_get_u64(&c);
+    for (; m->nvars < nvars && rc == CAIRN_OK; m->nvars++)
+        rc = get_var(&c, end, &m->var[m->nvars]);
+    if (rc == CAIRN_OK)
+        rc = crn_mark_index(m);
+    if (rc == CAIRN_OK && c.n != 0)
+        rc = crn_fail(CAIRN_ECORRUPT, "mark record is followed by %zu strange bytes", c.n);
+out:
+    if (rc < 0) {
+        if (rc == CAIRN_EINVAL)
+            rc = crn_fail(CAIRN_ECORRUPT, "mark record declares an impossible variable");
+        crn_mark_free(m);
+        return rc;
+    }
+    *ret = m;
+    return CAIRN_OK;
+}
+
+/* --- block table -------------------------------------------------------------------------- */
+
+void crn_format_put_table(const crn_block *table, uint64_t n, crn_buf *buf)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        crn_put_u64(buf, table[i].off);
+        crn_put_u32(buf, table[i].nbytes);
+        crn_put_u32(buf, table[i].codec);
+        put_digest(buf, &table[i].digest);
+    }
+}
+
+cairn_status crn_format_get_table(const void *data, uint64_t end, crn_var *v)
+{
+    crn_cursor c = crn_cursor_of(data, v->table_bytes);
+    crn_block *table;
+    CRN_TRY(crn_alloc(&table, v->nblocks));
+    for (uint64_t i = 0; i < v->nblocks; i++) {
+        crn_block *e = &table[i];
+        e->off = crn_get_u64(&c);
+        e->nbytes = crn_get_u32(&c);
+        e->codec = crn_get_u32(&c);
+        e->digest = get_digest(&c);
+        crn_cursor_expect(&c, e->codec == 0 && e->nbytes == crn_var_block_bytes(v, i) &&
+                                  crn_format_extent_fits(e->off, e->nbytes, end));
+    }
+    cairn_status rc = crn_cursor_status(&c, "block table");
+    if (rc < 0) {
+        free(table);
+        return rc;
+    }
+    v->table = table;
+    return CAIRN_OK;
+}
+
+/* --- declarations ------------------------------------------------------------------------- */
+
+static cairn_status check_shape(const crn_var_spec *s)
+{
+    uint64_t items = 1;
+    for (uint32_t i = 0; i < s->ndims; i++) {
+        CRN_FAIL_IF(s->offset[i] > s->global[i] || s->count[i] > s->global[i] - s->offset[i],
+                    CAIRN_EINVAL,
+                    "variable '%s', dimension %u: a piece of %" PRIu64 " at %" PRIu64
+                    " does not fit a global size of %" PRIu64,
+                    s->name, i, s->count[i], s->offset[i], s->global[i]);
+        CRN_FAIL_IF(__builtin_mul_overflow(items, s->count[i], &items), CAIRN_EINVAL,
+                    "variable '%s' is larger than any memory", s->name);
+    }
+    CRN_FAIL_IF(s->ndims > 0 && items != s->nbytes / s->item, CAIRN_EINVAL,
+                "variable '%s': a piece of %" PRIu64 " elements given with %" PRIu64 " bytes",
+                s->name, items, s->nbytes);
+    return CAIRN_OK;
+}
+
+cairn_status crn_format_check_spec(const crn_var_spec *s)
+{
+    size_t n = strlen(s->name);
+    CRN_FAIL_IF(n == 0 || n > CRN_VAR_NAME, CAIRN_EINVAL,
+                "a variable's name has 1 to %d bytes, not %zu", CRN_VAR_NAME, n);
+    CRN_FAIL_IF(strlen(s->type) > CRN_VAR_TYPE, CAIRN_EINVAL,
+                "variable '%s': its type takes more than %d bytes to describe", s->name,
+                CRN_VAR_TYPE);
+    CRN_FAIL_IF(s->attributes && strlen(s->attributes) > UINT16_MAX, CAIRN_EINVAL,
+                "variable '%s': its attributes take more than %d bytes", s->name, UINT16_MAX);
+    CRN_FAIL_IF(s->block < CRN_BLOCK_MIN || s->block > CRN_BLOCK_MAX || (s->block & (s->block - 1)),
+                CAIRN_EINVAL,
+                "variable '%s': a block size of %u is not a power of two from %d to %d", s->name,
+                s->block, CRN_BLOCK_MIN, CRN_BLOCK_MAX);
+    CRN_FAIL_IF(s->item == 0 || s->nbytes % s->item != 0, CAIRN_EINVAL,
+                "variable '%s': %" PRIu64 " bytes are not a whole number of elements of %u",
+                s->name, s->nbytes, s->item);
+    CRN_FAIL_IF(s->nbytes > PTRDIFF_MAX, CAIRN_EINVAL, "variable '%s' is larger than any memory",
+                s->name);
+    CRN_FAIL_IF(s->ndims > CRN_DIMS_MAX, CAIRN_EINVAL, "variable '%s': at most %d dimensions",
+                s->name, CRN_DIMS_MAX);
+    return check_shape(s);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "store/store_gather.h"
+
+cairn_status crn_gather_create(crn_part *part, crn_gather **ret)
+{
+    crn_gather *g;
+    CRN_TRY(crn_alloc(&g, 1));
+    g->part = part;
+    *ret = g;
+    return CAIRN_OK;
+}
+
+/* Wait for one operation; its failure is ours. */
+static cairn_status reap(crn_gather *g)
+{
+    crn_op *op;
+    CRN_TRY(crn_io_wait(g->part->io, &op));
+    if (!op)
+        return CAIRN_OK;
+    gather_buffer *b = op->user;
+    b->pending--;
+    return op->status < 0 ? crn_err_give(&op->err) : CAIRN_OK;
+}
+
+void crn_gather_reset(crn_gather *g)
+{
+    for (int i = 0; i < GATHER_BUFFERS; i++)
+        while (g->buffer[i].pending > 0)
+            (void)reap(g); /* the failure that counts was reported before */
+    memset(g->open, 0, sizeof g->open);
+    g->taken.n = 0;
+    g->nbytes = g->nwrites = 0;
+}
+
+void crn_gather_free(crn_gather *g)
+{
+    if (!g)
+        return;
+    crn_gather_reset(g);
+    for (int i = 0; i < GATHER_BUFFERS; i++) {
+        free(g->buffer[i].data);
+        crn_vec_done(&g->buffer[i].item);
+        crn_vec_done(&g->buffer[i].op);
+        crn_vec_done(&g->buffer[i].iov);
+    }
+    crn_vec_done(&g->taken);
+    free(g);
+}
+
+/* One operation for items [first, last) at off. */
+static void add_op(gather_buffer *b, crn_file *file, size_t first, size_t last, uint64_t off)
+{
+    uint32_t start = b->item.at[first].pos;
+    uint32_t end = b->item.at[last - 1].pos + b->item.at[last - 1].room;
+    struct iovec *iov = &b->iov.at[b->iov.n++];
+    *iov = (struct iovec){b->data + start, end - start};
+    b->op.at[b->op.n++] =
+        (crn_op){.kind = CRN_OP_WRITE, .file = file, .iov = iov, .niov = 1, .off = off, .user = b};
+    for (size_t i = first; i < last; i++)
+        b->item.at[i].block->off = off + (b->item.at[i].pos - start);
+}
+
+/* Find places for the blocks of a buffer: as few extents as there are, each full of blocks. */
+static cairn_status place(crn_gather *g, gather_buffer *b, uint64_t align)
+{
+    b->op.n = b->iov.n = 0;
+    CRN_TRY(crn_vec_reserve(&b->op, b->item.n));
+    CRN_TRY(crn_vec_reserve(&b->iov, b->item.n));
+    for (size_t first = 0, last; first < b->item.n; first = last) {
+        CRN_TRY(crn_vec_reserve(&g->taken, 1));
+        const gather_item *it = &b->item.at[first];
+        crn_extent e = crn_space_take(&g->part->space, b->fill - it->pos, it->room, align);
+        for (last = first + 1; last < b->item.n; last++)
+            if (b->item.at[last].pos + b->item.at[last].room - it->pos > e.nbytes)
+                break;
+        add_op(b, g->part->file, first, last, e.off);
+        uint64_t full = b->iov.at[b->iov.n - 1].iov_len;
+        crn_space_leave(&g->part->space, e.off + full, e.nbytes - full);
+        g->taken.at[g->taken.n++] = (crn_extent){e.off, full};
+    }
+    return CAIRN_OK;
+}
+
+static cairn_status flush(crn_gather *g, int stream)
+{
+    gather_buffer *b = g->open[stream];
+    g->open[stream] = NULL;
+    if (!b || b->item.n == 0)
+        return CAIRN_OK;
+    CRN_TRY(place(g, b, stream == 0 ? PAGE : GRAIN));
+    for (size_t i = 0; i < b->op.n; i++) {
+        CRN_TRY(crn_io_submit(g->part->io, &b->op.at[i]));
+        b->pending++;
+        g->nwrites++;
+        g->nbytes += b->iov.at[i].iov_len;
+    }
+    return CAIRN_OK;
+}
+
+/* An empty buffer for the stream, waiting for one to be written if need be. */
+static cairn_status begin(crn_gather *g, int stream)
+{
+    for (;;) {
+        for (int i = 0; i < GATHER_BUFFERS; i++) {
+            gather_buffer *b = &g->buffer[i];
+            if (b->pending > 0 || b == g->open[1 - stream])
+                continue;
+            if (!b->data)
+                CRN_TRY(crn_alloc_aligned(&b->data, GATHER_BYTES, PAGE));
+            b->fill = 0;
+            b->item.n = 0;
+            g->open[stream] = b;
+            return CAIRN_OK;
+        }
+        CRN_TRY(reap(g));
+    }
+}
+
+cairn_status crn_gather_add(crn_gather *g, crn_block *block, unsigned char **ret)
+{
+    int stream = block->nbytes >= PAGE ? 0 : 1;
+    uint32_t room = (uint32_t)crn_format_block_room(block->nbytes);
+    gather_buffer *b = g->open[stream];
+    if (b && b->fill + room > GATHER_BYTES) {
+        CRN_TRY(flush(g, stream));
+        b = NULL;
+    }
+    if (!b) {
+        CRN_TRY(begin(g, stream));
+        b = g->open[stream];
+    }
+    CRN_TRY(crn_vec_push(&b->item, (gather_item){block, b->fill, room}));
+    /* what follows a short block is written, too: it must not be another process's memory */
+    memset(b->data + b->fill + block->nbytes, 0, room - block->nbytes);
+    *ret = b->data + b->fill;
+    b->fill += room;
+    return CAIRN_OK;
+}
+
+cairn_status crn_gather_finish(crn_gather *g)
+{
+    for (int stream = 0; stream < GATHER_STREAMS; stream++)
+        CRN_TRY(flush(g, stream));
+    for (int i = 0; i < GATHER_BUFFERS; i++)
+        while (g->buffer[i].pending > 0)
+            CRN_TRY(reap(g));
+    return CAIRN_OK;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Gathering: blocks of any size on their way to free space become few large writes, several in
+ * flight. Blocks of at least a page and smaller ones go to separate buffers, so that the former
+ * stay aligned for direct writes.
+ */
+#ifndef CAIRN_STORE_GATHER_H
+#define CAIRN_STORE_GATHER_H
+
+#include "store/store_part.h"
+
+enum {
+    GATHER_BYTES = CRN_BLOCK_MAX, /* of a buffer: at least one block of any size */
+    GATHER_BUFFERS = 6,
+    GATHER_STREAMS = 2
+};
+
+typedef struct gather_item {
+    crn_block *block; /* gets its place when the buffer is flushed */
+    uint32_t pos, room;
+} gather_item;
+
+typedef struct gather_buffer {
+    unsigned char *data;
+    uint32_t fill;
+    CRN_VEC(gather_item) item;
+    CRN_VEC(crn_op) op;
+    CRN_VEC(struct iovec) iov;
+    unsigned pending; /* operations in flight */
+} gather_buffer;
+
+typedef struct crn_gather {
+    crn_part *part;
+    gather_buffer buffer[GATHER_BUFFERS];
+    gather_buffer *open[GATHER_STREAMS]; /* being filled; NULL: none */
+    crn_extents taken;                   /* all space that was used, to be given back on failure */
+    uint64_t nbytes, nwrites;
+} crn_gather;
+
+cairn_status crn_gather_create(crn_part *part, crn_gather **ret);
+void crn_gather_free(crn_gather *g); /* NULL is allowed */
+
+/* Wait for what is in flight, whatever comes of it, and forget all but the buffers. */
+void crn_gather_reset(crn_gather *g);
+
+/* Room for the bytes of a block, to be filled before the next call. *block must stay where it is.
+ */
+cairn_status crn_gather_add(crn_gather *g, crn_block *block, unsigned char **ret);
+
+/* Write what is left and wait for everything. */
+cairn_status crn_gather_finish(crn_gather *g);
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A part file as a whole: which superblock counts, what it retains, what is free.
+ *
+ * Commit protocol. Everything that a new catalogue refers to lies in space that no retained mark
+ * uses, and is synced before the older of the two superblocks is replaced; that replacement is the
+ * commit, and it is synced, too. A crash in the first half leaves both superblocks as they were; in
+ * the second half the other superblock is whole, and whatever either refers to is still there.
+ * Space that a commit sets free is reused only after that.
+ */
+#include "store/store_gather.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+
+static void part_free(crn_part *part)
+{
+    if (!part)
+        return;
+    crn_vec_done(&part->cat);
+    crn_space_done(&part->space);
+    crn_mark_free(part->tip);
+    crn_gather_free(part->gather);
+    crn_io_free(part->io);
+    crn_file_close(part->file);
+    free(part->name);
+    free(part);
+}
+
+void crn_part_close(crn_part *part)
+{
+    assert(!part || !part->drafting);
+    part_free(part);
+}
+
+/* --- opening ------------------------------------------------------------------------------ */
+
+static cairn_status slot_fail(const crn_part *part, cairn_status newer)
+{
+    if (newer == CAIRN_EUNSUPPORTED) {
+        crn_err_prefix("'%s': ", part->name);
+        return newer;
+    }
+    return crn_fail(CAIRN_ECORRUPT, "'%s': no whole superblock: not a part file, or damaged",
+                    part->name);
+}
+
+static cairn_status load_catalogue(crn_part *part, const part_super *s, part_catalogue *ret)
+{
+    part_catalogue cat = {0};
+    unsigned char *data;
+    if (s->catalogue.nbytes == 0) {
+        *ret = cat;
+        return CAIRN_OK;
+    }
+    CRN_TRY(crn_part_read_blob(part, &s->catalogue, "catalogue", &data));
+    cairn_status rc = crn_format_get_catalogue(data, s->catalogue.nbytes, s->end, &cat);
+    free(data);
+    CRN_TRY(rc);
+    if (s->dropped > cat.n) {
+        crn_vec_done(&cat);
+        return crn_fail(CAIRN_ECORRUPT, "'%s': superblock drops %u marks of fewer", part->name,
+                        s->dropped);
+    }
+    cat.n -= s->dropped;
+    memmove(cat.at, cat.at + s->dropped, cat.n * sizeof *cat.at);
+    *ret = cat;
+    return CAIRN_OK;
+}
+
+/* The whole superblocks of a file, newest first; one per slot. */
+static cairn_status find_supers(crn_part *part, part_super found[NSLOTS], int *ret_n)
+{
+    unsigned char head[DATA_START];
+    cairn_status newer = CAIRN_OK;
+    int n = 0;
+    uint64_t nbytes;
+    CRN_TRY(crn_file_nbytes(part->file, &nbytes));
+    CRN_FAIL_IF(nbytes < DATA_START, CAIRN_ECORRUPT,
+                "'%s': %" PRIu64 " bytes are too few for a part file", part->name, nbytes);
+    CRN_TRY(crn_file_read(part->file, head, sizeof head, 0));
+    for (int slot = 0; slot < NSLOTS; slot++) {
+        part_super copy[2];
+        const unsigned char *at = head + slot * SLOT_BYTES;
+        cairn_status a = crn_format_get_super(at, &copy[0]);
+        cairn_status b = crn_format_get_super(at + COPY_OFFSET, &copy[1]);
+        if (a == CAIRN_EUNSUPPORTED || b == CAIRN_EUNSUPPORTED)
+            newer = CAIRN_EUNSUPPORTED;
+        if (a == CAIRN_OK && (b < 0 || copy[0].seq >= copy[1].seq))
+            found[n++] = copy[0];
+        else if (b == CAIRN_OK)
+            found[n++] = copy[1];
+        /* a torn write can leave a new and an old copy: the new one counts */
+    }
+    /* A file that a newer version has written to is not ours to interpret, whatever else is in it.
+     */
+    if (n == 0 || newer < 0)
+        return slot_fail(part, newer);
+    if (n == 2 && found[0].seq < found[1].seq) {
+        part_super swap = found[0];
+        found[0] = found[1];
+        found[1] = swap;
+    }
+    *ret_n = n;
+    return CAIRN_OK;
+}
+
+/* Pick the newest superblock whose catalogue is whole. */
+static cairn_status load_head(crn_part *part)
+{
+    part_super found[NSLOTS];
+    part_catalogue cat;
+    int n;
+    CRN_TRY(find_supers(part, found, &n));
+    cairn_status rc = CAIRN_OK;
+    for (int i = 0; i < n; i++) {
+        rc = load_catalogue(part, &found[i], &cat);
+        if (rc < 0)
+            continue;
+        crn_vec_done(&part->cat);
+        part->super = found[i];
+        part->cat = cat;
+        part->older_catalogue = i + 1 < n ? found[i + 1].catalogue : (part_ref){0};
+        /* the newest of a whole file with more than one commit has a predecessor beside it */
+        part->fallback = i > 0 || (n == 1 && found[0].seq > 1);
+        return CAIRN_OK;
+    }
+    return rc;
+}
+
+static bool same_id(const crn_part_id *a, const crn_part_id *b)
+{
+    return memcmp(a->run, b->run, sizeof a->run) == 0 && a->series == b->series &&
+           a->rank == b->rank && a->nranks == b->nranks && a->role == b->role;
+}
+
+static cairn_status check_id(const crn_part *part, const crn_part_id *want)
+{
+    const crn_part_id *is = &part->super.id;
+    if (!want || same_id(is, want))
+        return CAIRN_OK;
+    if (memcmp(is->run, want->run, sizeof is->run) != 0)
+        return crn_fail(CAIRN_EMISMATCH, "'%s' belongs to another run", part->name);
+    return crn_fail(CAIRN_EMISMATCH,
+                    "'%s' is the part of rank %u of %u, series %u, not of rank %u of %u, series %u",
+                    part->name, is->rank, is->nranks, is->series, want->rank, want->nranks,
+                    want->series);
+}
+
+static cairn_status lock(const crn_part *part)
+{
+    if (flock(crn_file_fd(part->file), LOCK_EX | LOCK_NB) == 0)
+        return CAIRN_OK;
+    if (errno == EWOULDBLOCK)
+        return crn_fail(CAIRN_EBUSY, "'%s' is being written by another process", part->name);
+    return crn_fail_sys(errno, "cannot lock '%s'", part->name);
+}
+
+static cairn_status open_file(crn_part *part, int dirfd, const crn_part_options *opt)
+{
+    int mode = part->write ? CRN_READ | CRN_WRITE : CRN_READ;
+    uint64_t nbytes;
+    CRN_TRY(crn_file_open(dirfd, part->name, mode | (opt->direct ? CRN_DIRECT : 0), &part->file));
+    CRN_TRY(crn_file_nbytes(part->file, &nbytes));
+    /* What lies in the page cache is read faster from there. */
+    if (!part->write && opt->direct && crn_file_is_cached(part->file, 0, nbytes)) {
+        crn_file_close(part->file);
+        part->file = NULL;
+        CRN_TRY(crn_file_open(dirfd, part->name, mode, &part->file));
+    }
+    return crn_io_create(opt->backend, opt->depth, &part->io);
+}
+
+cairn_status crn_part_open(int dirfd, const char *name, const crn_part_id *id, bool write,
+                           const crn_part_options *opt, crn_part **ret)
+{
+    crn_part *part;
+    cairn_status rc;
+    CRN_TRY(crn_alloc(&part, 1));
+    part->write = write;
+    CRN_TRY_OUT(rc, crn_strdup(name, &part->name));
+    CRN_TRY_OUT(rc, open_file(part, dirfd, opt));
+    if (write)
+        CRN_TRY_OUT(rc, lock(part));
+    CRN_TRY_OUT(rc, load_head(part));
+    CRN_TRY_OUT(rc, check_id(part, id));
+    if (write)
+        CRN_TRY_OUT(rc, crn_part_derive(part));
+    *ret = part;
+    return CAIRN_OK;
+out:
+    part_free(part);
+    return rc;
+}
+
+cairn_status crn_part_create(int dirfd, const char *name, const crn_part_id *id,
+                             const crn_part_options *opt, crn_part **ret)
+{
+    unsigned char head[DATA_START] = {0};
+    part_super s = {.id = *id, .seq = 1, .end = DATA_START};
+    crn_format_put_super(&s, head + SLOT_BYTES * (s.seq % NSLOTS));
+    CRN_TRY(crn_file_replace(dirfd, name, head, sizeof head));
+    return crn_part_open(dirfd, name, id, true, opt, ret);
+}
+
+void crn_part_describe(const crn_part *part, crn_part_info *ret)
+{
+    uint64_t nbytes = 0;
+    (void)crn_file_nbytes(part->file, &nbytes);
+    *ret = (crn_part_info){
+        .id = part->super.id,
+        .seq = part->super.seq,
+        .file_bytes = nbytes,
+        .used_bytes = part->space.used,
+        .nmarks = part->cat.n,
+        .fallback = part->fallback,
+    };
+}
+
+cairn_status crn_part_is_stale(crn_part *part, bool *ret)
+{
+    part_super found[NSLOTS];
+    int n;
+    CRN_TRY(find_supers(part, found, &n));
+    *ret = found[0].seq > part->super.seq;
+    return CAIRN_OK;
+}
+
+uint64_t crn_part_version(const crn_part *part, size_t i)
+{
+    return part->cat.at[i].version;
+}
+
+/* --- pieces of the file ------------------------------------------------------------------- */
+
+cairn_status crn_part_read_blob(crn_part *part, const part_ref *ref, const char *what,
+                                unsigned char **ret)
+{
+    unsigned char *data;
+    uint64_t file_bytes;
+    CRN_TRY(crn_file_nbytes(part->file, &file_bytes));
+    CRN_FAIL_IF(!crn_format_extent_fits(ref->off, ref->nbytes, file_bytes), CAIRN_ECORRUPT,
+                "'%s': its %s lies beyond the end of the file", part->name, what);
+    CRN_TRY(crn_alloc(&data, ref->nbytes));
+    cairn_status rc = crn_file_read(part->file, data, ref->nbytes, ref->off);
+    crn_digest d = crn_digest_of(data, ref->nbytes);
+    if (rc == CAIRN_OK && !crn_digest_equal(&d, &ref->digest))
+        rc = crn_fail(CAIRN_ECORRUPT, "'%s': its %s at byte %" PRIu64 " is damaged", part->name,
+                      what, ref->off);
+    if (rc < 0) {
+        free(data);
+        return rc;
+    }
+    *ret = data;
+    return CAIRN_OK;
+}
+
+cairn_status crn_part_write_blob(crn_part *part, const crn_buf *blob, part_ref *ret)
+{
+    CRN_TRY(crn_buf_status(blob));
+    uint64_t room = crn_format_blob_room(blob->n);
+    crn_extent e = crn_space_take(&part->space, room, room, GRAIN);
+    part_ref ref = {e.off, blob->n, crn_digest_of(blob->at, blob->n)};
+    cairn_status rc = crn_file_write(part->file, blob->at, blob->n, e.off);
+    if (rc < 0) {
+        crn_space_leave(&part->space, e.off, e.nbytes);
+        return rc;
+    }
+    *ret = ref;
+    return CAIRN_OK;
+}
+
+/* --- committing --------------------------------------------------------------------------- */
+
+cairn_status crn_part_write_super(crn_part *part, const part_super *s)
+{
+    unsigned char slot[SLOT_BYTES];
+    crn_format_put_super(s, slot);
+    part->doubt = true;
+    CRN_TRY(crn_file_write(part->file, slot, sizeof slot, SLOT_BYTES * (s->seq % NSLOTS)));
+    CRN_TRY(crn_file_sync(part->file));
+    part->doubt = false;
+    part->fallback = false;
+    const part_ref gone = part->older_catalogue; /* of the superblock that was just replaced */
+    part->older_catalogue = part->super.catalogue;
+    part->super = *s;
+    if (gone.off != part->super.catalogue.off && gone.off != part->older_catalogue.off)
+        crn_space_leave(&part->space, gone.off, crn_format_blob_room(gone.nbytes));
+    return CAIRN_OK;
+}
+
+cairn_status crn_part_commit(crn_part *part, const part_entry *entry, size_t n,
+                             uint64_t *ret_nbytes)
+{
+    part_super s = part->super;
+    crn_buf blob = {0};
+    crn_format_put_catalogue(entry, n, &blob);
+    cairn_status rc = crn_part_write_blob(part, &blob, &s.catalogue);
+    *ret_nbytes = blob.n + SLOT_BYTES;
+    crn_buf_done(&blob);
+    CRN_TRY(rc);
+    rc = crn_file_sync(part->file);
+    if (rc < 0) {
+        crn_space_leave(&part->space, s.catalogue.off, crn_format_blob_room(s.catalogue.nbytes));
+        return rc;
+    }
+    s.seq++;
+    s.end = part->space.end;
+    s.dropped = 0;
+    return crn_part_write_super(part, &s);
+}
+
+cairn_status crn_part_resolve(crn_part *part)
+{
+    if (!part->doubt)
+        return CAIRN_OK;
+    /* The slot in doubt is written again, with what is known to be whole: the other slot still
+     * holds the committed superblock, should this fail, too. */
+    part_super s = part->super;
+    s.seq += 3;
+    CRN_TRY(crn_part_write_super(part, &s));
+    return crn_part_derive(part);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The inside of a part, shared by the files of this module.
+ */
+#ifndef CAIRN_STORE_PART_H
+#define CAIRN_STORE_PART_H
+
+#include "store/store.h"
+#include "store/store_format.h"
+#include "store/store_space.h"
+
+struct crn_gather;
+
+struct crn_part {
+    crn_file *file;
+    crn_io *io;
+    char *name;
+    bool write, fallback;
+    part_super super;          /* as committed */
+    part_ref older_catalogue;  /* of the superblock before, so that falling back finds it */
+    part_catalogue cat;        /* retained marks only, oldest first */
+    crn_space space;           /* when write */
+    struct crn_gather *gather; /* write buffers, made by the first draft */
+    crn_mark *tip;             /* the newest mark; tables as far as a draft needed them */
+    bool drafting;             /* one draft at a time */
+    /* A superblock was being replaced when the disk failed, so which of the two counts is unknown:
+     * nothing that either refers to may be overwritten until a new one is durable. */
+    bool doubt;
+};
+
+/*
+ * Make the n entries the catalogue of the part: written, synced, then the older superblock is
+ * replaced and synced. On failure the part is as before, perhaps in doubt. *ret_nbytes: what was
+ * written.
+ */
+cairn_status crn_part_commit(crn_part *part, const part_entry *entry, size_t n,
+                             uint64_t *ret_nbytes);
+
+/* Write bytes to free space; *ret says where. Durable after the next sync. */
+cairn_status crn_part_write_blob(crn_part *part, const crn_buf *blob, part_ref *ret);
+
+/* Read what ref says and check its digest; what names it in messages. Free *ret. */
+cairn_status crn_part_read_blob(crn_part *part, const part_ref *ref, const char *what,
+                                unsigned char **ret);
+
+/* Replace the older superblock by s, durably; s is the part's superblock then. From the write until
+ * the sync has succeeded it is open which one counts: the part is in doubt. */
+cairn_status crn_part_write_super(crn_part *part, const part_super *s);
+
+/*
+ * What the n oldest marks use and no other does. newest is a mark about to be committed behind the
+ * retained ones, or NULL. Fails with CAIRN_ECORRUPT where a record cannot be read.
+ */
+cairn_status crn_part_unused(crn_part *part, crn_mark *newest, size_t n, crn_extents *ret);
+
+/* Strike the n oldest marks from the list in memory. */
+void crn_part_forget(crn_part *part, size_t n);
+
+/* Find the free space again from the retained marks. */
+cairn_status crn_part_derive(crn_part *part);
+
+/* Settle a doubt before anything is overwritten. */
+cairn_status crn_part_resolve(crn_part *part);
+
+#endif

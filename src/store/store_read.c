@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Reading blocks back, each verified. Neighbours in the file are read together, several reads are
+ * in flight, and digests are computed while the next ones arrive.
+ */
+#include "store/store_part.h"
+
+enum { RUN_BYTES = 1 << 20, NRUNS = 8 };
+
+/* A run: consecutive blocks that lie one behind the other in the file. */
+typedef struct read_run {
+    crn_op op;
+    struct iovec iov;
+    uint64_t first, n;
+    unsigned char *bounce; /* an aligned buffer, made when the destination is not aligned */
+} read_run;
+
+typedef struct reader {
+    crn_part *part;
+    const crn_mark *mark;
+    const crn_var *var;
+    uint64_t first, last, next; /* blocks asked for; the next to submit */
+    unsigned char *dst;
+    crn_bad_blocks *bad;
+    size_t align; /* of direct reads; 0: through the page cache */
+    read_run run[NRUNS];
+} reader;
+
+static unsigned char *place_of(const reader *r, uint64_t block)
+{
+    return r->dst + (block - r->first) * r->var->spec.block;
+}
+
+/* The longest run from block i on: adjacent in the file, and small enough. */
+static uint64_t run_length(const reader *r, uint64_t i)
+{
+    const crn_block *t = r->var->table;
+    uint64_t n = 1;
+    uint64_t limit = CRN_MAX((uint64_t)RUN_BYTES / r->var->spec.block, 1);
+    while (n < limit && i + n < r->last && t[i + n].off == t[i + n - 1].off + t[i + n - 1].nbytes)
+        n++;
+    return n;
+}
+
+static cairn_status start(reader *r, read_run *run)
+{
+    const crn_block *t = r->var->table;
+    run->first = r->next;
+    run->n = run_length(r, r->next);
+    const crn_block *last = &t[run->first + run->n - 1];
+    uint64_t nbytes = last->off + last->nbytes - t[run->first].off;
+    unsigned char *to = place_of(r, run->first);
+    if (r->align > 0) {
+        /* direct reads take whole sectors, which may end past a short last block */
+        uint64_t whole = CRN_ROUND_UP(nbytes, (uint64_t)r->align);
+        if (((uintptr_t)to % r->align != 0 || whole != nbytes) && !run->bounce)
+            CRN_TRY(crn_alloc_aligned(&run->bounce, CRN_MAX((size_t)RUN_BYTES, r->var->spec.block),
+                                      r->align));
+        if ((uintptr_t)to % r->align != 0 || whole != nbytes)
+            to = run->bounce;
+        nbytes = t[run->first].off + whole <= r->part->super.end ? whole : nbytes;
+    }
+    run->iov = (struct iovec){to, nbytes};
+    run->op = (crn_op){.kind = CRN_OP_READ,
+                       .file = r->part->file,
+                       .iov = &run->iov,
+                       .niov = 1,
+                       .off = t[run->first].off,
+                       .user = run};
+    r->next += run->n;
+    return crn_io_submit(r->part->io, &run->op);
+}
+
+static cairn_status block_failed(reader *r, uint64_t i, const crn_err *why)
+{
+    if (r->bad)
+        return crn_vec_push(r->bad, i);
+    if (why) {
+        crn_err_give(why);
+        crn_err_prefix("mark %" PRIu64 ", variable '%s', block %" PRIu64 ": ", r->mark->version,
+                       r->var->spec.name, i);
+        return why->code;
+    }
+    return crn_fail(CAIRN_ECORRUPT,
+                    "'%s': mark %" PRIu64 ", variable '%s', block %" PRIu64
+                    " is damaged (%u bytes at byte %" PRIu64 ")",
+                    r->part->name, r->mark->version, r->var->spec.name, i, r->var->table[i].nbytes,
+                    r->var->table[i].off);
+}
+
+/* Check the blocks of a run that has arrived and bring them to their place. */
+static cairn_status finish(reader *r, read_run *run)
+{
+    const crn_block *t = r->var->table;
+    const unsigned char *data = run->iov.iov_base;
+    for (uint64_t i = run->first; i < run->first + run->n; i++) {
+        const unsigned char *at = data + (t[i].off - t[run->first].off);
+        unsigned char *to = place_of(r, i);
+        crn_digest d =
+            at == to ? crn_digest_of(at, t[i].nbytes) : crn_digest_copy(to, at, t[i].nbytes);
+        if (!crn_digest_equal(&d, &t[i].digest))
+            CRN_TRY(block_failed(r, i, NULL));
+    }
+    return CAIRN_OK;
+}
+
+/* A run that failed as a whole is read again block by block: one bad sector costs one block. */
+static cairn_status retry(reader *r, read_run *run)
+{
+    const crn_block *t = r->var->table;
+    read_run one = *run;
+    for (one.n = 1; one.first < run->first + run->n; one.first++) {
+        one.iov.iov_base = place_of(r, one.first);
+        if (crn_file_read(r->part->file, one.iov.iov_base, t[one.first].nbytes, t[one.first].off) <
+            0) {
+            crn_err err = *crn_err_peek();
+            CRN_TRY(block_failed(r, one.first, &err));
+        } else {
+            CRN_TRY(finish(r, &one));
+        }
+    }
+    return CAIRN_OK;
+}
+
+/* Keep NRUNS reads in flight until all blocks are there. */
+static cairn_status pump(reader *r)
+{
+    unsigned pending = 0;
+    cairn_status rc = CAIRN_OK;
+    for (int i = 0; i < NRUNS && r->next < r->last && rc == CAIRN_OK; i++) {
+        rc = start(r, &r->run[i]);
+        pending += rc == CAIRN_OK;
+    }
+    while (pending > 0) {
+        crn_op *op;
+        cairn_status wait = crn_io_wait(r->part->io, &op);
+        if (wait < 0)
+            return wait;
+        read_run *run = op->user;
+        pending--;
+        if (rc == CAIRN_OK)
+            rc = op->status < 0 ? retry(r, run) : finish(r, run);
+        if (rc == CAIRN_OK && r->next < r->last) {
+            rc = start(r, run);
+            pending += rc == CAIRN_OK;
+        }
+    }
+    return rc;
+}
+
+cairn_status crn_mark_read(crn_part *part, const crn_mark *m, crn_var *v, uint64_t first,
+                           uint64_t n, void *dst, crn_bad_blocks *bad)
+{
+    CRN_TRY(crn_mark_table(part, m, v));
+    CRN_FAIL_IF(first > v->nblocks || n > v->nblocks - first, CAIRN_EINVAL,
+                "variable '%s' has %" PRIu64 " blocks, not %" PRIu64, v->spec.name, v->nblocks,
+                first + n);
+    reader r = {.part = part,
+                .mark = m,
+                .var = v,
+                .first = first,
+                .last = first + n,
+                .next = first,
+                .dst = dst,
+                .bad = bad,
+                .align = crn_file_direct_align(part->file)};
+    cairn_status rc = pump(&r);
+    for (int i = 0; i < NRUNS; i++)
+        free(r.run[i].bounce);
+    return rc;
+}

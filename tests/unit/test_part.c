@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Part files: random histories against a model, retention, bounded size, identity, locks.
+ */
+#include "harness/model.h"
+#include "store/store_part.h"
+
+static char scratch[64];
+static int dirfd;
+
+static int setup(void **state)
+{
+    (void)state;
+    make_scratch(scratch, sizeof scratch, "part");
+    dirfd = open(scratch, O_RDONLY | O_DIRECTORY);
+    return dirfd < 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    close(dirfd);
+    remove_tree(scratch);
+    return 0;
+}
+
+/* What is free must be what a fresh look at the file finds free. */
+static void assert_space_is_derived(crn_part *part)
+{
+    crn_extents none = {0};
+    assert_ok(crn_space_give(&part->space, &none));
+    crn_vec_done(&none);
+    crn_space kept = part->space;
+    memset(&part->space, 0, sizeof part->space);
+    assert_ok(crn_part_derive(part));
+    assert_true(kept.used == part->space.used);
+    assert_true(kept.end == part->space.end);
+    assert_int_equal(kept.hole.n, part->space.hole.n);
+    assert_memory_equal(kept.hole.at, part->space.hole.at, kept.hole.n * sizeof *kept.hole.at);
+    crn_space_done(&kept);
+}
+
+static void random_history(uint64_t seed, uint64_t keep, crn_io_backend backend)
+{
+    model m;
+    crn_part *part;
+    crn_part_options opt = {backend, 8, seed % 2 == 0};
+    model_init(&m, seed, 40000);
+    assert_ok(crn_part_create(dirfd, "random", &model_id, &opt, &part));
+    for (uint64_t version = 1; version <= 20; version++) {
+        model_step(&m);
+        assert_ok(model_mark(&m, part, version, keep, NULL));
+        if (version % 3 == 0)
+            assert_ok(crn_part_trim(part, keep));
+        assert_space_is_derived(part);
+        if (version % 4 == 0) {
+            crn_part_close(part);
+            assert_ok(crn_part_open(dirfd, "random", &model_id, true, &opt, &part));
+        }
+        crn_part_info info;
+        crn_part_describe(part, &info);
+        assert_int_equal(info.nmarks, CRN_MIN(keep, version));
+        for (size_t i = 0; i < info.nmarks; i++)
+            assert_ok(model_check(&m, part, crn_part_version(part, i)));
+    }
+    crn_part_close(part);
+    model_done(&m);
+}
+
+static void test_random_histories_read_back(void **state)
+{
+    (void)state;
+    const uint64_t keep[] = {1, 2, 5, CRN_KEEP_ALL};
+    for (uint64_t i = 0; i < 24; i++)
+        random_history(test_seed() + i, keep[i % 4], i % 3 ? CRN_IO_URING : CRN_IO_THREADS);
+}
+
+static void test_rewind_drops_what_came_after(void **state)
+{
+    (void)state;
+    model m;
+    crn_part *part;
+    model_init(&m, test_seed(), 20000);
+    assert_ok(crn_part_create(dirfd, "rewind", &model_id, &model_options, &part));
+    for (uint64_t version = 1; version <= 6; version++) {
+        model_step(&m);
+        assert_ok(model_mark(&m, part, version, CRN_KEEP_ALL, NULL));
+    }
+    assert_ok(crn_part_rewind(part, 3));
+    assert_space_is_derived(part);
+    model_step(&m);
+    assert_ok(model_mark(&m, part, 4, CRN_KEEP_ALL, NULL)); /* another mark 4 */
+    for (uint64_t version = 1; version <= 4; version++)
+        assert_ok(model_check(&m, part, version));
+    assert_fails(model_check(&m, part, 5), CAIRN_ENOTFOUND, "has no mark 5");
+    crn_part_close(part);
+    model_done(&m);
+}
+
+enum { STATE = 8 << 20, BLOCK = 64 << 10 };
+
+static cairn_status mark_state(crn_part *part, uint64_t version, uint64_t keep,
+                               const unsigned char *data, crn_draft_stats *stats)
+{
+    crn_draft *d;
+    size_t v;
+    crn_var_spec spec = {
+        .name = "state", .type = "bytes", .item = 1, .block = BLOCK, .nbytes = STATE};
+    CRN_TRY(crn_draft_begin(part, version, &d));
+    assert_ok(crn_draft_add(d, &spec, &v));
+    assert_ok(crn_draft_put_all(d, v, data));
+    return crn_draft_commit(d, keep, stats);
+}
+
+static void test_small_changes_cost_little_and_size_stays_bounded(void **state)
+{
+    (void)state;
+    crn_part *part;
+    crn_rng rng = crn_rng_of(test_seed(), 1);
+    crn_draft_stats stats;
+    crn_part_info info;
+    unsigned char *data = calloc(1, STATE);
+    assert_ok(crn_part_create(dirfd, "bounded", &model_id, &model_options, &part));
+    for (uint64_t version = 1; version <= 200; version++) {
+        uint64_t changed = crn_rng_below(&rng, STATE / BLOCK);
+        data[changed * BLOCK + crn_rng_below(&rng, BLOCK)]++;
+        assert_ok(mark_state(part, version, 1, data, &stats));
+        assert_int_equal(stats.changed, version == 1 ? STATE / BLOCK : 1);
+        assert_true(version == 1 || stats.data_bytes == BLOCK);
+        crn_part_describe(part, &info);
+        assert_true(info.file_bytes < STATE + STATE / 10);
+    }
+    crn_part_close(part);
+    free(data);
+}
+
+static void test_data_that_did_not_change_shares_its_table(void **state)
+{
+    (void)state;
+    crn_part *part;
+    crn_draft_stats stats;
+    unsigned char *data = calloc(1, STATE);
+    assert_ok(crn_part_create(dirfd, "shared", &model_id, &model_options, &part));
+    assert_ok(mark_state(part, 1, 2, data, &stats));
+    assert_ok(mark_state(part, 2, 2, data, &stats));
+    assert_int_equal(stats.changed, 0);
+    assert_int_equal(stats.data_bytes, 0);
+    assert_true(stats.meta_bytes < 8192);
+    crn_part_close(part);
+    free(data);
+}
+
+static void test_blocks_beyond_four_gigabytes(void **state)
+{
+    (void)state;
+    crn_part *part;
+    crn_mark *mark;
+    unsigned char *data = malloc(STATE), *back = malloc(STATE);
+    memset(data, 7, STATE);
+    assert_ok(crn_part_create(dirfd, "large", &model_id, &model_options, &part));
+    part->space.end = (uint64_t)5 << 30; /* a sparse file whose first blocks lie behind 5 GiB */
+    assert_ok(mark_state(part, 1, 1, data, NULL));
+    crn_part_close(part);
+    assert_ok(crn_part_open(dirfd, "large", &model_id, false, &model_options, &part));
+    assert_ok(crn_part_load(part, 1, &mark));
+    assert_ok(crn_mark_read(part, mark, &mark->var[0], 0, STATE / BLOCK, back, NULL));
+    assert_true(mark->var[0].table[0].off >= (uint64_t)5 << 30);
+    assert_memory_equal(data, back, STATE);
+    crn_mark_free(mark);
+    crn_part_close(part);
+    free(data);
+    free(back);
+}
+
+static void test_unaligned_memory_reads_and_writes(void **state)
+{
+    (void)state;
+    crn_part *part;
+    crn_mark *mark;
+    unsigned char *data = malloc(STATE + 64), *back = malloc(STATE + 64);
+    for (size_t i = 0; i < STATE; i++)
+        data[i + 1] = (unsigned char)(i * 7);
+    assert_ok(crn_part_create(dirfd, "unaligned", &model_id, &model_options, &part));
+    assert_ok(mark_state(part, 1, 1, data + 1, NULL));
+    assert_ok(crn_part_load(part, 1, &mark));
+    for (size_t shift = 0; shift < 64; shift += 13) {
+        memset(back, 0, STATE + 64);
+        assert_ok(crn_mark_read(part, mark, &mark->var[0], 3, 100, back + shift, NULL));
+        assert_memory_equal(data + 1 + 3 * BLOCK, back + shift, 100 * BLOCK);
+    }
+    crn_mark_free(mark);
+    crn_part_close(part);
+    free(data);
+    free(back);
+}
+
+static void test_many_variables(void **state)
+{
+    (void)state;
+    enum { N = 20000 };
+    crn_part *part;
+    crn_mark *mark;
+    crn_draft *d;
+    assert_ok(crn_part_create(dirfd, "many", &model_id, &model_options, &part));
+    for (uint64_t version = 1; version <= 2; version++) {
+        assert_ok(crn_draft_begin(part, version, &d));
+        for (uint64_t i = 0; i < N; i++) {
+            char name[32];
+            size_t v;
+            uint64_t value = i * version;
+            snprintf(name, sizeof name, "scalar %" PRIu64, i);
+            crn_var_spec spec = {
+                .name = name, .type = "uint64", .item = 8, .block = BLOCK, .nbytes = 8};
+            assert_ok(crn_draft_add(d, &spec, &v));
+            assert_ok(crn_draft_put_all(d, v, &value));
+        }
+        assert_ok(crn_draft_commit(d, 1, NULL));
+    }
+    assert_ok(crn_part_load(part, 2, &mark));
+    for (uint64_t i = 0; i < N; i += 997) {
+        char name[32];
+        uint64_t value;
+        snprintf(name, sizeof name, "scalar %" PRIu64, i);
+        crn_var *v = crn_mark_find(mark, name);
+        assert_non_null(v);
+        assert_ok(crn_mark_read(part, mark, v, 0, 1, &value, NULL));
+        assert_true(value == i * 2);
+    }
+    crn_mark_free(mark);
+    crn_part_close(part);
+}
+
+static void test_declarations_are_checked(void **state)
+{
+    (void)state;
+    crn_part *part;
+    crn_draft *d;
+    size_t v;
+    uint64_t dim[1] = {4}, off[1] = {2}, count[1] = {3};
+    crn_var_spec spec = {.name = "a", .type = "int8", .item = 1, .block = 1024, .nbytes = 10};
+    assert_ok(crn_part_create(dirfd, "spec", &model_id, &model_options, &part));
+    assert_ok(crn_draft_begin(part, 1, &d));
+    assert_ok(crn_draft_add(d, &spec, &v));
+    assert_fails(crn_draft_add(d, &spec, &v), CAIRN_EINVAL, "variable 'a' is declared twice");
+    spec.name = "b", spec.block = 1000;
+    assert_fails(crn_draft_add(d, &spec, &v), CAIRN_EINVAL, "power of two");
+    spec.block = 1024, spec.item = 3;
+    assert_fails(crn_draft_add(d, &spec, &v), CAIRN_EINVAL, "whole number of elements");
+    spec.item = 1, spec.ndims = 1, spec.global = dim, spec.offset = off, spec.count = count;
+    assert_fails(crn_draft_add(d, &spec, &v), CAIRN_EINVAL, "a piece of 3 at 2 does not fit");
+    assert_fails(crn_draft_commit(d, 1, NULL), CAIRN_EINVAL, "1 of 1 blocks were not given");
+    assert_fails(crn_part_load(part, 1, NULL), CAIRN_ENOTFOUND, "has no mark 1");
+    crn_part_close(part);
+}
+
+static void test_versions_must_grow(void **state)
+{
+    (void)state;
+    model m;
+    crn_part *part;
+    model_init(&m, 1, 5000);
+    assert_ok(crn_part_create(dirfd, "grow", &model_id, &model_options, &part));
+    assert_ok(model_mark(&m, part, 7, 1, NULL));
+    assert_fails(model_mark(&m, part, 7, 1, NULL), CAIRN_EINVAL, "versions must grow");
+    crn_part_close(part);
+    model_done(&m);
+}
+
+static void test_second_writer_is_refused(void **state)
+{
+    (void)state;
+    crn_part *part, *other;
+    assert_ok(crn_part_create(dirfd, "lock", &model_id, &model_options, &part));
+    assert_fails(crn_part_open(dirfd, "lock", &model_id, true, &model_options, &other), CAIRN_EBUSY,
+                 "'lock' is being written by another process");
+    assert_ok(crn_part_open(dirfd, "lock", &model_id, false, &model_options, &other));
+    crn_part_close(other);
+    crn_part_close(part);
+}
+
+static void test_owner_is_checked(void **state)
+{
+    (void)state;
+    crn_part *part;
+    crn_part_id other = model_id;
+    assert_ok(crn_part_create(dirfd, "owner", &model_id, &model_options, &part));
+    crn_part_close(part);
+    other.rank = 4;
+    assert_fails(crn_part_open(dirfd, "owner", &other, false, &model_options, &part),
+                 CAIRN_EMISMATCH, "'owner' is the part of rank 3 of 8");
+    other = model_id;
+    other.run[0] ^= 1;
+    assert_fails(crn_part_open(dirfd, "owner", &other, false, &model_options, &part),
+                 CAIRN_EMISMATCH, "another run");
+    assert_ok(crn_part_open(dirfd, "owner", NULL, false, &model_options, &part));
+    crn_part_close(part);
+}
+
+static void test_reader_notices_a_newer_commit(void **state)
+{
+    (void)state;
+    model m;
+    crn_part *part, *reader;
+    bool stale;
+    model_init(&m, 1, 5000);
+    assert_ok(crn_part_create(dirfd, "stale", &model_id, &model_options, &part));
+    assert_ok(crn_part_open(dirfd, "stale", &model_id, false, &model_options, &reader));
+    assert_ok(crn_part_is_stale(reader, &stale));
+    assert_false(stale);
+    assert_ok(model_mark(&m, part, 1, 1, NULL));
+    assert_ok(crn_part_is_stale(reader, &stale));
+    assert_true(stale);
+    crn_part_close(reader);
+    crn_part_close(part);
+    model_done(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_histories_read_back),
+        cmocka_unit_test(test_rewind_drops_what_came_after),
+        cmocka_unit_test(test_small_changes_cost_little_and_size_stays_bounded),
+        cmocka_unit_test(test_data_that_did_not_change_shares_its_table),
+        cmocka_unit_test(test_blocks_beyond_four_gigabytes),
+        cmocka_unit_test(test_unaligned_memory_reads_and_writes),
+        cmocka_unit_test(test_many_variables),
+        cmocka_unit_test(test_declarations_are_checked),
+        cmocka_unit_test(test_versions_must_grow),
+        cmocka_unit_test(test_second_writer_is_refused),
+        cmocka_unit_test(test_owner_is_checked),
+        cmocka_unit_test(test_reader_notices_a_newer_commit),
+    };
+    return cmocka_run_group_tests_name("part", tests, setup, teardown);
+}
