@@ -40,7 +40,6 @@ BAD = [
     ("include/cairn/leak.h", '#include "base/base.h"\n', "a public header must not include"),
     ("examples/peek.c", '#include "base/base.h"\n', "an example must not include"),
     ("bench/bench_fault.c", '#include "io/io_fault.h"\n', "use 'io/io.h'"),
-    ("tests/unit/test_err.c", '#include "base/base_err.h"\n', "use 'base/base.h'"),
     ("tests/zeal/test_io.c", "", "'tests/unit/test_io.c' has the same name"),
 ]
 
