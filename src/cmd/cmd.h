@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The command 'cairn'. To add a subcommand:
+ *
+ *   1. Write src/cmd/cmd_<name>.c with the function cmd_<name>: options by cmd_parse, results on
+ *      standard output, everything else on standard error, --json if it prints facts.
+ *   2. Declare the function below and give it a row in the table of cmd_main.c.
+ *   3. Write docs/man/cairn-<name>.1; its SYNOPSIS is what 'cairn <name> -h' prints, its JSON
+ *      section says what --json prints. Name it in the list of cairn.1.
+ *   4. Add cases to tests/cli/<name>/.
+ *
+ * Nothing else needs to know. Subcommands use the public headers and base, nothing of the library's
+ * inside: what they cannot do through include/cairn, a user's program cannot do either.
+ */
+#ifndef CAIRN_CMD_H
+#define CAIRN_CMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "base/base.h"
+
+/* What every subcommand returns, and the command's exit code. */
+enum { CMD_YES = 0, CMD_NO = 1, CMD_UNKNOWN = 2 /* could not tell, or wrong usage */ };
+
+/* argv[0] is the name of the subcommand. */
+typedef int cmd_function(int argc, char **argv);
+
+cmd_function cmd_help, cmd_version;
+
+typedef struct cmd_row {
+    const char *name;
+    cmd_function *run;
+    const char *summary; /* a phrase that completes "this command can ..." */
+} cmd_row;
+
+/* The table of subcommands; its end has no name. */
+extern const cmd_row cmd_table[];
+
+/* The row of a subcommand, or NULL after saying which one may have been meant. */
+const cmd_row *cmd_find(const char *name);
+
+/* The list of options, which 'cairn help config' prints. */
+typedef enum cmd_config_form { CMD_CONFIG_INI, CMD_CONFIG_JSON, CMD_CONFIG_MAN } cmd_config_form;
+int cmd_print_config(cmd_config_form form);
+
+/*
+ * Options: an array of these, ended by CMD_END, with places for their values. -h and --help are
+ * always there.
+ */
+typedef struct cmd_option {
+    char letter;       /* 0: the long name only */
+    const char *name;  /* without dashes */
+    const char *value; /* what its argument is called, NULL for a flag */
+    bool *flag;        /* set to true by a flag */
+    const char **text; /* set by an option with an argument */
+    const char *help;  /* a phrase */
+} cmd_option;
+
+#define CMD_FLAG(letter, name, flag, help)                                                         \
+    {                                                                                              \
+        letter, name, NULL, flag, NULL, help                                                       \
+    }
+#define CMD_TEXT(letter, name, value, text, help)                                                  \
+    {                                                                                              \
+        letter, name, value, NULL, text, help                                                      \
+    }
+#define CMD_JSON(flag) CMD_FLAG('j', "json", flag, "print JSON, as the manual page describes")
+#define CMD_END                                                                                    \
+    {                                                                                              \
+        0                                                                                          \
+    }
+
+/*
+ * Take the options off the arguments: afterwards argc and argv are the operands. usage has the
+ * forms of the whole command, one a line. False when nothing is left to do (help was printed, the
+ * usage was wrong): then return *ret.
+ */
+bool cmd_parse(const char *usage, const cmd_option *options, int *argc, char ***argv, int *ret);
+
+/* For operands that are wrong: the sentence, the usage, and CMD_UNKNOWN to return. */
+int cmd_misuse(const char *usage, const char *fmt, ...) CAIRN_PRINTF(2);
+
+/* "cairn: " and a sentence to standard error; returns CMD_UNKNOWN. */
+int cmd_fail(const char *fmt, ...) CAIRN_PRINTF(1);
+
+/* Print a value and release it; NULL (no memory, text that is not UTF-8) fails. */
+int cmd_print_json(json_t *value, int code);
+
+/* s as JSON, with '?' for bytes that are not text: names in damaged files may have any. */
+json_t *cmd_json_text(const char *s);
+
+/*
+ * Lines in columns. Cells are added from left to right, row after row; align has a letter for each
+ * column, 'l' or 'r'. Control characters print as '?': a name must not drive a terminal. Memory
+ * that runs out is reported by cmd_columns_print, which also empties the table; it indents each
+ * line by indent.
+ */
+typedef struct cmd_columns {
+    const char *align;
+    CRN_VEC(char *) cells;
+    bool failed;
+} cmd_columns;
+
+void cmd_cell(cmd_columns *t, const char *fmt, ...) CAIRN_PRINTF(2);
+int cmd_columns_print(cmd_columns *t, int indent, int code);
+
+/*
+ * A line on the terminal about work that takes long: shown on standard error if that is a terminal,
+ * not before a second has passed, and wiped at the end.
+ */
+typedef struct cmd_progress {
+    const char *what; /* "verifying 'trail'" */
+    uint64_t start_ns, next_ns;
+    bool shown, terminal;
+} cmd_progress;
+
+void cmd_progress_start(cmd_progress *p, const char *what);
+void cmd_progress_update(cmd_progress *p, uint64_t done_bytes, uint64_t total_bytes);
+void cmd_progress_end(cmd_progress *p);
+
+#endif

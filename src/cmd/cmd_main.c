@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The table of subcommands, and the way to them.
+ */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+
+const cmd_row cmd_table[] = {
+    {"help", cmd_help, "explain a command, or list all options"},
+    {"version", cmd_version, "print versions of the program and its formats"},
+    {0},
+};
+
+static const cmd_row *look_up(const char *name)
+{
+    for (const cmd_row *row = cmd_table; row->name; row++)
+        if (strcmp(row->name, name) == 0)
+            return row;
+    return NULL;
+}
+
+const cmd_row *cmd_find(const char *name)
+{
+    const cmd_row *found = look_up(name);
+    if (!found) {
+        crn_nearest near = crn_nearest_to(name);
+        for (const cmd_row *row = cmd_table; row->name; row++)
+            crn_nearest_offer(&near, row->name);
+        cmd_fail("'%s' is not a cairn command%s", name,
+                 near.hint[0] ? near.hint : "; 'cairn help' lists them");
+    }
+    return found;
+}
+
+/* The two options that people try first are subcommands. */
+static char *undash(char *name)
+{
+    static char help[] = "help", version[] = "version";
+    if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0)
+        return help;
+    if (strcmp(name, "-V") == 0 || strcmp(name, "--version") == 0)
+        return version;
+    return name;
+}
+
+/* A full disk must not pass for success. */
+static int finish(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    return cmd_fail("cannot write to standard output: %s", strerror(errno));
+}
+
+int main(int argc, char **argv)
+{
+    char help[] = "help";
+    char *alone[] = {help, NULL};
+    if (argc < 2) { /* tell what there is, but a script must notice */
+        cmd_help(1, alone);
+        return finish(CMD_UNKNOWN);
+    }
+    argv[1] = undash(argv[1]);
+    const cmd_row *row = cmd_find(argv[1]);
+    return row ? finish(row->run(argc - 1, argv + 1)) : CMD_UNKNOWN;
+}

@@ -1,0 +1,2 @@
+# What could not be printed is not success.
+cairn help >/dev/full
