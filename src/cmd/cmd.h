@@ -113,9 +113,11 @@ int cmd_columns_print(cmd_columns *t, int indent, int code);
  * not before a second has passed, and wiped at the end.
  */
 typedef struct cmd_progress {
-    const char *what; /* "verifying 'trail'" */
+    const char *what;      /* "verifying 'trail'" */
+    FILE *to;              /* NULL when there is no terminal */
+    uint64_t (*now)(void); /* nanoseconds */
     uint64_t start_ns, next_ns;
-    bool shown, terminal;
+    bool shown;
 } cmd_progress;
 
 void cmd_progress_start(cmd_progress *p, const char *what);
