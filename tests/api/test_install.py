@@ -79,12 +79,16 @@ class Install(api.TestCase):
     def test_everything_is_there_and_names_no_build_folder(self):
         for header in api.HEADERS:
             self.assertTrue((self.tree / "include" / "cairn" / header.name).exists(), header)
-        for page in (api.SOURCE / "docs" / "man").glob("*.[157]"):
+        made = list((api.BUILD / "man").glob("*.[157]"))
+        for page in [*(api.SOURCE / "docs" / "man").glob("*.[157]"), *made]:
             place = self.tree / "share" / "man" / f"man{page.suffix[1:]}" / page.name
             self.assertTrue(place.exists(), page)
         for path in [p for p in self.tree.rglob("*") if p.suffix in (".pc", ".cmake", ".h")]:
             for folder in (api.SOURCE, api.BUILD, self.dir):
                 self.assertNotIn(f"{folder}{os.sep}", path.read_text(), path)
+
+    def test_command_runs_from_the_tree(self):
+        self.assertEqual(self.must(self.tree / "bin" / "cairn", "--version"), f"cairn {VERSION}\n")
 
 
 if __name__ == "__main__":
