@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * comm: the few operations over a group of processes that the core needs, on MPI or on one process
+ * without MPI. Row 1. No other module of the core calls MPI.
+ *
+ * A crn_comm is a private communicator: its messages never meet the program's or those of another
+ * crn_comm. It is used by one thread at a time; where crn_comm_is_threaded is true, different
+ * threads may use different crn_comms at once, which is how the engine thread gets one of its own
+ * (crn_comm_dup). Where it is false, all calls must come from the program's own MPI calls' thread.
+ *
+ * Data is bytes, of any length: what exceeds an int, or what an MPI handles badly, is cut into
+ * pieces inside. All processes are assumed to run on machines of one byte order.
+ *
+ * "Collective" calls must be made by all ranks of the communicator, in the same order, with equal
+ * values for the parameters named in brackets. When a collective fails because of this process
+ * alone (no memory), all ranks still return the same status. When MPI itself fails, they may not.
+ *
+ * Codes: CAIRN_ENOMEM; CAIRN_EPEER when MPI reports a failed peer or a broken connection;
+ * CAIRN_EINTERNAL when MPI refuses our arguments or when lengths do not match. Arguments are
+ * otherwise asserted: they are the core's own. One thing is out of our hands: an operation that
+ * fails after it was started is, in MPICH 4.0, judged by the error handler of MPI_COMM_WORLD, which
+ * ends the program unless the program chose otherwise.
+ */
+#ifndef CAIRN_COMM_H
+#define CAIRN_COMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/base.h"
+
+typedef struct crn_comm crn_comm;
+
+/* --- making communicators ------------------------------------------------------------------- */
+
+#ifdef MPI_VERSION
+/*
+ * A private copy of mpi; only seen by those that include <mpi.h> first. Collective. Errors of MPI
+ * on the copy are returned, whatever the program chose for its own communicators. CAIRN_EINVAL when
+ * MPI is not running, or mpi is MPI_COMM_NULL or an inter-communicator.
+ */
+cairn_status crn_comm_create(MPI_Comm mpi, crn_comm **ret);
+#endif
+
+/* This process alone, rank 0 of 1. Needs no MPI, also when MPI was never initialised. */
+cairn_status crn_comm_create_self(crn_comm **ret);
+
+/* A communicator of its own for another part or thread of Cairn. Collective. */
+cairn_status crn_comm_dup(crn_comm *c, crn_comm **ret);
+
+/*
+ * Ranks with equal color come together, ordered by key, then by rank in c. A negative color takes
+ * part and gets NULL. Collective.
+ */
+cairn_status crn_comm_split(crn_comm *c, int color, int key, crn_comm **ret);
+
+/* Collective, unless MPI was finalised before: then only memory is freed. NULL is allowed. */
+void crn_comm_free(crn_comm *c);
+
+int crn_comm_rank(const crn_comm *c);
+int crn_comm_size(const crn_comm *c);
+
+/* May other threads call MPI at the same time (MPI_THREAD_MULTIPLE)? */
+bool crn_comm_is_threaded(const crn_comm *c);
+
+/*
+ * A patient communicator sleeps between looks while it waits, so that a background thread leaves
+ * its core to the program; messages may take some 0.2 ms longer. Not collective.
+ */
+void crn_comm_set_patient(crn_comm *c, bool patient);
+
+/* For tests: cut data at nbytes (1 to CRN_COMM_PIECE) instead. Equal on all ranks. */
+enum { CRN_COMM_PIECE = 1 << 30 };
+void crn_comm_set_piece(crn_comm *c, size_t nbytes);
+
+/* --- collectives ---------------------------------------------------------------------------- */
+
+cairn_status crn_comm_barrier(crn_comm *c);
+
+/* Collective (nbytes, root). */
+cairn_status crn_comm_bcast(crn_comm *c, void *data, size_t nbytes, int root);
+
+/* As the root of a gather: every rank gets the result. */
+enum { CRN_COMM_ALL = -1 };
+
+/*
+ * nbytes of every rank, one after the other in rank order, into recv (size times nbytes; unused on
+ * ranks that are not root). send and recv must not overlap. Collective (nbytes, root).
+ */
+cairn_status crn_comm_gather(crn_comm *c, const void *send, size_t nbytes, int root, void *recv);
+
+/* What crn_comm_gatherv made: rank i's bytes are data[off[i]] to data[off[i + 1]]. */
+typedef struct crn_gathered {
+    unsigned char *data;
+    size_t *off; /* size + 1 of them; NULL on ranks that are not root */
+} crn_gathered;
+
+/* The same with another length on each rank. Collective (root). */
+cairn_status crn_comm_gatherv(crn_comm *c, const void *send, size_t nbytes, int root,
+                              crn_gathered *ret);
+void crn_gathered_done(crn_gathered *g); /* a zeroed one is allowed */
+
+/* AND is bitwise and for integers only. A sum of doubles may depend on the number of ranks. */
+typedef enum crn_reduction {
+    CRN_REDUCE_MIN,
+    CRN_REDUCE_MAX,
+    CRN_REDUCE_SUM,
+    CRN_REDUCE_AND
+} crn_reduction;
+
+/* Combine v[0..n) over all ranks, in place, the same on all. Collective (op, n). */
+cairn_status crn_comm_allreduce_u64(crn_comm *c, crn_reduction op, uint64_t *v, size_t n);
+cairn_status crn_comm_allreduce_f64(crn_comm *c, crn_reduction op, double *v, size_t n);
+
+/*
+ * Make one status of all ranks' local ones. If some rank failed, all ranks return the code of the
+ * lowest one that did, and all have its story in their record: text, errno, and its rank in the
+ * communicator that this one was split or duplicated from, first of all. If none failed, the
+ * result is the smallest status: CAIRN_NOTHING only when all ranks say so. Collective.
+ */
+cairn_status crn_comm_agree(crn_comm *c, cairn_status local);
+
+/* --- messages ------------------------------------------------------------------------------- */
+
+enum { CRN_COMM_TAG_MAX = 32767 }; /* what every MPI has */
+
+/*
+ * Send or receive exactly nbytes. Messages between two ranks with equal tag keep their order. A
+ * sendrecv does both at once, with any peers, itself included. Nothing is sent for 0 bytes.
+ */
+cairn_status crn_comm_send(crn_comm *c, const void *data, size_t nbytes, int to, int tag);
+cairn_status crn_comm_recv(crn_comm *c, void *data, size_t nbytes, int from, int tag);
+cairn_status crn_comm_sendrecv(crn_comm *c, const void *send, size_t nsend, int to, void *recv,
+                               size_t nrecv, int from, int tag);
+
+/* A message under way. The caller owns it and its data until crn_comm_wait has returned. */
+typedef struct crn_msg {
+    unsigned char *data;
+    size_t nbytes; /* at most CRN_COMM_PIECE */
+    int peer, tag;
+    bool is_send;
+    bool done; /* from here on comm's own */
+    union {
+        void *pointer; /* an MPI's request is one of these two */
+        int number;
+        struct crn_msg *next;
+    } link;
+} crn_msg;
+
+/*
+ * Start a message; several may be under way, and each that was started must be waited for (or, a
+ * receive, cancelled), also after another one failed.
+ */
+cairn_status crn_comm_isend(crn_comm *c, const void *data, size_t nbytes, int to, int tag,
+                            crn_msg *ret);
+cairn_status crn_comm_irecv(crn_comm *c, void *data, size_t nbytes, int from, int tag,
+                            crn_msg *ret);
+cairn_status crn_comm_wait(crn_comm *c, crn_msg *msg);
+
+/* Give up a receive for which nothing will be sent. Its data is the caller's again. */
+void crn_comm_cancel(crn_comm *c, crn_msg *msg);
+
+/* --- nodes ---------------------------------------------------------------------------------- */
+
+/* Which ranks share a machine and fail together. Nodes are numbered by their lowest rank. */
+typedef struct crn_nodes {
+    int nnodes, node;  /* how many; this rank's */
+    int nlocal, local; /* ranks on this rank's node; this rank's place among them */
+    int *of_rank;      /* the node of each rank */
+    int *nranks;       /* the number of ranks on each node */
+} crn_nodes;
+
+/*
+ * Find the nodes: ranks that share memory, or, if node_size is not 0, virtual nodes of node_size
+ * consecutive ranks each (the last may have fewer). Collective (node_size). The communicator of a
+ * node is crn_comm_split(c, nodes.node, 0).
+ */
+cairn_status crn_comm_nodes(crn_comm *c, int node_size, crn_nodes *ret);
+void crn_nodes_done(crn_nodes *nodes); /* a zeroed one is allowed */
+
+#endif
