@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The simulator: histories followed by hand, and agreement with the prediction.
+ */
+#include <math.h>
+
+#include "harness/harness.h"
+#include "plan/plan.h"
+
+static void assert_near(double got, double want, double tolerance)
+{
+    if (!(fabs(got - want) <= tolerance))
+        fail_msg("%.12g instead of %.12g", got, want);
+}
+
+/* Marks of 1 s and 5 s, restarts of 2 s and 20 s; the rates matter to random failures only. */
+static crn_plan_model plain_model(double rate0, double rate1)
+{
+    return (crn_plan_model){.nlevels = 2,
+                            .changed = {.theta = 1},
+                            .level = {{.rate = rate0, .restart = 2, .fixed = 1, .bandwidth = 1},
+                                      {.rate = rate1, .restart = 20, .fixed = 5, .bandwidth = 1}}};
+}
+
+static crn_plan_outcome replay(const crn_plan_event *events, size_t nevents)
+{
+    crn_plan_model m = plain_model(0, 0);
+    crn_plan_schedule s = {.interval = 10, .ratio = {1, 3}};
+    crn_plan_outcome o;
+    assert_ok(crn_plan_replay(&m, &s, 60, 1e6, events, nevents, &o));
+    return o;
+}
+
+static void test_replay_without_failures(void **state)
+{
+    (void)state;
+    crn_plan_outcome o = replay(NULL, 0);
+    assert_true(o.finished);
+    assert_near(o.wall, 60 + 4 * 1 + 2 * 5, 1e-9);
+    assert_near(o.held, 14, 1e-9);
+    assert_int_equal(o.nmarks[0], 4);
+    assert_int_equal(o.nmarks[1], 2);
+}
+
+/* Marks end at 11 and 22 (local), 37 (global), 48, 59, 74. */
+static void test_replay_loses_what_the_class_destroys(void **state)
+{
+    (void)state;
+    crn_plan_event local = {.at = 50, .class = 0}; /* 2 s after the local mark at 48 */
+    crn_plan_outcome o = replay(&local, 1);
+    assert_near(o.wall, 74 + 2 + 2, 1e-9);
+    assert_near(o.lost, 2, 1e-9);
+    assert_near(o.restarting, 2, 1e-9);
+
+    crn_plan_event global = {.at = 50, .class = 1}; /* 13 s after the global mark at 37 */
+    o = replay(&global, 1);
+    assert_near(o.wall, 74 + 13 + 20, 1e-9);
+    assert_near(o.lost, 12, 1e-9); /* of which one second was a mark */
+    assert_near(o.held, 15, 1e-9);
+    assert_int_equal(o.nmarks[0], 5);
+}
+
+static void test_replay_failure_in_restart_takes_the_higher_class(void **state)
+{
+    (void)state;
+    crn_plan_event up[] = {{.at = 50, .class = 0}, {.at = 51, .class = 1}};
+    crn_plan_outcome o = replay(up, 2);
+    assert_near(o.wall, 74 + 13 + 1 + 20, 1e-9);
+    crn_plan_event down[] = {{.at = 50, .class = 1}, {.at = 60, .class = 0}};
+    o = replay(down, 2);
+    assert_near(o.wall, 74 + 13 + 10 + 20, 1e-9); /* the global restart begins again */
+    assert_near(o.restarting, 30, 1e-9);
+}
+
+static void test_replay_gives_up_and_refuses(void **state)
+{
+    (void)state;
+    crn_plan_model m = plain_model(0, 0);
+    crn_plan_schedule s = {.interval = 10, .ratio = {1, 3}};
+    crn_plan_outcome o;
+    assert_ok(crn_plan_replay(&m, &s, 60, 30, NULL, 0, &o));
+    assert_false(o.finished);
+    assert_near(o.work, 30, 1e-9);
+    crn_plan_event bad[] = {{.at = 5, .class = 0}, {.at = 4, .class = 0}};
+    assert_fails(crn_plan_replay(&m, &s, 60, 99, bad, 2, &o), CAIRN_EINVAL, "earlier than");
+    bad[0].class = 2;
+    assert_fails(crn_plan_replay(&m, &s, 60, 99, bad, 1, &o), CAIRN_EINVAL, "no level survives");
+    assert_fails(crn_plan_replay(&m, &s, NAN, 99, NULL, 0, &o), CAIRN_EINVAL,
+                 "the work of the run");
+    crn_plan_trial one = {.work = 60, .wall_max = 99, .nruns = 1, .shape = {1, 1}};
+    crn_plan_result r;
+    assert_fails(crn_plan_simulate(&m, &s, &one, &r), CAIRN_EINVAL, "at least 2");
+    one.nruns = 2, one.shape[1] = 0;
+    assert_fails(crn_plan_simulate(&m, &s, &one, &r), CAIRN_EINVAL, "the Weibull shape of level 1");
+}
+
+static void test_simulation_repeats_itself(void **state)
+{
+    (void)state;
+    crn_plan_model m = plain_model(1e-2, 1e-3);
+    crn_plan_schedule s = {.interval = 10, .ratio = {1, 3}};
+    crn_plan_trial trial = {.work = 1e4, .wall_max = 1e7, .nruns = 20, .seed = 5, .shape = {1, 1}};
+    crn_plan_result a, b;
+    assert_ok(crn_plan_simulate(&m, &s, &trial, &a));
+    assert_ok(crn_plan_simulate(&m, &s, &trial, &b));
+    assert_memory_equal(&a, &b, sizeof a);
+    trial.seed = 6;
+    assert_ok(crn_plan_simulate(&m, &s, &trial, &b));
+    assert_true(a.efficiency != b.efficiency);
+    double sum = a.mean.work + a.mean.held + a.mean.lost + a.mean.restarting;
+    assert_near(sum, a.mean.wall, 1e-6 * sum);
+}
+
+/* Weibull failures have the model's rate whatever their shape; bursts (shape < 1) waste less. */
+static void test_weibull_keeps_the_mean(void **state)
+{
+    (void)state;
+    crn_plan_model m = plain_model(1e-3, 0);
+    crn_plan_schedule s = {.interval = 30, .ratio = {1, 3}};
+    const double shapes[] = {0.7, 1, 2};
+    for (size_t i = 0; i < 3; i++) {
+        crn_plan_trial trial = {.work = 1e6,
+                                .wall_max = 1e9,
+                                .nruns = 10,
+                                .seed = test_seed(),
+                                .shape = {shapes[i], 1}};
+        crn_plan_result r;
+        assert_ok(crn_plan_simulate(&m, &s, &trial, &r));
+        double seen = (double)r.mean.nfailures[0] / (r.mean.wall * trial.nruns);
+        assert_near(seen, 1e-3, 0.05e-3);
+    }
+}
+
+/*
+ * Rates, costs and ratios. One in twenty intervals of 95 % should miss; the draw is fixed by the
+ * seed, so a wrong model is told from bad luck by counting misses and looking for far ones.
+ */
+static void test_prediction_lies_within_the_confidence_interval(void **state)
+{
+    (void)state;
+    const double scales[] = {0.5, 2, 6}, costs[] = {0.3, 1, 3};
+    unsigned npoints = 0, nmissed = 0;
+    for (size_t nlevels = 1; nlevels <= CRN_PLAN_LEVELS; nlevels++)
+        for (size_t i = 0; i < 27; i++) {
+            double scale = scales[i % 3], cost = costs[i / 3 % 3];
+            crn_plan_model m = {.nlevels = nlevels,
+                                .changed = {.floor = 1e6, .span = 2e8, .theta = 100}};
+            crn_plan_schedule s = {.interval = 20 + 10.0 * (double)(i / 9), .ratio = {1}};
+            for (size_t l = 0; l < nlevels; l++) {
+                m.level[l] = (crn_plan_level){.rate = 1e-3 * scale / (1 << l),
+                                              .restart = 3.0 * (double)(l + 1),
+                                              .fixed = 0.2,
+                                              .bandwidth = 1e8 / (1 << l) / cost};
+                s.ratio[l] = l ? 1 + (unsigned)(i / 9 + l) % 4 : 1;
+            }
+            crn_plan_prediction p;
+            assert_ok(crn_plan_predict(&m, &s, &p));
+            crn_plan_trial trial = {.work = 40 * p.work,
+                                    .wall_max = 1e9,
+                                    .nruns = 60,
+                                    .seed = test_seed() + i,
+                                    .shape = {1, 1, 1, 1}};
+            crn_plan_result r;
+            assert_ok(crn_plan_simulate(&m, &s, &trial, &r));
+            double off = fabs(r.efficiency - p.efficiency) / r.error;
+            if (off > 4)
+                fail_msg("%zu levels, point %zu: predicted %g, simulated %g +- %g", nlevels, i,
+                         p.efficiency, r.efficiency, r.error);
+            npoints++;
+            nmissed += off > 1.96;
+        }
+    assert_true(nmissed * 10 <= npoints); /* 5 % expected of 108 points, 10 % is 2.4 sigma off */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_replay_without_failures),
+        cmocka_unit_test(test_replay_loses_what_the_class_destroys),
+        cmocka_unit_test(test_replay_failure_in_restart_takes_the_higher_class),
+        cmocka_unit_test(test_replay_gives_up_and_refuses),
+        cmocka_unit_test(test_simulation_repeats_itself),
+        cmocka_unit_test(test_weibull_keeps_the_mean),
+        cmocka_unit_test(test_prediction_lies_within_the_confidence_interval),
+    };
+    return cmocka_run_group_tests_name("plan_sim", tests, NULL, NULL);
+}
