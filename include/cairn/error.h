@@ -37,6 +37,12 @@ typedef enum cairn_status {
  */
 CAIRN_API const char *cairn_strerror(int status);
 
+/*
+ * The sentence for a person about the last call of this library that failed on the calling thread:
+ * what, where, why. Valid until the thread's next failure. Not collective. Never NULL.
+ */
+CAIRN_API const char *cairn_error_text(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -141,6 +141,11 @@ const crn_err *crn_err_peek(void)
     return &record;
 }
 
+const char *cairn_error_text(void)
+{
+    return record.text[0] ? record.text : cairn_strerror(record.code);
+}
+
 void crn_err_format(const crn_err *err, bool frames, char *buf, size_t nbytes)
 {
     int n = snprintf(buf, nbytes, "%s", err->text[0] ? err->text : cairn_strerror(err->code));

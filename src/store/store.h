@@ -205,7 +205,10 @@ void crn_draft_drop(crn_draft *d);
 typedef struct crn_trail crn_trail;
 typedef struct crn_run crn_run;
 
-/* Open the trail at path; create makes the directory (and its parents do exist). */
+/*
+ * Open the trail at path; create makes the directory where there is none (its parent must exist).
+ * CAIRN_ENOTFOUND when path is no trail.
+ */
 cairn_status crn_trail_open(const char *path, bool create, crn_trail **ret);
 void crn_trail_close(crn_trail *t);
 
@@ -217,7 +220,10 @@ typedef struct crn_manifest_mark {
     uint64_t version, wall_ns;
     uint64_t nbytes; /* of state, over all ranks */
     uint32_t series, nranks;
+    uint32_t levels; /* where it was committed: a bit for each level, local first */
 } crn_manifest_mark;
+
+enum { CRN_IN_TRAIL = 8 }; /* the bit of the global level: the parts lie in the trail itself */
 
 typedef struct crn_manifest {
     unsigned char run[16];
@@ -240,10 +246,10 @@ void crn_run_close(crn_run *run);
 const char *crn_run_name(const crn_run *run);
 const crn_manifest *crn_run_manifest(const crn_run *run);
 
-/* The manifest could not be read and was rebuilt from the part files. */
+/* The manifest was missing or damaged and was rebuilt from the part files. */
 bool crn_run_was_rebuilt(const crn_run *run);
 
-/* Open or create the part of a rank. */
+/* Open the part of a rank; to write creates it where there is none. */
 cairn_status crn_run_part(crn_run *run, uint32_t series, uint32_t rank, uint32_t nranks, bool write,
                           const crn_part_options *opt, crn_part **ret);
 

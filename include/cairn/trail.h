@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Looking into a trail: which runs it has, which marks count, what is in them, and whether all of
+ * it still is what was written. Nothing here changes a trail, and a trail may be read while a
+ * program writes to it. One process, no MPI; 'cairn ls', 'show' and 'verify' are made of these
+ * calls.
+ *
+ *     cairn_trail *t;
+ *     if (cairn_trail_open("trail", &t) < 0)
+ *         die(cairn_error_text());
+ *     for (size_t r = 0; r < cairn_trail_nruns(t); r++) {
+ *         cairn_run_info run = {.struct_bytes = sizeof run};
+ *         if (cairn_trail_run(t, r, &run) == CAIRN_OK)
+ *             printf("%s: %zu marks\n", run.name, run.nmarks);
+ *     }
+ *     cairn_trail_close(t);
+ *
+ * Each info structure begins with its own size, set by the caller, so that it can grow. Strings in
+ * it belong to the trail and stay until the next call on it.
+ *
+ * A cairn_trail is used by one thread at a time.
+ */
+#ifndef CAIRN_TRAIL_H
+#define CAIRN_TRAIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cairn/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cairn_trail cairn_trail;
+
+/*
+ * Open the trail at path and read the manifests of its runs. Not collective.
+ * Returns CAIRN_OK; CAIRN_ENOTFOUND (no such directory, or not a trail), CAIRN_EIO, CAIRN_ENOMEM.
+ * A run whose manifest cannot be read or rebuilt does not fail the call: see cairn_trail_run.
+ */
+CAIRN_API CAIRN_CHECK int cairn_trail_open(const char *path, cairn_trail **ret);
+
+/* Close a trail; NULL is allowed. */
+CAIRN_API void cairn_trail_close(cairn_trail *t);
+
+/* The number of runs, which are sorted by name as people count. Never fails. */
+CAIRN_API size_t cairn_trail_nruns(const cairn_trail *t);
+
+/* The number of the run called name. CAIRN_ENOTFOUND. */
+CAIRN_API CAIRN_CHECK int cairn_trail_find_run(const cairn_trail *t, const char *name, size_t *ret);
+
+typedef struct cairn_run_info {
+    size_t struct_bytes;
+    const char *name;
+    char id[33];         /* of the run, hexadecimal: every part file carries it */
+    uint64_t created_ns; /* since 1970 */
+    size_t nmarks;       /* that count, oldest first */
+    bool rebuilt;        /* the manifest was lost or damaged, and was derived from the part files */
+} cairn_run_info;
+
+/*
+ * Describe run number run. CAIRN_EINVAL (no such number), CAIRN_ECORRUPT or CAIRN_EUNSUPPORTED (its
+ * manifest cannot be read and not be rebuilt, or is of a newer format; info->name is set all the
+ * same).
+ */
+CAIRN_API CAIRN_CHECK int cairn_trail_run(cairn_trail *t, size_t run, cairn_run_info *info);
+
+typedef struct cairn_mark_info {
+    size_t struct_bytes;
+    uint64_t version; /* the application's number */
+    uint64_t wall_ns; /* when it was committed, since 1970 */
+    uint64_t nbytes;  /* of state, over all ranks */
+    uint32_t nranks;  /* that wrote it */
+    uint32_t levels;  /* bit 0 local, 1 partner, 2 encoded, 3 global (in the trail itself) */
+} cairn_mark_info;
+
+/* Describe the mark-th mark of a run, oldest first. CAIRN_EINVAL. */
+CAIRN_API CAIRN_CHECK int cairn_trail_mark(cairn_trail *t, size_t run, size_t mark,
+                                           cairn_mark_info *info);
+
+typedef struct cairn_part_info {
+    size_t struct_bytes;
+    uint64_t file_bytes; /* length of the rank's part file */
+    size_t nmarks;       /* that the part retains */
+    size_t nvars;        /* of the mark asked for */
+    bool fallback;       /* the newest superblock was damaged and the one before it was used */
+} cairn_part_info;
+
+/*
+ * Describe one rank's part and its share of a mark. CAIRN_EINVAL, CAIRN_ENOTFOUND (no such part or
+ * mark in it), CAIRN_ECORRUPT, CAIRN_EMISMATCH (the file belongs elsewhere), CAIRN_EUNSUPPORTED.
+ */
+CAIRN_API CAIRN_CHECK int cairn_trail_part(cairn_trail *t, size_t run, size_t mark, uint32_t rank,
+                                           cairn_part_info *info);
+
+typedef struct cairn_variable_info {
+    size_t struct_bytes;
+    const char *name;
+    const char *type;       /* as text, such as "float64" */
+    const char *attributes; /* "key=value" lines; empty when there are none */
+    uint32_t item_bytes;    /* of one element */
+    uint32_t block_bytes;
+    uint64_t nbytes; /* of this rank's piece */
+    uint64_t nblocks;
+    uint64_t nchanged; /* blocks that the mark wrote, the others being shared with earlier ones */
+    uint64_t stored_bytes; /* bytes that those took */
+    uint32_t ndims;        /* of the global array; 0: it is not part of one */
+    uint64_t global[8], offset[8], count[8];
+    char root[33]; /* digest of the tree over all blocks, hexadecimal: equal data, equal root */
+} cairn_variable_info;
+
+/* Describe variable number var of a rank's share of a mark. As cairn_trail_part. */
+CAIRN_API CAIRN_CHECK int cairn_trail_variable(cairn_trail *t, size_t run, size_t mark,
+                                               uint32_t rank, size_t var,
+                                               cairn_variable_info *info);
+
+/*
+ * Read a rank's piece of a variable, verified, into dst of exactly nbytes bytes.
+ * As cairn_trail_part, and CAIRN_EMISMATCH when the piece has another size.
+ */
+CAIRN_API CAIRN_CHECK int cairn_trail_read(cairn_trail *t, size_t run, size_t mark, uint32_t rank,
+                                           const char *name, void *dst, size_t nbytes);
+
+/* What cairn_trail_verify found or did; strings live during the call only. */
+typedef struct cairn_finding {
+    size_t struct_bytes;
+    int status;       /* CAIRN_OK: progress only; else what is wrong */
+    const char *text; /* a sentence */
+    uint64_t version;
+    uint32_t rank;
+    const char *variable;             /* NULL: the part or the mark as a whole */
+    uint64_t block;                   /* of the variable; UINT64_MAX: all of it */
+    uint64_t done_bytes, total_bytes; /* of state checked so far, and in all */
+} cairn_finding;
+
+/* Called for every damage, and from time to time for progress. Nonzero ends the verification. */
+typedef int cairn_finding_fn(void *arg, const cairn_finding *finding);
+
+/*
+ * Read every block of a mark (mark = CAIRN_ALL_MARKS: of every mark that the trail itself holds)
+ * and compare it with its digest. CAIRN_OK: all is well; CAIRN_ECORRUPT: something was reported;
+ * CAIRN_EINVAL, CAIRN_EIO, CAIRN_ENOMEM: could not tell; CAIRN_NOTHING: fn ended it.
+ */
+#define CAIRN_ALL_MARKS SIZE_MAX
+CAIRN_API CAIRN_CHECK int cairn_trail_verify(cairn_trail *t, size_t run, size_t mark,
+                                             cairn_finding_fn *fn, void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

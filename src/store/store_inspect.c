@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The calls of <cairn/trail.h>: looking into a trail from outside.
+ */
+#include "store/store_trail.h"
+
+#include <cairn/trail.h>
+
+static const crn_part_options reading = {.backend = CRN_IO_AUTO, .depth = 16, .direct = true};
+
+typedef struct seen_run {
+    char *name;
+    crn_run *run; /* NULL: it could not be read, and err says why */
+    crn_err err;
+} seen_run;
+
+struct cairn_trail {
+    crn_trail *trail;
+    CRN_VEC(seen_run) run;
+    /* the part and the mark that were looked at last, since questions come in rows */
+    crn_part *part;
+    crn_mark *mark;
+    size_t part_run;
+    uint32_t part_series, part_rank;
+};
+
+/* --- opening ------------------------------------------------------------------------------ */
+
+static void forget_part(cairn_trail *t)
+{
+    crn_mark_free(t->mark);
+    crn_part_close(t->part);
+    t->mark = NULL;
+    t->part = NULL;
+}
+
+static void see_run(cairn_trail *t, char *name)
+{
+    seen_run *seen = &t->run.at[t->run.n++];
+    *seen = (seen_run){.name = name};
+    if (crn_run_open(t->trail, name, false, &seen->run) < 0)
+        crn_err_take(&seen->err);
+}
+
+int cairn_trail_open(const char *path, cairn_trail **ret)
+{
+    cairn_trail *t;
+    char **names = NULL;
+    size_t n = 0;
+    cairn_status rc;
+    CRN_FAIL_IF(!path || !ret, CAIRN_EINVAL, "cairn_trail_open: an argument is NULL");
+    CRN_TRY(crn_alloc(&t, 1));
+    CRN_TRY_OUT(rc, crn_trail_open(path, false, &t->trail));
+    CRN_TRY_OUT(rc, crn_trail_runs(t->trail, &names, &n));
+    CRN_TRY_OUT(rc, crn_vec_reserve(&t->run, n));
+    for (size_t i = 0; i < n; i++)
+        see_run(t, names[i]);
+    free(names);
+    *ret = t;
+    return CAIRN_OK;
+out:
+    for (size_t i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+    cairn_trail_close(t);
+    return rc;
+}
+
+void cairn_trail_close(cairn_trail *t)
+{
+    if (!t)
+        return;
+    forget_part(t);
+    for (size_t i = 0; i < t->run.n; i++) {
+        crn_run_close(t->run.at[i].run);
+        free(t->run.at[i].name);
+    }
+    crn_vec_done(&t->run);
+    crn_trail_close(t->trail);
+    free(t);
+}
+
+/* --- describing --------------------------------------------------------------------------- */
+
+/* Copy a description to the caller's structure, which may be of an older, shorter kind. */
+static cairn_status hand_out(void *to, const void *from, size_t nbytes)
+{
+    size_t theirs = *(const size_t *)to;
+    CRN_FAIL_IF(theirs < sizeof theirs, CAIRN_EINVAL,
+                "set struct_bytes of the structure before the call");
+    memcpy((char *)to + sizeof theirs, (const char *)from + sizeof theirs,
+           CRN_MIN(theirs, nbytes) - sizeof theirs);
+    return CAIRN_OK;
+}
+
+size_t cairn_trail_nruns(const cairn_trail *t)
+{
+    return t->run.n;
+}
+
+int cairn_trail_find_run(const cairn_trail *t, const char *name, size_t *ret)
+{
+    for (size_t i = 0; i < t->run.n; i++) {
+        if (strcmp(t->run.at[i].name, name) == 0) {
+            *ret = i;
+            return CAIRN_OK;
+        }
+    }
+    return crn_fail(CAIRN_ENOTFOUND, "trail '%s' has no run '%s'", t->trail->path, name);
+}
+
+int cairn_trail_run(cairn_trail *t, size_t run, cairn_run_info *info)
+{
+    cairn_run_info r = {0};
+    CRN_FAIL_IF(run >= t->run.n, CAIRN_EINVAL, "trail '%s' has %zu runs", t->trail->path, t->run.n);
+    const seen_run *seen = &t->run.at[run];
+    r.name = seen->name;
+    if (seen->run) {
+        const crn_manifest *m = crn_run_manifest(seen->run);
+        crn_digest id;
+        memcpy(id.b, m->run, sizeof id.b);
+        crn_digest_format(&id, r.id);
+        r.created_ns = m->created_ns;
+        r.nmarks = m->mark.n;
+        r.rebuilt = crn_run_was_rebuilt(seen->run);
+    }
+    CRN_TRY(hand_out(info, &r, sizeof r));
+    return seen->run ? CAIRN_OK : crn_err_give(&seen->err);
+}
+
+static cairn_status find_mark(cairn_trail *t, size_t run, size_t mark,
+                              const crn_manifest_mark **ret)
+{
+    CRN_FAIL_IF(run >= t->run.n, CAIRN_EINVAL, "trail '%s' has %zu runs", t->trail->path, t->run.n);
+    const seen_run *seen = &t->run.at[run];
+    if (!seen->run)
+        return crn_err_give(&seen->err);
+    const crn_manifest *m = crn_run_manifest(seen->run);
+    CRN_FAIL_IF(mark >= m->mark.n, CAIRN_EINVAL, "run '%s' has %zu marks", seen->name, m->mark.n);
+    *ret = &m->mark.at[mark];
+    return CAIRN_OK;
+}
+
+int cairn_trail_mark(cairn_trail *t, size_t run, size_t mark, cairn_mark_info *info)
+{
+    const crn_manifest_mark *k;
+    CRN_TRY(find_mark(t, run, mark, &k));
+    cairn_mark_info m = {.version = k->version,
+                         .wall_ns = k->wall_ns,
+                         .nbytes = k->nbytes,
+                         .nranks = k->nranks,
+                         .levels = k->levels};
+    return hand_out(info, &m, sizeof m);
+}
+
+/* Open a rank's part and load its share of a mark, unless that is what was asked for last. */
+static cairn_status look_at(cairn_trail *t, size_t run, size_t mark, uint32_t rank)
+{
+    const crn_manifest_mark *k;
+    CRN_TRY(find_mark(t, run, mark, &k));
+    CRN_FAIL_IF(rank >= k->nranks, CAIRN_EINVAL, "mark %" PRIu64 " was written by %u ranks",
+                k->version, k->nranks);
+    CRN_FAIL_IF(!(k->levels & CRN_IN_TRAIL), CAIRN_ENOTFOUND,
+                "mark %" PRIu64 " is not in the trail, but on the nodes that wrote it", k->version);
+    bool same_part =
+        t->part && t->part_run == run && t->part_series == k->series && t->part_rank == rank;
+    if (!same_part) {
+        forget_part(t);
+        CRN_TRY(crn_run_part(t->run.at[run].run, k->series, rank, k->nranks, false, &reading,
+                             &t->part));
+        t->part_run = run;
+        t->part_series = k->series;
+        t->part_rank = rank;
+    }
+    if (t->mark && t->mark->version == k->version)
+        return CAIRN_OK;
+    crn_mark_free(t->mark);
+    t->mark = NULL;
+    return crn_part_load(t->part, k->version, &t->mark);
+}
+
+int cairn_trail_part(cairn_trail *t, size_t run, size_t mark, uint32_t rank, cairn_part_info *info)
+{
+    crn_part_info p;
+    CRN_TRY(look_at(t, run, mark, rank));
+    crn_part_describe(t->part, &p);
+    cairn_part_info r = {.file_bytes = p.file_bytes,
+                         .nmarks = p.nmarks,
+                         .nvars = t->mark->nvars,
+                         .fallback = p.fallback};
+    return hand_out(info, &r, sizeof r);
+}
+
+int cairn_trail_variable(cairn_trail *t, size_t run, size_t mark, uint32_t rank, size_t var,
+                         cairn_variable_info *info)
+{
+    CRN_TRY(look_at(t, run, mark, rank));
+    CRN_FAIL_IF(var >= t->mark->nvars, CAIRN_EINVAL, "mark %" PRIu64 " has %zu variables",
+                t->mark->version, t->mark->nvars);
+    const crn_var *v = &t->mark->var[var];
+    cairn_variable_info r = {.name = v->spec.name,
+                             .type = v->spec.type,
+                             .attributes = v->spec.attributes,
+                             .item_bytes = v->spec.item,
+                             .block_bytes = v->spec.block,
+                             .nbytes = v->spec.nbytes,
+                             .nblocks = v->nblocks,
+                             .nchanged = v->nchanged,
+                             .stored_bytes = v->stored_bytes,
+                             .ndims = v->spec.ndims};
+    for (uint32_t i = 0; i < v->spec.ndims; i++) {
+        r.global[i] = v->spec.global[i];
+        r.offset[i] = v->spec.offset[i];
+        r.count[i] = v->spec.count[i];
+    }
+    crn_digest_format(&v->root, r.root);
+    return hand_out(info, &r, sizeof r);
+}
+
+int cairn_trail_read(cairn_trail *t, size_t run, size_t mark, uint32_t rank, const char *name,
+                     void *dst, size_t nbytes)
+{
+    CRN_TRY(look_at(t, run, mark, rank));
+    crn_var *v = crn_mark_find(t->mark, name);
+    CRN_FAIL_IF(!v, CAIRN_ENOTFOUND, "mark %" PRIu64 " has no variable '%s' on rank %u",
+                t->mark->version, name, rank);
+    CRN_FAIL_IF(v->spec.nbytes != nbytes, CAIRN_EMISMATCH,
+                "variable '%s' has %" PRIu64 " bytes on rank %u, not %zu", name, v->spec.nbytes,
+                rank, nbytes);
+    return crn_mark_read(t->part, t->mark, v, 0, v->nblocks, dst, NULL);
+}
+
+/* --- verifying ---------------------------------------------------------------------------- */
+
+enum { CHUNK_BYTES = 16 << 20 }; /* read and checked between two reports of progress */
+
+typedef struct verification {
+    cairn_trail *t;
+    cairn_finding_fn *fn;
+    void *arg;
+    cairn_finding now; /* where we are */
+    unsigned char *chunk;
+    bool damaged, stopped;
+} verification;
+
+static void report(verification *v, int status, const char *text, uint64_t block)
+{
+    v->now.status = status;
+    v->now.text = text;
+    v->now.block = block;
+    v->damaged |= status < 0;
+    if (v->fn && !v->stopped)
+        v->stopped = v->fn(v->arg, &v->now) != 0;
+}
+
+/* Damage is reported and we go on; a machine that cannot read is not damage. */
+static cairn_status note(verification *v, cairn_status rc)
+{
+    switch (rc) {
+    case CAIRN_ECORRUPT:
+    case CAIRN_ENOTFOUND:
+    case CAIRN_EMISMATCH:
+    case CAIRN_EUNSUPPORTED:
+        report(v, rc, cairn_error_text(), UINT64_MAX);
+        return CAIRN_OK;
+    default:
+        return rc;
+    }
+}
+
+static void report_blocks(verification *v, const crn_var *var, const crn_bad_blocks *bad)
+{
+    for (size_t i = 0; i < bad->n && !v->stopped; i++) {
+        const crn_block *b = &var->table[bad->at[i]];
+        char text[CRN_ERR_TEXT];
+        snprintf(text, sizeof text,
+                 "mark %" PRIu64 ", rank %u, variable '%s', block %" PRIu64
+                 " is damaged (%u bytes at byte %" PRIu64 " of '%s')",
+                 v->now.version, v->now.rank, var->spec.name, bad->at[i], b->nbytes, b->off,
+                 v->t->part->name);
+        report(v, CAIRN_ECORRUPT, text, bad->at[i]);
+    }
+}
+
+static cairn_status verify_variable(verification *v, crn_var *var)
+{
+    cairn_trail *t = v->t;
+    uint64_t step = CHUNK_BYTES / var->spec.block;
+    cairn_status rc = crn_mark_table(t->part, t->mark, var);
+    if (rc < 0) {
+        v->now.done_bytes += var->spec.nbytes;
+        return note(v, rc);
+    }
+    for (uint64_t i = 0; i < var->nblocks && !v->stopped; i += step) {
+        crn_bad_blocks bad = {0};
+        uint64_t n = CRN_MIN(step, var->nblocks - i);
+        rc = crn_mark_read(t->part, t->mark, var, i, n, v->chunk, &bad);
+        if (rc == CAIRN_OK)
+            report_blocks(v, var, &bad);
+        crn_vec_done(&bad);
+        CRN_TRY(rc);
+        v->now.done_bytes += CRN_MIN(n * var->spec.block, var->spec.nbytes - i * var->spec.block);
+        report(v, CAIRN_OK, "", UINT64_MAX);
+    }
+    return CAIRN_OK;
+}
+
+static cairn_status verify_part(verification *v, size_t run, size_t mark, uint32_t rank)
+{
+    cairn_trail *t = v->t;
+    v->now.rank = rank;
+    v->now.variable = NULL;
+    cairn_status rc = look_at(t, run, mark, rank);
+    if (rc < 0)
+        return note(v, rc);
+    crn_part_info info;
+    crn_part_describe(t->part, &info);
+    if (info.fallback) {
+        char text[CRN_ERR_TEXT];
+        snprintf(text, sizeof text,
+                 "rank %u: a superblock of '%s' is damaged; the other one is used", rank,
+                 t->part->name);
+        report(v, CAIRN_ECORRUPT, text, UINT64_MAX);
+    }
+    for (size_t i = 0; i < t->mark->nvars && !v->stopped; i++) {
+        v->now.variable = t->mark->var[i].spec.name;
+        CRN_TRY(verify_variable(v, &t->mark->var[i]));
+    }
+    return CAIRN_OK;
+}
+
+static cairn_status verify_mark(verification *v, size_t run, size_t mark)
+{
+    const crn_manifest_mark *k;
+    CRN_TRY(find_mark(v->t, run, mark, &k));
+    v->now.version = k->version;
+    for (uint32_t rank = 0; rank < k->nranks && !v->stopped; rank++)
+        CRN_TRY(verify_part(v, run, mark, rank));
+    return CAIRN_OK;
+}
+
+int cairn_trail_verify(cairn_trail *t, size_t run, size_t mark, cairn_finding_fn *fn, void *arg)
+{
+    cairn_run_info info = {.struct_bytes = sizeof info};
+    verification v = {.t = t, .fn = fn, .arg = arg, .now = {.struct_bytes = sizeof v.now}};
+    cairn_status rc;
+    CRN_TRY(cairn_trail_run(t, run, &info));
+    size_t first = mark == CAIRN_ALL_MARKS ? 0 : mark;
+    size_t last = mark == CAIRN_ALL_MARKS ? info.nmarks : mark + 1;
+    CRN_FAIL_IF(last > info.nmarks, CAIRN_EINVAL, "run '%s' has %zu marks", info.name, info.nmarks);
+    const crn_manifest_mark *k = crn_run_manifest(t->run.at[run].run)->mark.at;
+    for (size_t i = first; i < last; i++)
+        v.now.total_bytes += k[i].levels & CRN_IN_TRAIL ? k[i].nbytes : 0;
+    CRN_TRY(crn_alloc_aligned(&v.chunk, CHUNK_BYTES, PAGE));
+    rc = CAIRN_OK;
+    for (size_t i = first; i < last && rc == CAIRN_OK && !v.stopped; i++)
+        if (k[i].levels & CRN_IN_TRAIL)
+            rc = verify_mark(&v, run, i);
+    free(v.chunk);
+    CRN_TRY(rc);
+    if (v.stopped)
+        return CAIRN_NOTHING;
+    return v.damaged ? CAIRN_ECORRUPT : CAIRN_OK;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Trails and runs: directories, locks, and the manifest that says which marks count.
+ */
+#include "store/store_trail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+static const char trail_text[] = "cairn trail 1\n";
+
+/* --- trails ------------------------------------------------------------------------------- */
+
+static cairn_status check_marker(const crn_trail *t, bool create)
+{
+    void *data;
+    size_t nbytes;
+    cairn_status rc = crn_file_slurp(t->fd, "trail", sizeof trail_text + 64, &data, &nbytes);
+    if (rc == CAIRN_ENOTFOUND && create)
+        return crn_file_replace(t->fd, "trail", trail_text, sizeof trail_text - 1);
+    CRN_FAIL_IF(rc == CAIRN_ENOTFOUND, CAIRN_ENOTFOUND, "'%s' is not a trail", t->path);
+    CRN_TRY(rc);
+    bool same = nbytes == sizeof trail_text - 1 && memcmp(data, trail_text, nbytes) == 0;
+    bool newer = !same && nbytes > 12 && memcmp(data, trail_text, 12) == 0;
+    free(data);
+    CRN_FAIL_IF(newer, CAIRN_EUNSUPPORTED, "'%s' is a trail of a newer format", t->path);
+    CRN_FAIL_IF(!same, CAIRN_ENOTFOUND, "'%s' is not a trail: its file 'trail' says otherwise",
+                t->path);
+    return CAIRN_OK;
+}
+
+cairn_status crn_trail_open(const char *path, bool create, crn_trail **ret)
+{
+    crn_trail *t;
+    cairn_status rc;
+    CRN_TRY(crn_alloc(&t, 1));
+    t->fd = -1;
+    CRN_TRY_OUT(rc, crn_strdup(path, &t->path));
+    CRN_TRY_OUT(rc, crn_dir_open(AT_FDCWD, path, create, &t->fd));
+    CRN_TRY_OUT(rc, check_marker(t, create));
+    *ret = t;
+    return CAIRN_OK;
+out:
+    crn_trail_close(t);
+    return rc;
+}
+
+void crn_trail_close(crn_trail *t)
+{
+    if (!t)
+        return;
+    if (t->fd >= 0)
+        close(t->fd);
+    free(t->path);
+    free(t);
+}
+
+static int by_version(const void *a, const void *b)
+{
+    return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_run(const crn_trail *t, const char *name)
+{
+    char path[300];
+    int n = snprintf(path, sizeof path, "%s/manifest", name);
+    if (!crn_name_is_safe(name) || n < 0 || (size_t)n >= sizeof path)
+        return false;
+    if (faccessat(t->fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return true;
+    snprintf(path, sizeof path, "%s/series-1", name); /* its manifest is lost */
+    return faccessat(t->fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+cairn_status crn_trail_runs(crn_trail *t, char ***ret_names, size_t *ret_n)
+{
+    char **names;
+    size_t n, kept = 0;
+    CRN_TRY(crn_dir_list(t->fd, &names, &n));
+    for (size_t i = 0; i < n; i++) {
+        if (is_run(t, names[i]))
+            names[kept++] = names[i];
+        else
+            free(names[i]);
+    }
+    qsort(names, kept, sizeof *names, by_version);
+    *ret_names = names;
+    *ret_n = kept;
+    return CAIRN_OK;
+}
+
+/* --- runs --------------------------------------------------------------------------------- */
+
+void crn_run_close(crn_run *run)
+{
+    if (!run)
+        return;
+    crn_file_close(run->lock);
+    if (run->fd >= 0)
+        close(run->fd);
+    crn_manifest_done(&run->manifest);
+    free(run->name);
+    free(run);
+}
+
+const char *crn_run_name(const crn_run *run)
+{
+    return run->name;
+}
+
+const crn_manifest *crn_run_manifest(const crn_run *run)
+{
+    return &run->manifest;
+}
+
+bool crn_run_was_rebuilt(const crn_run *run)
+{
+    return run->rebuilt;
+}
+
+/* The lock goes with the process that holds it; what it wrote into the file is for messages only.
+ */
+static cairn_status take_lock(crn_run *run)
+{
+    char who[128] = "", host[64] = "";
+    CRN_TRY(crn_file_open(run->fd, "lock", CRN_READ | CRN_WRITE | CRN_CREATE, &run->lock));
+    int fd = crn_file_fd(run->lock);
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK)
+            return crn_fail_sys(errno, "cannot lock run '%s'", run->name);
+        ssize_t n = pread(fd, who, sizeof who - 1, 0);
+        who[n < 0 ? 0 : strcspn(who, "\n")] = 0;
+        return crn_fail(CAIRN_EBUSY, "run '%s' is being written by %s", run->name,
+                        who[0] ? who : "another process");
+    }
+    gethostname(host, sizeof host - 1);
+    int n = snprintf(who, sizeof who, "process %ld on '%s'\n", (long)getpid(), host);
+    CRN_TRY(crn_file_truncate(run->lock, 0));
+    return crn_file_write(run->lock, who, (size_t)n, 0);
+}
+
+static cairn_status write_manifest(crn_run *run, const crn_manifest *m)
+{
+    crn_buf buf = {0};
+    crn_manifest_put(m, &buf);
+    cairn_status rc = crn_buf_status(&buf);
+    if (rc == CAIRN_OK)
+        rc = crn_file_replace(run->fd, "manifest", buf.at, buf.n);
+    crn_buf_done(&buf);
+    return rc;
+}
+
+/* A manifest that is lost or damaged is no loss: the part files know the marks as well. */
+static cairn_status read_manifest(crn_run *run)
+{
+    void *data;
+    size_t nbytes;
+    cairn_status rc = crn_file_slurp(run->fd, "manifest", MANIFEST_BYTES_MAX, &data, &nbytes);
+    if (rc == CAIRN_OK) {
+        rc = crn_manifest_parse(data, nbytes, &run->manifest);
+        free(data);
+    }
+    if (rc == CAIRN_OK || rc == CAIRN_EUNSUPPORTED || rc == CAIRN_ENOMEM)
+        return rc;
+    crn_err why = *crn_err_peek();
+    if (crn_run_rebuild(run) == CAIRN_OK)
+        return CAIRN_OK;
+    crn_err_give(&why);
+    crn_err_prefix("run '%s': ", run->name);
+    return rc;
+}
+
+static cairn_status open_dir(crn_trail *t, const char *name, bool create, crn_run **ret)
+{
+    CRN_FAIL_IF(!crn_name_is_safe(name), CAIRN_EINVAL,
+                "'%s' cannot name a run: use letters, digits, '.', '_' and '-'", name);
+    crn_run *run;
+    cairn_status rc;
+    CRN_TRY(crn_alloc(&run, 1));
+    run->fd = -1;
+    CRN_TRY_OUT(rc, crn_strdup(name, &run->name));
+    CRN_TRY_OUT(rc, crn_dir_open(t->fd, name, create, &run->fd));
+    *ret = run;
+    return CAIRN_OK;
+out:
+    crn_run_close(run);
+    return rc;
+}
+
+cairn_status crn_run_open(crn_trail *t, const char *name, bool write, crn_run **ret)
+{
+    crn_run *run;
+    cairn_status rc = open_dir(t, name, false, &run);
+    if (rc == CAIRN_ENOTFOUND)
+        return crn_fail(CAIRN_ENOTFOUND, "trail '%s' has no run '%s'", t->path, name);
+    CRN_TRY(rc);
+    if (write)
+        CRN_TRY_OUT(rc, take_lock(run));
+    CRN_TRY_OUT(rc, read_manifest(run));
+    *ret = run;
+    return CAIRN_OK;
+out:
+    crn_run_close(run);
+    return rc;
+}
+
+/* The first "run-N" that no run is called. */
+static cairn_status free_name(crn_trail *t, char name[PATH_TEXT])
+{
+    for (unsigned n = 1; n < UINT32_MAX; n++) {
+        snprintf(name, PATH_TEXT, "run-%u", n);
+        if (faccessat(t->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+            return CAIRN_OK;
+    }
+    return crn_fail(CAIRN_EBUSY, "no name is left for a run");
+}
+
+cairn_status crn_run_create(crn_trail *t, const char *name, crn_run **ret)
+{
+    crn_run *run;
+    cairn_status rc;
+    char chosen[PATH_TEXT];
+    if (!name) {
+        CRN_TRY(free_name(t, chosen));
+        name = chosen;
+    }
+    CRN_FAIL_IF(is_run(t, name), CAIRN_EBUSY, "trail '%s' already has a run '%s'", t->path, name);
+    CRN_TRY(open_dir(t, name, true, &run));
+    CRN_TRY_OUT(rc, take_lock(run));
+    CRN_TRY_OUT(rc, crn_dir_sync(t->fd));
+    run->manifest.created_ns = crn_wall_ns();
+    if (getrandom(run->manifest.run, sizeof run->manifest.run, 0) !=
+        (ssize_t)sizeof run->manifest.run) {
+        rc = crn_fail_sys(errno, "cannot draw an identity for run '%s'", name);
+        goto out;
+    }
+    CRN_TRY_OUT(rc, write_manifest(run, &run->manifest));
+    *ret = run;
+    return CAIRN_OK;
+out:
+    crn_run_close(run);
+    return rc;
+}
+
+/* --- parts of a run ----------------------------------------------------------------------- */
+
+cairn_status crn_run_part_dir(crn_run *run, uint32_t series, uint32_t rank, bool create,
+                              int *ret_fd)
+{
+    char name[PATH_TEXT];
+    int up;
+    crn_series_name(series, name);
+    CRN_TRY(crn_dir_open(run->fd, name, create, &up));
+    cairn_status rc = create ? crn_dir_sync(run->fd) : CAIRN_OK;
+    crn_fan_name(rank, name);
+    if (rc == CAIRN_OK)
+        rc = crn_dir_open(up, name, create, ret_fd);
+    if (rc == CAIRN_OK && create) {
+        rc = crn_dir_sync(up);
+        if (rc < 0)
+            close(*ret_fd);
+    }
+    close(up);
+    return rc;
+}
+
+cairn_status crn_run_part(crn_run *run, uint32_t series, uint32_t rank, uint32_t nranks, bool write,
+                          const crn_part_options *opt, crn_part **ret)
+{
+    crn_part_id id = {.series = series, .rank = rank, .nranks = nranks, .role = CRN_ROLE_OWN};
+    char name[PATH_TEXT];
+    int dir;
+    memcpy(id.run, run->manifest.run, sizeof id.run);
+    CRN_TRY(crn_run_part_dir(run, series, rank, write, &dir));
+    crn_part_name(rank, name);
+    cairn_status rc = crn_part_open(dir, name, &id, write, opt, ret);
+    if (rc == CAIRN_ENOTFOUND && write)
+        rc = crn_part_create(dir, name, &id, opt, ret);
+    close(dir);
+    if (rc < 0)
+        crn_err_prefix("run '%s', series %u: ", run->name, series);
+    return rc;
+}
+
+cairn_status crn_run_commit(crn_run *run, const crn_manifest_mark *mark, uint64_t keep)
+{
+    const crn_manifest *old = &run->manifest;
+    crn_manifest next = *old;
+    size_t ndrop = keep <= old->mark.n ? old->mark.n + 1 - (size_t)CRN_MAX(keep, 1) : 0;
+    next.mark.at = NULL;
+    next.mark.n = next.mark.cap = 0;
+    CRN_TRY(crn_vec_reserve(&next.mark, old->mark.n - ndrop + 1));
+    for (size_t i = ndrop; i < old->mark.n; i++)
+        next.mark.at[next.mark.n++] = old->mark.at[i];
+    next.mark.at[next.mark.n++] = *mark;
+    next.seq++;
+    cairn_status rc = write_manifest(run, &next);
+    if (rc < 0) {
+        crn_manifest_done(&next);
+        return rc;
+    }
+    crn_manifest_done(&run->manifest);
+    run->manifest = next;
+    return CAIRN_OK;
+}

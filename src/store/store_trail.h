@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Names inside a trail, shared by the files of this module:
+ *
+ *     TRAIL/trail                              says that this is one, and its format
+ *     TRAIL/RUN/manifest                       the marks that count
+ *     TRAIL/RUN/lock                           held while a program writes the run
+ *     TRAIL/RUN/series-<s>/<rank / 1000>/part-<rank>
+ */
+#ifndef CAIRN_STORE_TRAIL_H
+#define CAIRN_STORE_TRAIL_H
+
+#include "store/store_part.h"
+
+enum { PARTS_PER_DIR = 1000, PATH_TEXT = 64, MANIFEST_BYTES_MAX = 1 << 30 };
+
+struct crn_trail {
+    int fd;
+    char *path;
+};
+
+struct crn_run {
+    int fd;
+    crn_file *lock; /* NULL: opened to read */
+    char *name;
+    crn_manifest manifest;
+    bool rebuilt;
+};
+
+static inline void crn_series_name(uint32_t series, char buf[PATH_TEXT])
+{
+    snprintf(buf, PATH_TEXT, "series-%u", series);
+}
+
+static inline void crn_fan_name(uint32_t rank, char buf[PATH_TEXT])
+{
+    snprintf(buf, PATH_TEXT, "%03u", rank / PARTS_PER_DIR);
+}
+
+static inline void crn_part_name(uint32_t rank, char buf[PATH_TEXT])
+{
+    snprintf(buf, PATH_TEXT, "part-%06u", rank);
+}
+
+/* Open the directory of a rank's part; create makes it, durably. */
+cairn_status crn_run_part_dir(crn_run *run, uint32_t series, uint32_t rank, bool create,
+                              int *ret_fd);
+
+/*
+ * Derive a run's manifest from its part files: a mark counts when every rank of its series has it.
+ * CAIRN_ENOTFOUND when there is no part to derive it from.
+ */
+cairn_status crn_run_rebuild(crn_run *run);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Trails, runs and manifests, and the public calls that look into them.
+ */
+#include "harness/small_trail.h"
+
+#include <sys/wait.h>
+
+#include <cairn/trail.h>
+
+static char scratch[64];
+
+static int setup(void **state)
+{
+    (void)state;
+    make_scratch(scratch, sizeof scratch, "trail");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    remove_tree(scratch);
+    return 0;
+}
+
+static void in_scratch(char path[128], const char *name)
+{
+    snprintf(path, 128, "%s/%s", scratch, name);
+}
+
+static void overwrite(const char *dir, const char *name, off_t at, char byte)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    int fd = open(path, O_RDWR);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    close(fd);
+}
+
+static void test_look_into_a_trail(void **state)
+{
+    (void)state;
+    char path[128];
+    cairn_trail *t;
+    in_scratch(path, "look");
+    assert_ok(small_trail(path, NULL, 3, 4, 2));
+    assert_ok(small_trail(path, NULL, 1, 1, 2));
+    assert_ok(cairn_trail_open(path, &t));
+    assert_int_equal(cairn_trail_nruns(t), 2);
+    cairn_run_info run = {.struct_bytes = sizeof run};
+    assert_ok(cairn_trail_run(t, 0, &run));
+    assert_string_equal(run.name, "run-1");
+    assert_int_equal(run.nmarks, 2);
+    assert_false(run.rebuilt);
+    cairn_mark_info mark = {.struct_bytes = sizeof mark};
+    assert_ok(cairn_trail_mark(t, 0, 1, &mark));
+    assert_int_equal(mark.version, 40);
+    assert_int_equal(mark.nranks, 3);
+    cairn_variable_info var = {.struct_bytes = sizeof var};
+    assert_ok(cairn_trail_variable(t, 0, 1, 2, 0, &var));
+    assert_string_equal(var.name, "temperature");
+    assert_string_equal(var.type, "float64");
+    assert_int_equal(var.nblocks, 8);
+    assert_int_equal(var.nchanged, 2); /* the one of mark 3 goes back, the one of mark 4 comes */
+    assert_int_equal(var.global[0], 3 * SMALL_CELLS);
+    assert_int_equal(var.offset[0], 2 * SMALL_CELLS);
+    double field[SMALL_CELLS];
+    assert_ok(cairn_trail_read(t, 0, 1, 2, "temperature", field, sizeof field));
+    for (uint64_t i = 0; i < SMALL_CELLS; i++)
+        assert_true(field[i] == small_value(2, 4, i));
+    assert_fails(cairn_trail_read(t, 0, 1, 2, "pressure", field, sizeof field), CAIRN_ENOTFOUND,
+                 "no variable 'pressure'");
+    assert_fails(cairn_trail_read(t, 0, 1, 2, "step", field, 4), CAIRN_EMISMATCH, "8 bytes");
+    assert_fails(cairn_trail_mark(t, 0, 2, &mark), CAIRN_EINVAL, "2 marks");
+    assert_ok(cairn_trail_verify(t, 0, CAIRN_ALL_MARKS, NULL, NULL));
+    cairn_trail_close(t);
+}
+
+typedef struct found {
+    int n;
+    uint32_t rank;
+    uint64_t block, done, total;
+    char variable[32];
+} found;
+
+static int note(void *arg, const cairn_finding *f)
+{
+    found *to = arg;
+    to->done = f->done_bytes;
+    to->total = f->total_bytes;
+    if (f->status == CAIRN_OK)
+        return 0;
+    to->n++;
+    to->rank = f->rank;
+    to->block = f->block;
+    snprintf(to->variable, sizeof to->variable, "%s", f->variable ? f->variable : "");
+    return 0;
+}
+
+static void test_verify_names_variable_and_block(void **state)
+{
+    (void)state;
+    char path[128];
+    cairn_trail *t;
+    found f = {0};
+    in_scratch(path, "verify");
+    assert_ok(small_trail(path, "r", 2, 1, 1));
+    assert_ok(cairn_trail_open(path, &t));
+    assert_ok(cairn_trail_verify(t, 0, CAIRN_ALL_MARKS, note, &f));
+    assert_int_equal(f.n, 0);
+    assert_true(f.done == f.total && f.total == 2 * (SMALL_CELLS * 8 + 8));
+    cairn_trail_close(t);
+    overwrite(path, "r/series-1/000/part-000001", 8192 + 3 * SMALL_BLOCK + 17, 1);
+    assert_ok(cairn_trail_open(path, &t));
+    assert_int_equal(cairn_trail_verify(t, 0, CAIRN_ALL_MARKS, note, &f), CAIRN_ECORRUPT);
+    assert_int_equal(f.n, 1);
+    assert_int_equal(f.rank, 1);
+    assert_int_equal(f.block, 3);
+    assert_string_equal(f.variable, "temperature");
+    cairn_trail_close(t);
+}
+
+static void test_lost_manifest_is_rebuilt(void **state)
+{
+    (void)state;
+    char path[128], file[160];
+    cairn_trail *t;
+    cairn_run_info run = {.struct_bytes = sizeof run};
+    cairn_mark_info mark = {.struct_bytes = sizeof mark};
+    in_scratch(path, "rebuild");
+    assert_ok(small_trail(path, "r", 3, 3, 2));
+    for (int damage = 0; damage < 2; damage++) {
+        snprintf(file, sizeof file, "%s/r/manifest", path);
+        if (damage == 0)
+            overwrite(path, "r/manifest", 60, 99);
+        else
+            assert_int_equal(unlink(file), 0);
+        assert_ok(cairn_trail_open(path, &t));
+        assert_ok(cairn_trail_run(t, 0, &run));
+        assert_true(run.rebuilt);
+        assert_int_equal(run.nmarks, 2);
+        assert_ok(cairn_trail_mark(t, 0, 1, &mark));
+        assert_int_equal(mark.version, 30);
+        assert_int_equal(mark.nbytes, 3 * (SMALL_CELLS * 8 + 8));
+        assert_ok(cairn_trail_verify(t, 0, CAIRN_ALL_MARKS, NULL, NULL));
+        cairn_trail_close(t);
+    }
+    /* without a part and without a manifest nothing is left to tell by */
+    snprintf(file, sizeof file, "%s/r/series-1/000/part-000001", path);
+    assert_int_equal(unlink(file), 0);
+    assert_ok(cairn_trail_open(path, &t));
+    assert_ok(cairn_trail_run(t, 0, &run));
+    assert_int_equal(run.nmarks, 0);
+    cairn_trail_close(t);
+}
+
+static void test_swapped_parts_are_noticed(void **state)
+{
+    (void)state;
+    char path[128], a[160], b[160], c[160];
+    cairn_trail *t;
+    cairn_part_info part = {.struct_bytes = sizeof part};
+    in_scratch(path, "swap");
+    assert_ok(small_trail(path, "r", 2, 1, 1));
+    snprintf(a, sizeof a, "%s/r/series-1/000/part-000000", path);
+    snprintf(b, sizeof b, "%s/r/series-1/000/part-000001", path);
+    snprintf(c, sizeof c, "%s/c", path);
+    assert_true(rename(a, c) == 0 && rename(b, a) == 0 && rename(c, b) == 0);
+    assert_ok(cairn_trail_open(path, &t));
+    assert_fails(cairn_trail_part(t, 0, 0, 0, &part), CAIRN_EMISMATCH,
+                 "is the part of rank 1 of 2, series 1, not of rank 0");
+    assert_int_equal(cairn_trail_verify(t, 0, 0, NULL, NULL), CAIRN_ECORRUPT);
+    cairn_trail_close(t);
+}
+
+static void test_what_is_no_trail_is_refused(void **state)
+{
+    (void)state;
+    char path[128];
+    cairn_trail *t;
+    crn_trail *w;
+    crn_run *run;
+    assert_fails(cairn_trail_open("nowhere", &t), CAIRN_ENOTFOUND, "nowhere");
+    assert_fails(cairn_trail_open(scratch, &t), CAIRN_ENOTFOUND, "is not a trail");
+    in_scratch(path, "names");
+    assert_ok(crn_trail_open(path, true, &w));
+    assert_fails(crn_run_create(w, "../up", &run), CAIRN_EINVAL, "cannot name a run");
+    assert_fails(crn_run_create(w, ".hidden", &run), CAIRN_EINVAL, "cannot name a run");
+    assert_fails(crn_run_open(w, "absent", false, &run), CAIRN_ENOTFOUND, "has no run 'absent'");
+    crn_trail_close(w);
+    overwrite(path, "trail", 12, '2');
+    assert_fails(cairn_trail_open(path, &t), CAIRN_EUNSUPPORTED, "newer format");
+}
+
+static void test_run_lock_names_its_holder_and_dies_with_it(void **state)
+{
+    (void)state;
+    char path[128], who[64];
+    int pipes[2];
+    crn_trail *t;
+    crn_run *run;
+    in_scratch(path, "lock");
+    assert_ok(small_trail(path, "r", 1, 1, 1));
+    assert_int_equal(pipe(pipes), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        bool held = crn_trail_open(path, false, &t) == CAIRN_OK &&
+                    crn_run_open(t, "r", true, &run) == CAIRN_OK;
+        if (write(pipes[1], held ? "y" : "n", 1) == 1)
+            pause();
+        _exit(1);
+    }
+    char held;
+    assert_int_equal(read(pipes[0], &held, 1), 1);
+    assert_int_equal(held, 'y');
+    assert_ok(crn_trail_open(path, false, &t));
+    snprintf(who, sizeof who, "run 'r' is being written by process %ld on", (long)child);
+    assert_fails(crn_run_open(t, "r", true, &run), CAIRN_EBUSY, who);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_ok(crn_run_open(t, "r", true, &run)); /* the leftover of a dead process holds nothing */
+    crn_run_close(run);
+    crn_trail_close(t);
+    close(pipes[0]);
+    close(pipes[1]);
+}
+
+static void test_manifest_survives_no_damage_unnoticed(void **state)
+{
+    (void)state;
+    crn_manifest m = {.seq = 7}, back;
+    crn_buf buf = {0};
+    for (uint64_t i = 0; i < 3; i++)
+        assert_ok(crn_vec_push(&m.mark, (crn_manifest_mark){.version = i, .nranks = 2}));
+    crn_manifest_put(&m, &buf);
+    assert_ok(crn_buf_status(&buf));
+    assert_ok(crn_manifest_parse(buf.at, buf.n, &back));
+    assert_int_equal(back.mark.n, 3);
+    assert_int_equal(back.mark.at[2].version, 2);
+    crn_manifest_done(&back);
+    for (size_t n = 0; n < buf.n; n++)
+        assert_true(crn_manifest_parse(buf.at, n, &back) < 0);
+    for (size_t bit = 0; bit < 8 * buf.n; bit++) {
+        buf.at[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        assert_true(crn_manifest_parse(buf.at, buf.n, &back) < 0);
+        buf.at[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    }
+    crn_buf_done(&buf);
+    crn_manifest_done(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_look_into_a_trail),
+        cmocka_unit_test(test_verify_names_variable_and_block),
+        cmocka_unit_test(test_lost_manifest_is_rebuilt),
+        cmocka_unit_test(test_swapped_parts_are_noticed),
+        cmocka_unit_test(test_what_is_no_trail_is_refused),
+        cmocka_unit_test(test_run_lock_names_its_holder_and_dies_with_it),
+        cmocka_unit_test(test_manifest_survives_no_damage_unnoticed),
+    };
+    return cmocka_run_group_tests_name("trail", tests, setup, teardown);
+}
