@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests of this folder share: where things are, and how to run a command."""
+import importlib.machinery
+import importlib.util
 import os
 import pathlib
 import re
@@ -22,6 +24,14 @@ def run(*command, env=None):
                           env=dict(os.environ, **(env or {})),
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return done.returncode, done.stdout
+
+
+def tool(name):
+    """A program of tools/ as a module, to be called without starting it each time."""
+    loader = importlib.machinery.SourceFileLoader(name, str(SOURCE / "tools" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
 
 
 def declared():
