@@ -26,13 +26,30 @@ static crn_fault_watcher *watcher;
 static void *watcher_arg;
 static bool env_is_bad;
 
-static int find_word(const char *const *words, int n, const char *text, size_t len)
+/* Take one of the words off *at: its index, or -1. */
+static int take_word(const char **at, const char *const *words, int n)
 {
+    size_t len = strcspn(*at, ":");
     for (int i = 0; i < n; i++) {
-        if (words[i] && strlen(words[i]) == len && memcmp(words[i], text, len) == 0)
+        if (words[i] && strlen(words[i]) == len && memcmp(words[i], *at, len) == 0) {
+            *at += len;
             return i;
+        }
     }
     return -1;
+}
+
+static bool take_number(const char **at, uint64_t *ret)
+{
+    size_t len = strspn(*at, "0123456789");
+    *ret = strtoull(*at, NULL, 10);
+    *at += len;
+    return len > 0;
+}
+
+static bool take_colon(const char **at)
+{
+    return **at == ':' && (*at)++;
 }
 
 /* "<where>:<n>:<how>[:<count>]" */
@@ -46,22 +63,12 @@ static bool parse(const char *text, crn_fault *ret)
         [CRN_FAULT_EIO] = "eio",   [CRN_FAULT_ENOSPC] = "enospc", [CRN_FAULT_SHORT] = "short",
         [CRN_FAULT_TORN] = "torn", [CRN_FAULT_EXIT] = "exit",     [CRN_FAULT_KILL] = "kill",
     };
-    char *end;
-    size_t len = strcspn(text, ":");
-    int where = find_word(wheres, sizeof wheres / sizeof *wheres, text, len);
-    if (where < 0 || text[len] != ':')
+    uint64_t at, count = 1;
+    int where = take_word(&text, wheres, sizeof wheres / sizeof *wheres);
+    if (where < 0 || !take_colon(&text) || !take_number(&text, &at) || !take_colon(&text))
         return false;
-    uint64_t at = strtoull(text + len + 1, &end, 10);
-    if (end == text + len + 1 || *end != ':')
-        return false;
-    text = end + 1;
-    len = strcspn(text, ":");
-    int how = find_word(hows, sizeof hows / sizeof *hows, text, len);
-    uint64_t count = 1;
-    end = (char *)(uintptr_t)text + len;
-    if (*end == ':')
-        count = strtoull(end + 1, &end, 10);
-    if (how < 0 || *end != '\0')
+    int how = take_word(&text, hows, sizeof hows / sizeof *hows);
+    if (how < 0 || (take_colon(&text) && !take_number(&text, &count)) || *text != '\0')
         return false;
     *ret = (crn_fault){(crn_fault_where)where, (crn_fault_how)how, at, count};
     return true;
@@ -124,6 +131,23 @@ void crn_fault_watch(crn_fault_watcher *fn, void *arg)
     pthread_mutex_unlock(&lock);
 }
 
+/* Copy the next len bytes of a vector whose pieces *piece and on, from *skip, are not copied yet.
+ */
+static void gather(const struct iovec *iov, int *piece, size_t *skip, char *dst, size_t len)
+{
+    while (len > 0) {
+        size_t step = CRN_MIN(len, iov[*piece].iov_len - *skip);
+        memcpy(dst, (char *)iov[*piece].iov_base + *skip, step);
+        dst += step;
+        len -= step;
+        *skip += step;
+        if (*skip == iov[*piece].iov_len) {
+            ++*piece;
+            *skip = 0;
+        }
+    }
+}
+
 /* Write each sector of the event with an even chance, the same ones for the same n. */
 static void tear(const crn_fault_event *e, uint64_t n)
 {
@@ -134,16 +158,9 @@ static void tear(const crn_fault_event *e, uint64_t n)
     for (size_t at = 0, len; at < e->nbytes; at += len) {
         uint64_t off = e->off + at;
         len = CRN_MIN(SECTOR - off % SECTOR, e->nbytes - at);
-        for (size_t have = 0, step; have < len; have += step, skip += step) {
-            while (skip == e->iov[piece].iov_len) {
-                piece++;
-                skip = 0;
-            }
-            step = CRN_MIN(len - have, e->iov[piece].iov_len - skip);
-            memcpy(sector + have, (char *)e->iov[piece].iov_base + skip, step);
-        }
+        gather(e->iov, &piece, &skip, sector, len);
         if (crn_rng_u64(&rng) & 1 && pwrite(crn_file_fd(e->file), sector, len, (off_t)off) < 0)
-            return;
+            return; /* it is to fail anyway */
     }
 }
 
