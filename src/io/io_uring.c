@@ -4,9 +4,10 @@
  * neither of its sides can overflow.
  *
  * Two choices matter for speed. A transfer through the page cache is a copy that the kernel would
- * make within the submitting call; a large one is therefore handed to the kernel's workers, so that
- * the caller can compute meanwhile. And small attempts are gathered before the kernel is entered,
- * as the entry costs as much as a small transfer.
+ * make within the submitting call where it can; it is handed to the kernel's workers instead, so
+ * that the caller computes meanwhile (submitting 4 MiB took 9 us of 900; without, all of it; and no
+ * size from 4 KiB on, cached or not, became slower). And small attempts are gathered before the
+ * kernel is entered, as the entry costs as much as a small transfer.
  */
 #include "io/io_impl.h"
 
@@ -14,11 +15,8 @@
 #include <liburing.h>
 #include <time.h>
 
-enum {
-    ASYNC_MIN = 64 << 10,     /* a copy of this size costs more than waking a worker */
-    GATHER_BYTES = 256 << 10, /* enter the kernel when so much is gathered, */
-    GATHER_COUNT = 16         /* or so many attempts */
-};
+/* Enter the kernel when so many bytes or so many attempts are gathered. */
+enum { GATHER_BYTES = 256 << 10, GATHER_COUNT = 16 };
 
 typedef struct uring {
     struct io_uring ring;
@@ -88,7 +86,7 @@ static size_t prepare(struct io_uring_sqe *sqe, crn_op *op)
         io_uring_prep_readv(sqe, op->fd, op->cur, (unsigned)op->ncur, op->off + op->moved);
     else
         io_uring_prep_writev(sqe, op->fd, op->cur, (unsigned)op->ncur, op->off + op->moved);
-    if (!op->direct && left >= ASYNC_MIN)
+    if (!op->direct)
         io_uring_sqe_set_flags(sqe, IOSQE_ASYNC);
     return left;
 }

@@ -6,6 +6,8 @@
 #include "harness/harness.h"
 #include "io/io.h"
 
+#include <sys/resource.h>
+
 enum { FILE_BYTES = 1 << 20, SLOTS = 24, ROUNDS = 400, SLOT_PIECES = 5 };
 
 static char scratch[64];
@@ -54,8 +56,10 @@ static crn_file *open_fresh(const char *name, int flags)
 
 static void fill_random(unsigned char *at, size_t n, crn_rng *rng)
 {
-    for (size_t i = 0; i < n; i++)
-        at[i] = (unsigned char)crn_rng_u64(rng);
+    for (size_t i = 0; i < n; i += sizeof(uint64_t)) {
+        uint64_t v = crn_rng_u64(rng);
+        memcpy(at + i, &v, CRN_MIN(sizeof v, n - i));
+    }
 }
 
 /* --- random operations against a model --- */
@@ -368,6 +372,41 @@ static void test_create_auto(void **state)
     crn_io_free(io);
 }
 
+/* Without a free descriptor there is no ring. */
+static void test_create_without_io_uring(void **state)
+{
+    (void)state;
+    struct rlimit old, none;
+    crn_io *io = NULL;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    none = (struct rlimit){0, old.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    cairn_status refused = crn_io_create(CRN_IO_URING, 4, &io);
+    cairn_status rc = crn_io_create(CRN_IO_AUTO, 4, &io);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+    assert_int_equal(refused, CAIRN_EUNSUPPORTED);
+    assert_ok(rc);
+    assert_string_equal(crn_io_name(io), "threads");
+    run_model_direct(io);
+    crn_io_free(io);
+}
+
+static void test_create_without_memory(void **state)
+{
+    (void)state;
+    static const crn_io_backend kinds[] = {CRN_IO_URING, CRN_IO_THREADS};
+    for (size_t i = 0; i < 2; i++) {
+        for (uint64_t n = 1; n <= 2; n++) {
+            crn_io *io = NULL;
+            crn_mem_fail_at(n);
+            cairn_status rc = crn_io_create(kinds[i], 4, &io);
+            crn_mem_fail_at(0);
+            assert_int_equal(rc, CAIRN_ENOMEM);
+            assert_null(io);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +418,8 @@ int main(void)
         cmocka_unit_test(test_poll_gets_all),
         cmocka_unit_test(test_free_waits),
         cmocka_unit_test(test_create_auto),
+        cmocka_unit_test(test_create_without_io_uring),
+        cmocka_unit_test(test_create_without_memory),
     };
     return cmocka_run_group_tests_name("io", tests, set_up, tear_down);
 }
