@@ -142,6 +142,7 @@ static void run_model(crn_io *io, int flags)
     assert_ok(crn_alloc(&slots, SLOTS));
     for (size_t i = 0; i < SLOTS; i++)
         assert_ok(crn_alloc_aligned(&slots[i].data, SLOT_BYTES, 4096));
+    size_t align = crn_file_direct_align(f);
     fill_random(model, FILE_BYTES, &rng);
     assert_ok(crn_file_write(f, model, FILE_BYTES, 0));
 
@@ -164,6 +165,7 @@ static void run_model(crn_io *io, int flags)
     assert_null(op);
     assert_ok(crn_file_read(f, back, FILE_BYTES, 0));
     assert_memory_equal(back, model, FILE_BYTES);
+    assert_int_equal(crn_file_direct_align(f), align); /* the kernel had nothing to refuse */
 
     for (size_t i = 0; i < SLOTS; i++)
         free(slots[i].data);

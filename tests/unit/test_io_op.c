@@ -58,6 +58,34 @@ static void test_write_of_nothing_has_failed(void **state)
     assert_non_null(strstr(op.err.text, "cannot write 8 bytes at 100 of 'file' (3 done)"));
 }
 
+static void test_short_fault_halves_the_first_attempt_only(void **state)
+{
+    (void)state;
+    char data[8];
+    struct iovec iov[] = {{data, 0}, {data, 5}, {data + 5, 3}};
+    crn_fault_arm(&(crn_fault){CRN_FAULT_WRITE, CRN_FAULT_SHORT, 1, 1});
+    crn_op op = begin(CRN_OP_WRITE, iov, 3);
+    crn_fault_arm(NULL);
+    assert_int_equal(op.ncur, 1);
+    assert_int_equal(op.cur[0].iov_len, 3);
+    assert_false(settle(&op, 3));
+    crn_op_aim(&op);
+    assert_int_equal(op.cur[0].iov_len, 2);
+    assert_ptr_equal(op.cur[0].iov_base, data + 3);
+}
+
+/* Bytes of the attempt under way, which must be those of memory from at on. */
+static size_t attempt_bytes(const crn_op *op, const char *at)
+{
+    size_t n = 0;
+    for (int i = 0; i < op->ncur; i++) {
+        if (op->cur[i].iov_len > 0)
+            assert_ptr_equal(op->cur[i].iov_base, at + n);
+        n += op->cur[i].iov_len;
+    }
+    return n;
+}
+
 /* Whatever lengths come back, the attempts cover every byte once and in order. */
 static void test_resume_covers_every_byte(void **state)
 {
@@ -69,25 +97,33 @@ static void test_resume_covers_every_byte(void **state)
                           {data + 8, 20}, {data + 28, 12}, {data, 0}};
     for (int round = 0; round < 1000; round++) {
         crn_op op = begin(CRN_OP_READ, iov, 7);
-        size_t at = 0;
-        bool ended = false;
-        while (!ended) {
-            size_t room = 0;
-            for (int i = 0; i < op.ncur; i++) {
-                if (op.cur[i].iov_len > 0)
-                    assert_ptr_equal(op.cur[i].iov_base, data + at + room);
-                room += op.cur[i].iov_len;
-            }
-            assert_in_range(room, 1, N - at);
-            size_t n = 1 + crn_rng_below(&rng, room);
-            at += n;
-            ended = settle(&op, (ssize_t)n);
-            if (!ended)
-                crn_op_aim(&op);
+        for (size_t at = 0, n; at < N; at += n) {
+            crn_op_aim(&op);
+            size_t most = attempt_bytes(&op, data + at);
+            assert_in_range(most, 1, N - at);
+            n = 1 + crn_rng_below(&rng, most);
+            assert_int_equal(settle(&op, (ssize_t)n), at + n == N);
         }
-        assert_int_equal(at, N);
         assert_int_equal(op.status, CAIRN_OK);
     }
+}
+
+static void test_direct_wants_everything_aligned(void **state)
+{
+    (void)state;
+    struct crn_file f = {.direct_fd = 7, .direct_align = 4096, .direct_mem_align = 512};
+    char *at = (char *)(uintptr_t)(1 << 20);
+    struct iovec good[] = {{at, 4096}, {at + 4608, 8192}};
+    struct iovec odd_length[] = {{at, 4096 + 512}, {at, 4096 - 512}};
+    struct iovec odd_memory[] = {{at, 4096}, {at + 256, 4096}};
+    assert_true(crn_file_takes_direct(&f, good, 2, 8192));
+    assert_false(crn_file_takes_direct(&f, good, 2, 512));
+    assert_false(crn_file_takes_direct(&f, odd_length, 2, 8192));
+    assert_false(crn_file_takes_direct(&f, odd_memory, 2, 8192));
+    assert_int_equal(crn_file_direct_align(&f), 4096);
+    f.direct_fd = -1;
+    assert_false(crn_file_takes_direct(&f, good, 2, 8192));
+    assert_int_equal(crn_file_direct_align(&f), 0);
 }
 
 /* The kernel refuses a direct transfer although the file said that it would take it. */
@@ -120,7 +156,9 @@ int main(void)
         cmocka_unit_test(test_interrupted_transfers_are_tried_again),
         cmocka_unit_test(test_interrupted_sync_has_failed),
         cmocka_unit_test(test_write_of_nothing_has_failed),
+        cmocka_unit_test(test_short_fault_halves_the_first_attempt_only),
         cmocka_unit_test(test_resume_covers_every_byte),
+        cmocka_unit_test(test_direct_wants_everything_aligned),
         cmocka_unit_test(test_refused_direct_falls_back),
     };
     return cmocka_run_group_tests_name("io_op", tests, NULL, NULL);
