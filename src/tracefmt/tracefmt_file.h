@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the writer and the reader of trace files share.
+ */
+#ifndef CAIRN_TRACEFMT_FILE_H
+#define CAIRN_TRACEFMT_FILE_H
+
+#include <stdint.h>
+
+#define CRN_TRACE_MAGIC "cairntrc"
+#define CRN_TRACE_MAX   ((uint64_t)1 << 30) /* bytes of an uncompressed payload */
+#define CRN_TRACE_RANKS ((uint64_t)1 << 24)
+
+enum {
+    CRN_TRACE_HEADER = 24,
+    CRN_TRACE_SMALL = 4 << 20, /* payloads below get zstd's best */
+    CRN_GROUP_ALL = 1,         /* the group has all ranks of the lane */
+    CRN_GROUP_LISTS = 2,
+    CRN_GROUP_HISTS = 4,
+};
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tracefmt/tracefmt.h"
+
+#include <math.h>
+
+/* Join b into a: counts, extremes, and Chan's update of mean and squared distances. */
+static void bin_join(crn_bin *a, const crn_bin *b)
+{
+    double n = (double)(a->n + b->n), d = b->mean - a->mean;
+    a->m2 += b->m2 + d * d * ((double)a->n * (double)b->n / n);
+    a->mean += d * ((double)b->n / n);
+    a->n += b->n;
+    a->min = CRN_MIN(a->min, b->min);
+    a->max = CRN_MAX(a->max, b->max);
+    a->mean = CRN_MIN(CRN_MAX(a->mean, (double)a->min), (double)a->max); /* against rounding */
+}
+
+/* How much the squared distances grow when two neighbours become one bin. */
+static double join_cost(const crn_bin *a, const crn_bin *b)
+{
+    double d = b->mean - a->mean;
+    return d * d * ((double)a->n * (double)b->n / (double)(a->n + b->n));
+}
+
+static void remove_bin(crn_hist *h, int32_t i)
+{
+    h->nbins--;
+    memmove(&h->bin[i], &h->bin[i + 1], (size_t)(h->nbins - i) * sizeof *h->bin);
+}
+
+static void unite_cheapest(crn_hist *h)
+{
+    int32_t best = 0;
+    for (int32_t i = 1; i + 1 < h->nbins; i++) {
+        if (join_cost(&h->bin[i], &h->bin[i + 1]) < join_cost(&h->bin[best], &h->bin[best + 1]))
+            best = i;
+    }
+    bin_join(&h->bin[best], &h->bin[best + 1]);
+    remove_bin(h, best + 1);
+}
+
+void crn_hist_shrink(crn_hist *h, int32_t nbins)
+{
+    while (h->nbins > nbins)
+        unite_cheapest(h);
+}
+
+/* Add a bin: into those that it overlaps, or as a new one at i, the first bin that ends after it.
+ */
+static void add_bin(crn_hist *h, crn_bin bin)
+{
+    int32_t i = 0;
+    while (i < h->nbins && h->bin[i].max < bin.min)
+        i++;
+    while (i < h->nbins && h->bin[i].min <= bin.max) {
+        bin_join(&bin, &h->bin[i]);
+        remove_bin(h, i);
+    }
+    if (h->nbins == CRN_HIST_BINS) {
+        unite_cheapest(h);
+        add_bin(h, bin); /* the bins have moved */
+        return;
+    }
+    memmove(&h->bin[i + 1], &h->bin[i], (size_t)(h->nbins - i) * sizeof *h->bin);
+    h->bin[i] = bin;
+    h->nbins++;
+}
+
+static void note_extremes(crn_hist *h, int64_t min, int32_t min_rank, int64_t max, int32_t max_rank)
+{
+    if (h->nbins == 0 || min < h->bin[0].min)
+        h->min_rank = min_rank;
+    if (h->nbins == 0 || max > h->bin[h->nbins - 1].max)
+        h->max_rank = max_rank;
+}
+
+void crn_hist_add(crn_hist *h, int64_t v, uint64_t n, int32_t rank)
+{
+    note_extremes(h, v, rank, v, rank);
+    for (int32_t i = 0; i < h->nbins; i++) { /* most values fall into a bin that is there */
+        crn_bin *bin = &h->bin[i];
+        if (v >= bin->min && v <= bin->max) {
+            bin_join(bin, &(crn_bin){.n = n, .min = v, .max = v, .mean = (double)v});
+            return;
+        }
+    }
+    add_bin(h, (crn_bin){.n = n, .min = v, .max = v, .mean = (double)v});
+}
+
+void crn_hist_merge(crn_hist *h, const crn_hist *other)
+{
+    if (other->nbins == 0)
+        return;
+    note_extremes(h, other->bin[0].min, other->min_rank, other->bin[other->nbins - 1].max,
+                  other->max_rank);
+    for (int32_t i = 0; i < other->nbins; i++)
+        add_bin(h, other->bin[i]);
+}
+
+uint64_t crn_hist_count(const crn_hist *h)
+{
+    uint64_t n = 0;
+    for (int32_t i = 0; i < h->nbins; i++)
+        n += h->bin[i].n;
+    return n;
+}
+
+static crn_bin whole(const crn_hist *h)
+{
+    crn_bin all = h->nbins > 0 ? h->bin[0] : (crn_bin){0};
+    for (int32_t i = 1; i < h->nbins; i++)
+        bin_join(&all, &h->bin[i]);
+    return all;
+}
+
+double crn_hist_mean(const crn_hist *h)
+{
+    return whole(h).mean;
+}
+
+double crn_hist_variance(const crn_hist *h)
+{
+    crn_bin all = whole(h);
+    return all.n > 0 ? all.m2 / (double)all.n : 0;
+}
+
+int64_t crn_hist_draw(const crn_hist *h, uint64_t random)
+{
+    uint64_t n = crn_hist_count(h);
+    if (n == 0)
+        return 0;
+    int32_t i = 0;
+    for (random %= n; random >= h->bin[i].n; i++)
+        random -= h->bin[i].n;
+    const crn_bin *bin = &h->bin[i];
+    return bin->min == bin->max ? bin->min : (int64_t)llround(bin->mean);
+}
+
+/* Bins follow each other, so each is given relative to the end of the one before. */
+void crn_hist_put(crn_buf *b, const crn_hist *h)
+{
+    crn_put_u8(b, (uint8_t)h->nbins);
+    crn_put_svar(b, h->min_rank);
+    crn_put_svar(b, h->max_rank);
+    uint64_t before = 0;
+    for (int32_t i = 0; i < h->nbins; i++) {
+        const crn_bin *bin = &h->bin[i];
+        crn_put_var(b, bin->n);
+        crn_put_svar(b, (int64_t)((uint64_t)bin->min - before));
+        crn_put_var(b, (uint64_t)bin->max - (uint64_t)bin->min);
+        if (bin->min != bin->max) {
+            crn_put_f64(b, bin->mean);
+            crn_put_f64(b, bin->m2);
+        }
+        before = (uint64_t)bin->max;
+    }
+}
+
+static crn_bin get_bin(crn_cursor *c, uint64_t before)
+{
+    crn_bin bin = {.n = crn_get_var_max(c, CRN_SEQ_MAX)};
+    bin.min = (int64_t)(before + (uint64_t)crn_get_svar(c));
+    uint64_t width = crn_get_var(c);
+    crn_cursor_expect(c, bin.n > 0 && width <= (uint64_t)INT64_MAX - (uint64_t)bin.min);
+    bin.max = c->failed ? bin.min : (int64_t)((uint64_t)bin.min + width);
+    bin.mean = (double)bin.min;
+    if (width > 0) {
+        bin.mean = crn_get_f64(c);
+        bin.m2 = crn_get_f64(c);
+        /* written so that a NaN fails, too */
+        crn_cursor_expect(c, bin.mean >= (double)bin.min && bin.mean <= (double)bin.max);
+        crn_cursor_expect(c, bin.m2 >= 0 && isfinite(bin.m2));
+    }
+    return bin;
+}
+
+cairn_status crn_hist_get(crn_cursor *c, crn_hist *ret)
+{
+    crn_hist h = {.nbins = crn_get_u8(c)};
+    h.min_rank = (int32_t)crn_get_svar(c);
+    h.max_rank = (int32_t)crn_get_svar(c);
+    crn_cursor_expect(c, h.nbins > 0 && h.nbins <= CRN_HIST_BINS);
+    uint64_t before = 0;
+    for (int32_t i = 0; i < h.nbins && !c->failed; i++) {
+        h.bin[i] = get_bin(c, before);
+        crn_cursor_expect(c, i == 0 || h.bin[i].min > h.bin[i - 1].max);
+        before = (uint64_t)h.bin[i].max;
+    }
+    CRN_TRY(crn_cursor_status(c, "a histogram"));
+    *ret = h;
+    return CAIRN_OK;
+}
+
+/*
+ * Times span nine decades and are noise below a few per cent: codes are steps of 1/16 octave, of
+ * which a neighbour's difference fits one byte.
+ */
+static uint64_t time_code(double ns)
+{
+    return ns < 1 ? 0 : (uint64_t)(16 * log2(ns) + 1.5);
+}
+
+static double time_of(uint64_t code)
+{
+    return code == 0 ? 0 : exp2((double)(code - 1) / 16);
+}
+
+enum { TIME_CODE_MAX = 16 * 62 };
+
+void crn_hist_put_time(crn_buf *b, const crn_hist *full)
+{
+    crn_hist h = *full;
+    crn_hist_shrink(&h, CRN_TIME_BINS);
+    crn_put_u8(b, (uint8_t)h.nbins);
+    if (h.nbins > 0) {
+        crn_put_var(b, (uint64_t)h.min_rank);
+        crn_put_var(b, (uint64_t)h.max_rank);
+    }
+    uint64_t before = 0;
+    for (int32_t i = 0; i < h.nbins; i++) {
+        const crn_bin *bin = &h.bin[i];
+        uint64_t min = CRN_MAX(time_code((double)bin->min), before);
+        uint64_t mean = CRN_MAX(time_code(bin->mean), min);
+        uint64_t max = CRN_MAX(time_code((double)bin->max), mean);
+        crn_put_var(b, bin->n);
+        crn_put_var(b, min - before);
+        if (bin->n > 1) {
+            crn_put_var(b, mean - min);
+            crn_put_var(b, max - mean);
+            crn_put_var(b, time_code(sqrt(bin->m2 / (double)bin->n)));
+        }
+        before = max;
+    }
+}
+
+static crn_bin get_time_bin(crn_cursor *c, uint64_t *before)
+{
+    crn_bin bin = {.n = crn_get_var_max(c, CRN_SEQ_MAX)};
+    uint64_t min = *before + crn_get_var_max(c, TIME_CODE_MAX), mean = min, max = min, sd = 0;
+    if (bin.n > 1) {
+        mean += crn_get_var_max(c, TIME_CODE_MAX);
+        max = mean + crn_get_var_max(c, TIME_CODE_MAX);
+        sd = crn_get_var_max(c, TIME_CODE_MAX);
+    }
+    crn_cursor_expect(c, bin.n > 0 && max <= TIME_CODE_MAX);
+    if (!c->failed) {
+        bin.min = (int64_t)time_of(min);
+        bin.max = (int64_t)time_of(max);
+        bin.mean = time_of(mean);
+        bin.m2 = time_of(sd) * time_of(sd) * (double)bin.n;
+    }
+    *before = max;
+    return bin;
+}
+
+cairn_status crn_hist_get_time(crn_cursor *c, crn_hist *ret)
+{
+    crn_hist h = {.nbins = crn_get_u8(c)};
+    crn_cursor_expect(c, h.nbins <= CRN_TIME_BINS);
+    if (h.nbins > 0) {
+        h.min_rank = (int32_t)crn_get_var_max(c, INT32_MAX);
+        h.max_rank = (int32_t)crn_get_var_max(c, INT32_MAX);
+    }
+    uint64_t before = 0;
+    for (int32_t i = 0; i < h.nbins && !c->failed; i++)
+        h.bin[i] = get_time_bin(c, &before);
+    CRN_TRY(crn_cursor_status(c, "a histogram of times"));
+    *ret = h;
+    return CAIRN_OK;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Histograms with a fixed number of bins whose ranges follow the values: each new value gets a bin
+ * while there are bins left; then the two neighbours that lose least by it become one. Up to
+ * CRN_HIST_BINS different values are thus kept exactly. Each bin has count, smallest, largest, mean
+ * and variance; the histogram knows which ranks had the extremes (seed 004, section 4.4).
+ */
+#ifndef CAIRN_TRACEFMT_HIST_H
+#define CAIRN_TRACEFMT_HIST_H
+
+#include "base/base.h"
+
+enum { CRN_HIST_BINS = 16 };
+
+typedef struct crn_bin {
+    uint64_t n;
+    int64_t min, max;
+    double mean, m2; /* m2: sum of squared distances from the mean */
+} crn_bin;
+
+typedef struct crn_hist {
+    int32_t nbins;
+    int32_t min_rank, max_rank;
+    crn_bin bin[CRN_HIST_BINS]; /* ascending, ranges disjoint */
+} crn_hist;
+
+void crn_hist_add(crn_hist *h, int64_t v, uint64_t n, int32_t rank);
+void crn_hist_merge(crn_hist *h, const crn_hist *other);
+
+/* Unite bins until at most nbins are left. */
+void crn_hist_shrink(crn_hist *h, int32_t nbins);
+
+uint64_t crn_hist_count(const crn_hist *h);
+double crn_hist_mean(const crn_hist *h);
+double crn_hist_variance(const crn_hist *h);
+
+/*
+ * A value for a random number: a bin in proportion to its count, its mean rounded (a bin of one
+ * value gives that value). The same number gives the same value on every rank.
+ */
+int64_t crn_hist_draw(const crn_hist *h, uint64_t random);
+
+/* Exactly, for values of parameters. */
+void crn_hist_put(crn_buf *b, const crn_hist *h);
+cairn_status crn_hist_get(crn_cursor *c, crn_hist *ret);
+
+/* For times in nanoseconds: at most CRN_TIME_BINS bins, values to about two per cent. */
+enum { CRN_TIME_BINS = 5 };
+void crn_hist_put_time(crn_buf *b, const crn_hist *h);
+cairn_status crn_hist_get_time(crn_cursor *c, crn_hist *ret);
+
+#endif

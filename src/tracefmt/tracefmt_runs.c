@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sums over the folded form: how often each symbol is met, and the events of a place in runs.
+ */
+#include "tracefmt/tracefmt.h"
+
+/* The sum of the first n values of a symbol's column 0 for a rank. */
+static uint64_t sum_of(const crn_symbol *s, uint32_t rank, uint64_t n)
+{
+    int64_t base;
+    const crn_group *g = crn_column_group(&s->column[0], rank, &base);
+    if (!g || n == 0)
+        return 0;
+    if (g->nhists == 0)
+        return (uint64_t)crn_seq_sum(&g->value, n) + n * (uint64_t)base;
+    double sum = 0; /* drawn: each value gives a histogram */
+    crn_seq_iter it;
+    int64_t v, stride;
+    uint64_t got, left = n;
+    crn_seq_iter_init(&it, &g->value);
+    while (left > 0) {
+        if (!crn_seq_next_run(&it, left, &v, &stride, &got)) {
+            crn_seq_iter_init(&it, &g->value);
+            continue;
+        }
+        got = stride == 0 ? got : 1;
+        sum += (double)got * crn_hist_mean(&g->hist[(uint64_t)v < g->nhists ? v : 0]);
+        left -= got;
+    }
+    return (uint64_t)(sum + 0.5);
+}
+
+cairn_status crn_lane_counts(const crn_trace *t, size_t lane, uint32_t rank, uint64_t *count)
+{
+    CRN_FAIL_IF(lane >= t->nlanes, CAIRN_ENOTFOUND, "the trace has no thread %zu", lane);
+    const crn_lane *l = &t->lane[lane];
+    uint64_t *met; /* times that a symbol is met; rules are met by rules of larger numbers */
+    CRN_TRY(crn_alloc(&met, l->nsymbols));
+    met[l->root] = 1;
+    memset(count, 0, l->nsymbols * sizeof *count);
+    for (size_t i = l->nsymbols; i-- > 0;) {
+        const crn_symbol *s = &l->symbol[i];
+        if (s->call != CRN_CALL_NONE)
+            continue;
+        count[i] = sum_of(s, rank, met[i]);
+        for (size_t k = 0; k < s->nbody; k++)
+            met[s->body[k]] += count[i];
+    }
+    for (size_t i = 0; i < l->nsymbols; i++) {
+        if (l->symbol[i].call != CRN_CALL_NONE)
+            count[i] = sum_of(&l->symbol[i], rank, met[i]);
+    }
+    free(met);
+    return CAIRN_OK;
+}
+
+bool crn_runs_init(crn_runs *r, const crn_symbol *place, uint32_t rank, uint64_t n)
+{
+    r->place = place;
+    r->left = n;
+    for (size_t i = 1; i < place->ncolumns; i++) {
+        r->group[i - 1] = crn_column_group(&place->column[i], rank, &r->base[i - 1]);
+        if (!r->group[i - 1])
+            return false;
+        crn_seq_iter_init(&r->it[i - 1], &r->group[i - 1]->value);
+    }
+    return n > 0;
+}
+
+/* How many of the next events lie on this column's current run: at most max, at least one. */
+static uint64_t reach(crn_seq_iter it, uint64_t max)
+{
+    int64_t v, stride;
+    uint64_t n;
+    if (!crn_seq_next_run(&it, max, &v, &stride, &n)) {
+        crn_seq_iter_init(&it, it.seq);
+        crn_seq_next_run(&it, max, &v, &stride, &n);
+    }
+    return n;
+}
+
+bool crn_runs_next(crn_runs *r, crn_run *ret)
+{
+    if (r->left == 0)
+        return false;
+    ret->n = r->left;
+    ret->ncolumns = (int)r->place->ncolumns - 1;
+    for (int i = 0; i < ret->ncolumns; i++)
+        ret->n = reach(r->it[i], ret->n);
+    for (int i = 0; i < ret->ncolumns; i++) {
+        uint64_t n;
+        if (!crn_seq_next_run(&r->it[i], ret->n, &ret->value[i], &ret->stride[i], &n)) {
+            crn_seq_iter_init(&r->it[i], &r->group[i]->value);
+            crn_seq_next_run(&r->it[i], ret->n, &ret->value[i], &ret->stride[i], &n);
+        }
+        if (r->group[i]->nlists == 0 && r->group[i]->nhists == 0)
+            ret->value[i] = (int64_t)((uint64_t)ret->value[i] + (uint64_t)r->base[i]);
+    }
+    r->left -= ret->n;
+    return true;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Building sequences. Values extend the growing run; a value that does not, closes it. Closed runs
+ * wait in a window in which repetition is looked for:
+ *
+ *     ... x y x y      the last p items equal the p before them: they become loop(2: x y)
+ *     loop(n: x y) x y the last p items equal the body of the loop before them: one turn more
+ *
+ * As a loop is an item, loops of loops come by themselves. What leaves the window is encoded.
+ */
+#include "tracefmt/tracefmt.h"
+
+enum { WINDOW = 4 * CRN_SEQ_PERIOD };
+
+struct crn_seq_item {
+    uint64_t n;             /* values of a run, or turns of a loop */
+    uint64_t delta, stride; /* of a run */
+    crn_seq_item *body;     /* of a loop, owned; NULL for a run */
+    uint32_t nbody, depth;
+    uint64_t hash; /* equal items have equal hashes */
+};
+
+static void item_done(crn_seq_item *item)
+{
+    for (uint32_t i = 0; i < item->nbody; i++)
+        item_done(&item->body[i]);
+    free(item->body);
+}
+
+void crn_seq_build_done(crn_seq_build *b)
+{
+    for (size_t i = 0; i < b->nitems; i++)
+        item_done(&b->item[i]);
+    free(b->item);
+    crn_buf_done(&b->old);
+    memset(b, 0, sizeof *b);
+}
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+    h = (h ^ v) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 29;
+}
+
+static void item_hash(crn_seq_item *item)
+{
+    uint64_t h = mix(item->nbody, item->n);
+    h = mix(mix(h, item->delta), item->stride);
+    for (uint32_t i = 0; i < item->nbody; i++)
+        h = mix(h, item->body[i].hash);
+    item->hash = h;
+}
+
+static bool items_equal(const crn_seq_item *a, const crn_seq_item *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (a[i].hash != b[i].hash || a[i].n != b[i].n || a[i].delta != b[i].delta ||
+            a[i].stride != b[i].stride || a[i].nbody != b[i].nbody ||
+            !items_equal(a[i].body, b[i].body, a[i].nbody))
+            return false;
+    }
+    return true;
+}
+
+static void drop_tail(crn_seq_build *b, size_t n)
+{
+    for (; n > 0; n--)
+        item_done(&b->item[--b->nitems]);
+}
+
+/* loop(n: p items), then the same p items: one more turn. */
+static bool extend_loop(crn_seq_build *b, size_t p)
+{
+    crn_seq_item *end = b->item + b->nitems, *loop = end - p - 1;
+    if (b->nitems <= p || loop->nbody != p || !items_equal(loop->body, end - p, p))
+        return false;
+    loop->n++;
+    item_hash(loop);
+    drop_tail(b, p);
+    return true;
+}
+
+/* p items twice: a loop of two turns. */
+static bool form_loop(crn_seq_build *b, size_t p)
+{
+    crn_seq_item *end = b->item + b->nitems, *first = end - 2 * p;
+    if (b->nitems < 2 * p || !items_equal(first, end - p, p))
+        return false;
+    crn_seq_item loop = {.n = 2, .nbody = (uint32_t)p};
+    for (size_t i = 0; i < p; i++)
+        loop.depth = CRN_MAX(loop.depth, first[i].depth + 1);
+    if (loop.depth > CRN_SEQ_DEPTH || crn_alloc(&loop.body, p) < 0)
+        return false;
+    memcpy(loop.body, first, p * sizeof *first);
+    item_hash(&loop);
+    drop_tail(b, p);
+    b->nitems -= p;
+    b->item[b->nitems++] = loop;
+    return true;
+}
+
+static bool fold_tail(crn_seq_build *b)
+{
+    for (size_t p = 1; p <= CRN_SEQ_PERIOD && p < b->nitems; p++) {
+        if (extend_loop(b, p) || form_loop(b, p))
+            return true;
+    }
+    return false;
+}
+
+static void put_item(crn_buf *buf, const crn_seq_item *item)
+{
+    crn_put_var(buf, (item->n - 1) << 1 | (item->nbody > 0));
+    if (item->nbody == 0) {
+        crn_put_svar(buf, (int64_t)item->delta);
+        if (item->n > 1)
+            crn_put_svar(buf, (int64_t)item->stride);
+        return;
+    }
+    crn_put_var(buf, item->nbody);
+    for (uint32_t i = 0; i < item->nbody; i++)
+        put_item(buf, &item->body[i]);
+}
+
+/* Encode the older half of a full window: it is too far back to be repeated by what comes. */
+static void make_room(crn_seq_build *b)
+{
+    size_t half = b->nitems / 2;
+    for (size_t i = 0; i < half; i++) {
+        put_item(&b->old, &b->item[i]);
+        item_done(&b->item[i]);
+    }
+    b->nitems -= half;
+    memmove(b->item, b->item + half, b->nitems * sizeof *b->item);
+}
+
+static void push_item(crn_seq_build *b, crn_seq_item item)
+{
+    if (b->nitems == WINDOW)
+        make_room(b);
+    if (crn_vec_grow((void **)&b->item, &b->cap, b->nitems, 1, sizeof *b->item) < 0) {
+        b->failed = true;
+        return;
+    }
+    item_hash(&item);
+    b->item[b->nitems++] = item;
+    while (fold_tail(b))
+        ;
+}
+
+static crn_seq_item growing_run(const crn_seq_build *b)
+{
+    return (crn_seq_item){
+        .n = b->n, .delta = b->start - b->before, .stride = b->n > 1 ? b->stride : 0};
+}
+
+static void start_run(crn_seq_build *b, uint64_t v)
+{
+    if (b->n == 0) {
+        b->base = (int64_t)v;
+        b->before = v;
+    } else {
+        push_item(b, growing_run(b));
+        b->before = b->start;
+    }
+    b->start = v;
+    b->n = 1;
+}
+
+void crn_seq_add_slow(crn_seq_build *b, int64_t v)
+{
+    if (b->n == 1) {
+        b->stride = (uint64_t)v - b->start;
+        b->next = (uint64_t)v + b->stride;
+        b->n = 2;
+    } else {
+        start_run(b, (uint64_t)v);
+    }
+}
+
+void crn_seq_add_run(crn_seq_build *b, int64_t v, int64_t stride, uint64_t n)
+{
+    /* Two values settle the step of a new run, or continue the old one with the same step. */
+    for (unsigned i = 0; i < 3 && n > 0; i++, n--) {
+        crn_seq_add(b, v);
+        v = (int64_t)((uint64_t)v + (uint64_t)stride);
+    }
+    if (n > 0 && b->n > 1 && b->stride == (uint64_t)stride && (uint64_t)v == b->next) {
+        b->count += n;
+        b->n += n;
+        b->next += n * (uint64_t)stride;
+        n = 0;
+    }
+    for (; n > 0; n--) {
+        crn_seq_add(b, v);
+        v = (int64_t)((uint64_t)v + (uint64_t)stride);
+    }
+}
+
+bool crn_seq_build_constant(const crn_seq_build *b)
+{
+    return b->n == b->count && (b->n < 2 || b->stride == 0);
+}
+
+size_t crn_seq_build_nbytes(const crn_seq_build *b)
+{
+    return b->old.cap + b->cap * sizeof *b->item;
+}
+
+cairn_status crn_seq_encode(const crn_seq_build *b, bool fold, crn_seq *ret)
+{
+    crn_buf buf = {0};
+    if (!fold || !crn_seq_build_constant(b)) {
+        crn_put_bytes(&buf, b->old.at, b->old.n);
+        for (size_t i = 0; i < b->nitems; i++)
+            put_item(&buf, &b->item[i]);
+        crn_seq_item last = growing_run(b);
+        if (b->n > 0)
+            put_item(&buf, &last);
+    }
+    if (buf.failed || b->failed || b->old.failed) {
+        crn_buf_done(&buf);
+        return crn_fail(CAIRN_ENOMEM, "cannot allocate a sequence of %zu bytes", b->old.n);
+    }
+    *ret = (crn_seq){.base = b->base, .at = buf.at, .n = buf.n};
+    return CAIRN_OK;
+}
+
+cairn_status crn_seq_of(const int64_t *value, size_t n, crn_seq *ret)
+{
+    crn_seq_build b = {0};
+    for (size_t i = 0; i < n; i++)
+        crn_seq_add(&b, value[i]);
+    cairn_status rc = crn_seq_encode(&b, false, ret);
+    crn_seq_build_done(&b);
+    return rc;
+}
