@@ -119,9 +119,9 @@ typedef struct crn_op {
     crn_err err;         /* set when status is negative */
     /* io's own, from here on */
     size_t nbytes, moved;    /* of the whole operation; moved by the attempts so far */
-    int piece;               /* the first of iov that is not finished, and what of it is done */
-    size_t piece_done;       /* */
-    struct iovec rest;       /* what is left of that piece, when it is begun */
+    int piece;               /* index of the first piece of iov that is not finished */
+    size_t piece_done;       /* bytes of it that are */
+    struct iovec rest;       /* what is left of that piece, once it is begun */
     const struct iovec *cur; /* the attempt under way: where, */
     int ncur, fd;            /* how many, through which descriptor, */
     bool direct;             /* which is the direct one, */

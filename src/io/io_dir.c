@@ -83,7 +83,7 @@ cairn_status crn_dir_list(int dirfd, char ***ret_names, size_t *ret_n)
 {
     name_list names = {0};
     cairn_status rc;
-    int fd; /* one of its own, as reading moves the position that all copies of dirfd share */
+    int fd = -1; /* one of its own, as reading moves the position that all copies of dirfd share */
     CRN_TRY(crn_dir_open(dirfd, ".", false, &fd));
     DIR *dir = fdopendir(fd);
     if (!dir) {
