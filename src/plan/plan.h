@@ -15,7 +15,9 @@
  *   Simulator    random or recorded failures against a schedule, to check all of the above
  *
  * Units are seconds, bytes, failures per second. Numbers in comments are equations: (1) to (10) of
- * seed 001, (5.x) and (6.x) of seed 003; docs/design/planner.md derives what goes beyond them.
+ * Amrizal, Hirasawa, Takizawa and Kobayashi, "Automatic Parameter Tuning of Hierarchical
+ * Incremental Checkpointing", (5.x) and (6.x) of K. Keller's thesis "Resilience for Large Ensemble
+ * Computations" (2022). docs/design/planner.md derives what goes beyond them.
  *
  * Every function that returns a status fails with CAIRN_EINVAL and a sentence when a number makes
  * no sense (not finite, negative, a bandwidth of nothing); no result is ever NaN.
@@ -234,7 +236,7 @@ typedef struct crn_plan_options {
     crn_plan_schedule start; /* interval 0: the neutral start, crn_plan_neutral */
 } crn_plan_options;
 
-/* Seed 001's start: 100 s, two marks of the level below to one of the highest. */
+/* The start of Amrizal et al.: 100 s, two marks of the level below to one of the highest. */
 crn_plan_schedule crn_plan_neutral(size_t nlevels);
 
 typedef struct crn_plan_measure {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The optimum. crn_plan_closed extends Young's interval level by level, as seed 001 does for two;
- * crn_plan_best searches on the predicted efficiency. That surface may have several hills (when
- * what changed grows evenly, many tiny marks at the highest level are about as good as few large
- * ones with local ones between), but a prediction is cheap, so the search can afford to be plain: a
- * coarse grid of ratios and intervals, then a climb from the best point in each stretch of
+ * The optimum. crn_plan_closed extends Young's interval level by level, as Amrizal et al. do for
+ * two; crn_plan_best searches on the predicted efficiency. That surface may have several hills
+ * (when what changed grows evenly, many tiny marks at the highest level are about as good as few
+ * large ones with local ones between), but a prediction is cheap, so the search can afford to be
+ * plain: a coarse grid of ratios and intervals, then a climb from the best point in each stretch of
  * intervals and from the closed form, by factors and by single steps, until none helps.
  */
 #include "plan/plan_check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Two yardsticks for marks: whether to write only what changed (seed 003, section 5.4), and what
+ * Two yardsticks for marks: whether to write only what changed (Keller, section 5.4), and what
  * share of a run marks and recoveries take (section 6.3).
  */
 #include "plan/plan_check.h"

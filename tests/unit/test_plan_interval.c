@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Classical intervals, and the two yardsticks of seed 003, against numbers worked out by hand.
+ * Classical intervals, and the two yardsticks of Keller, against numbers worked out by hand.
  */
 #include <math.h>
 
@@ -64,8 +64,8 @@ static void test_intervals_refuse_senseless_numbers(void **state)
     assert_true(t == 7);
 }
 
-/* Seed 003's measured block times (5.9), (5.10) give its rho, and its threshold of about 94 %. */
-static void test_diff_threshold_of_the_seed(void **state)
+/* The block times measured by Keller, (5.9), (5.10) give the threshold of about 94 %. */
+static void test_diff_threshold_of_the_thesis(void **state)
 {
     (void)state;
     double eta, gain;
@@ -128,7 +128,7 @@ int main(void)
         cmocka_unit_test(test_young_is_the_root_of_twice_cost_by_mtbf),
         cmocka_unit_test(test_daly_comes_nearer_to_the_optimum_than_young),
         cmocka_unit_test(test_intervals_refuse_senseless_numbers),
-        cmocka_unit_test(test_diff_threshold_of_the_seed),
+        cmocka_unit_test(test_diff_threshold_of_the_thesis),
         cmocka_unit_test(test_diff_hashed_once_is_never_worse),
         cmocka_unit_test(test_overhead_adds_up),
     };

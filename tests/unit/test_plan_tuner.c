@@ -8,13 +8,13 @@
 #include "harness/harness.h"
 #include "plan/plan.h"
 
-/* Seed 001: 6.25 Gbit/s and 125 Mbit/s, and its two failure rates. */
+/* Amrizal et al.: 6.25 Gbit/s and 125 Mbit/s, and two failure rates. */
 static const double LOCAL_BANDWIDTH = 6.25e9 / 8, GLOBAL_BANDWIDTH = 125e6 / 8;
 static const double LOCAL_RATE = 0.1757e-2, GLOBAL_RATE = 0.1778e-4;
 
 static const double STATE = 1e9;
 
-static crn_plan_model seed_model(double rates, double costs, double theta)
+static crn_plan_model paper_model(double rates, double costs, double theta)
 {
     return (crn_plan_model){.nlevels = 2,
                             .changed = {.floor = 1e7, .span = STATE - 1e7, .theta = theta},
@@ -103,14 +103,14 @@ static double exhaust(const crn_plan_model *m, const crn_plan_limits *lim)
     return best;
 }
 
-/* Seed 001's grid: rates and global costs by 1, 2 and 10, data changing slowly and 3 times faster.
+/* Their grid: rates and global costs by 1, 2 and 10, data changing slowly and 3 times faster.
  */
 static void test_tuner_comes_within_two_percent_of_the_best(void **state)
 {
     (void)state;
     const double by[] = {1, 2, 10};
     for (int i = 0; i < 18; i++) {
-        crn_plan_model m = seed_model(by[i % 3], by[i / 3 % 3], i < 9 ? 100 : 33);
+        crn_plan_model m = paper_model(by[i % 3], by[i / 3 % 3], i < 9 ? 100 : 33);
         crn_plan_options opt = options_for(&m);
         program p = start(&m, &opt, 0.1);
         go_on(&p, 8, 5000);
@@ -127,7 +127,7 @@ static void test_tuner_comes_within_two_percent_of_the_best(void **state)
 static void test_tuner_starts_neutral_with_a_mark_at_the_highest_level(void **state)
 {
     (void)state;
-    crn_plan_model m = seed_model(1, 1, 100);
+    crn_plan_model m = paper_model(1, 1, 100);
     crn_plan_options opt = options_for(&m);
     program p = start(&m, &opt, 0);
     assert_true(p.tuner.schedule.interval == 100);
@@ -169,7 +169,7 @@ static void test_tuner_pattern_follows_marks_made(void **state)
 static void test_tuner_follows_a_slower_file_system(void **state)
 {
     (void)state;
-    crn_plan_model m = seed_model(1, 1, 100), slow = seed_model(1, 10, 33);
+    crn_plan_model m = paper_model(1, 1, 100), slow = paper_model(1, 10, 33);
     crn_plan_options opt = options_for(&m);
     program p = start(&m, &opt, 0.1);
     go_on(&p, 8, 5000);
@@ -183,7 +183,7 @@ static void test_tuner_follows_a_slower_file_system(void **state)
 static void test_tuner_is_calm(void **state)
 {
     (void)state;
-    crn_plan_model m = seed_model(2, 1, 100);
+    crn_plan_model m = paper_model(2, 1, 100);
     crn_plan_options opt = options_for(&m);
     program p = start(&m, &opt, 0.25);
     go_on(&p, 8, 5000);
@@ -214,7 +214,7 @@ static void test_tuner_finds_four_levels(void **state)
 static void test_tuner_frozen_measures_and_off_does_not(void **state)
 {
     (void)state;
-    crn_plan_model m = seed_model(1, 1, 100);
+    crn_plan_model m = paper_model(1, 1, 100);
     crn_plan_options opt = options_for(&m);
     opt.mode = CRN_PLAN_FROZEN;
     program p = start(&m, &opt, 0);
@@ -234,7 +234,7 @@ static void test_tuner_frozen_measures_and_off_does_not(void **state)
 static void test_tuner_obeys_its_limits(void **state)
 {
     (void)state;
-    crn_plan_model m = seed_model(10, 1, 33);
+    crn_plan_model m = paper_model(10, 1, 33);
     crn_plan_options opt = options_for(&m);
     opt.limits = (crn_plan_limits){.interval_min = 30, .interval_max = 50, .ratio_max = 4};
     program p = start(&m, &opt, 0.1);
@@ -249,7 +249,7 @@ static void test_tuner_obeys_its_limits(void **state)
 static void test_tuner_learns_rates(void **state)
 {
     (void)state;
-    crn_plan_model m = seed_model(1, 1, 100);
+    crn_plan_model m = paper_model(1, 1, 100);
     crn_plan_options opt = options_for(&m);
     program p = start(&m, &opt, 0);
     go_on(&p, 1, 10);
@@ -268,7 +268,7 @@ static void test_tuner_learns_rates(void **state)
 static void test_tuner_is_deterministic(void **state)
 {
     (void)state;
-    crn_plan_model m = seed_model(2, 2, 100);
+    crn_plan_model m = paper_model(2, 2, 100);
     crn_plan_options opt = options_for(&m);
     program a = start(&m, &opt, 0.2), b = start(&m, &opt, 0.2);
     go_on(&a, 6, 2000);
@@ -280,7 +280,7 @@ static void test_tuner_is_deterministic(void **state)
 static void test_tuner_refuses_senseless_numbers(void **state)
 {
     (void)state;
-    crn_plan_model m = seed_model(1, 1, 100);
+    crn_plan_model m = paper_model(1, 1, 100);
     crn_plan_options opt = options_for(&m);
     crn_plan_tuner t;
     opt.trust = 0;
@@ -305,7 +305,7 @@ static void test_tuner_refuses_senseless_numbers(void **state)
 static void test_tuner_survives_odd_measurements(void **state)
 {
     (void)state;
-    crn_plan_model m = seed_model(1, 1, 100);
+    crn_plan_model m = paper_model(1, 1, 100);
     crn_plan_options opt = options_for(&m);
     crn_plan_tuner t;
     assert_ok(crn_plan_tuner_init(&t, &opt));
