@@ -12,46 +12,6 @@
 /* Each thread has its own, so that a background thread's failure never mixes with the caller's. */
 static _Thread_local crn_err record;
 
-const char *cairn_version(void)
-{
-#define TEXT(x)       #x
-#define JOIN(a, b, c) TEXT(a) "." TEXT(b) "." TEXT(c)
-    return JOIN(CAIRN_VERSION_MAJOR, CAIRN_VERSION_MINOR, CAIRN_VERSION_PATCH);
-}
-
-const char *cairn_strerror(int status)
-{
-    switch (status) {
-    case CAIRN_OK:
-        return "success";
-    case CAIRN_NOTHING:
-        return "nothing to do";
-    case CAIRN_ENOMEM:
-        return "no memory";
-    case CAIRN_EIO:
-        return "input/output error";
-    case CAIRN_ENOSPC:
-        return "no room";
-    case CAIRN_ECORRUPT:
-        return "damaged data";
-    case CAIRN_ENOTFOUND:
-        return "not found";
-    case CAIRN_EMISMATCH:
-        return "does not match";
-    case CAIRN_EBUSY:
-        return "busy";
-    case CAIRN_EUNSUPPORTED:
-        return "not supported";
-    case CAIRN_EINVAL:
-        return "wrong argument";
-    case CAIRN_EPEER:
-        return "another rank failed";
-    case CAIRN_EINTERNAL:
-        return "internal error";
-    }
-    return "unknown status";
-}
-
 static void start(const char *file, int line, cairn_status code, int sys)
 {
     record.code = code;
@@ -139,11 +99,6 @@ cairn_status crn_err_give(const crn_err *err)
 const crn_err *crn_err_peek(void)
 {
     return &record;
-}
-
-const char *cairn_error_text(void)
-{
-    return record.text[0] ? record.text : cairn_strerror(record.code);
 }
 
 void crn_err_format(const crn_err *err, bool frames, char *buf, size_t nbytes)

@@ -15,10 +15,12 @@
 #ifndef CAIRN_CMD_H
 #define CAIRN_CMD_H
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
+#include <cairn/trail.h>
 #include <jansson.h>
 
 #include "base/base.h"
@@ -29,7 +31,7 @@ enum { CMD_YES = 0, CMD_NO = 1, CMD_UNKNOWN = 2 /* could not tell, or wrong usag
 /* argv[0] is the name of the subcommand. */
 typedef int cmd_function(int argc, char **argv);
 
-cmd_function cmd_help, cmd_version;
+cmd_function cmd_help, cmd_ls, cmd_show, cmd_verify, cmd_version;
 
 typedef struct cmd_row {
     const char *name;
@@ -86,18 +88,27 @@ int cmd_misuse(const char *usage, const char *fmt, ...) CAIRN_PRINTF(2);
 
 /* "cairn: " and a sentence to standard error; returns CMD_UNKNOWN. */
 int cmd_fail(const char *fmt, ...) CAIRN_PRINTF(1);
+int cmd_vfail(const char *fmt, va_list ap);
 
-/* Print a value and release it; NULL (no memory, text that is not UTF-8) fails. */
+/* A line of the result. Like everything printed here, control characters become '?'. */
+void cmd_line(const char *fmt, ...) CAIRN_PRINTF(1);
+
+/*
+ * JSON. What cannot be made is NULL, and so is all that it was to become part of, as with
+ * json_pack; so only cmd_print_json, which prints a value and releases it, says that it failed.
+ * It returns code otherwise.
+ */
 int cmd_print_json(json_t *value, int code);
+void cmd_json_append(json_t **list, json_t *value);
+json_t *cmd_json_merge(json_t *object, json_t *members); /* object with the members of both */
 
 /* s as JSON, with '?' for bytes that are not text: names in damaged files may have any. */
 json_t *cmd_json_text(const char *s);
 
 /*
  * Lines in columns. Cells are added from left to right, row after row; align has a letter for each
- * column, 'l' or 'r'. Control characters print as '?': a name must not drive a terminal. Memory
- * that runs out is reported by cmd_columns_print, which also empties the table; it indents each
- * line by indent.
+ * column, 'l' or 'r'. Memory that runs out is reported by cmd_columns_print, which also empties the
+ * table; it indents each line by indent.
  */
 typedef struct cmd_columns {
     const char *align;
@@ -107,6 +118,26 @@ typedef struct cmd_columns {
 
 void cmd_cell(cmd_columns *t, const char *fmt, ...) CAIRN_PRINTF(2);
 int cmd_columns_print(cmd_columns *t, int indent, int code);
+
+/* A trail, or one run of it, as a user names it: TRAIL or TRAIL/RUN. */
+typedef struct cmd_place {
+    cairn_trail *trail;
+    size_t first, end; /* the runs that are meant: all of the trail, or one */
+} cmd_place;
+
+int cmd_place_open(const char *name, cmd_place *ret); /* CMD_YES, or CMD_UNKNOWN after saying why */
+void cmd_place_close(cmd_place *place);
+
+/* Times, levels and shares ("12.5%") in words; buf has CMD_WORDS bytes. All return buf. */
+char *cmd_date(uint64_t wall_ns, char *buf);
+char *cmd_levels(uint32_t levels, char *buf);
+char *cmd_share(uint64_t part, uint64_t whole, char *buf);
+
+enum { CMD_WORDS = 48 };
+
+/* What is known of a run and of a mark without looking into parts; members can be added. */
+json_t *cmd_json_run(const cairn_run_info *run);
+json_t *cmd_json_mark(const cairn_mark_info *mark);
 
 /*
  * A line on the terminal about work that takes long: shown on standard error if that is a terminal,

@@ -5,7 +5,6 @@
 #include "cmd/cmd.h"
 
 #include <getopt.h>
-#include <stdarg.h>
 
 enum {
     OPTIONS_MAX = 30,
@@ -133,28 +132,11 @@ bool cmd_parse(const char *usage, const cmd_option *options, int *argc, char ***
     return true;
 }
 
-static void say(const char *fmt, va_list ap)
-{
-    fprintf(stderr, "cairn: ");
-    vfprintf(stderr, fmt, ap);
-    fprintf(stderr, "\n");
-}
-
-int cmd_fail(const char *fmt, ...)
-{
-    va_list ap;
-    fflush(stdout); /* what was found out comes before what could not be */
-    va_start(ap, fmt);
-    say(fmt, ap);
-    va_end(ap);
-    return CMD_UNKNOWN;
-}
-
 int cmd_misuse(const char *usage, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    say(fmt, ap);
+    cmd_vfail(fmt, ap);
     va_end(ap);
     print_usage(stderr, usage);
     return CMD_UNKNOWN;

@@ -4,13 +4,49 @@
  */
 #include "cmd/cmd.h"
 
-#include <stdarg.h>
-
-static void blank_controls(char *s)
+/*
+ * All text passes here: names from files must not drive a terminal. NULL when there is no memory.
+ */
+static char *clean_text(const char *fmt, va_list ap)
 {
-    for (; *s; s++)
-        if ((unsigned char)*s < ' ' || *s == 0x7f)
-            *s = '?';
+    char *text;
+    if (vasprintf(&text, fmt, ap) < 0)
+        return NULL;
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = '?';
+    return text;
+}
+
+static void print_line(FILE *to, const char *lead, const char *fmt, va_list ap)
+{
+    char *text = clean_text(fmt, ap);
+    fprintf(to, "%s%s\n", lead, text ? text : "no memory for a message");
+    free(text);
+}
+
+void cmd_line(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    print_line(stdout, "", fmt, ap);
+    va_end(ap);
+}
+
+int cmd_vfail(const char *fmt, va_list ap)
+{
+    fflush(stdout); /* what was found out comes before what could not be */
+    print_line(stderr, "cairn: ", fmt, ap);
+    return CMD_UNKNOWN;
+}
+
+int cmd_fail(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int code = cmd_vfail(fmt, ap);
+    va_end(ap);
+    return code;
 }
 
 /* Characters, not bytes: those that continue a UTF-8 sequence take no room. */
@@ -24,18 +60,14 @@ static int width_of(const char *s)
 
 void cmd_cell(cmd_columns *t, const char *fmt, ...)
 {
-    char *cell = NULL;
     va_list ap;
     va_start(ap, fmt);
-    if (vasprintf(&cell, fmt, ap) < 0)
-        cell = NULL;
+    char *cell = clean_text(fmt, ap);
     va_end(ap);
     if (!cell || crn_vec_push(&t->cells, cell) < 0) {
         free(cell);
         t->failed = true;
-        return;
     }
-    blank_controls(cell);
 }
 
 static void print_cell(const char *cell, int width, char align, bool last)
@@ -79,6 +111,24 @@ json_t *cmd_json_text(const char *s)
     text = json_string(copy);
     free(copy);
     return text;
+}
+
+void cmd_json_append(json_t **list, json_t *value)
+{
+    if (json_array_append_new(*list, value) == 0)
+        return;
+    json_decref(*list);
+    *list = NULL;
+}
+
+json_t *cmd_json_merge(json_t *object, json_t *members)
+{
+    int rc = object ? json_object_update(object, members) : -1;
+    json_decref(members);
+    if (rc == 0)
+        return object;
+    json_decref(object);
+    return NULL;
 }
 
 int cmd_print_json(json_t *value, int code)

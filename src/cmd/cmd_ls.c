@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * cairn ls: the runs of a trail and the marks of each. Reads manifests only.
+ */
+#include "cmd/cmd.h"
+
+static const char usage[] = "cairn ls [--json] [TRAIL[/RUN]]";
+
+static int print_run(const cairn_run_info *run, const cairn_mark_info *marks)
+{
+    cmd_columns t = {.align = "rlrrl"};
+    char date[CMD_WORDS], levels[CMD_WORDS], nbytes[CRN_NUMBER_TEXT];
+    cmd_line("%s  %zu mark%s, created %s%s", run->name, run->nmarks, run->nmarks == 1 ? "" : "s",
+             cmd_date(run->created_ns, date), run->rebuilt ? ", manifest rebuilt" : "");
+    for (size_t i = 0; i < run->nmarks; i++) {
+        const cairn_mark_info *mark = &marks[i];
+        cmd_cell(&t, "%" PRIu64, mark->version);
+        cmd_cell(&t, "%s", cmd_date(mark->wall_ns, date));
+        cmd_cell(&t, "%" PRIu32 " rank%s", mark->nranks, mark->nranks == 1 ? "" : "s");
+        cmd_cell(&t, "%s", crn_format_nbytes(mark->nbytes, nbytes, sizeof nbytes));
+        cmd_cell(&t, "%s", cmd_levels(mark->levels, levels));
+    }
+    return cmd_columns_print(&t, 2, CMD_YES);
+}
+
+static json_t *json_of_run(const cairn_run_info *run, const cairn_mark_info *marks)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < run->nmarks; i++)
+        cmd_json_append(&list, cmd_json_mark(&marks[i]));
+    return cmd_json_merge(cmd_json_run(run), json_pack("{s:o}", "marks", list));
+}
+
+/* Print a run, or with json append it to *runs. */
+static int list_run(cairn_trail *trail, size_t r, bool json, json_t **runs)
+{
+    cairn_run_info run = {.struct_bytes = sizeof run};
+    cairn_mark_info *marks;
+    int code = CMD_YES;
+    if (cairn_trail_run(trail, r, &run) < 0)
+        return cmd_fail("%s", cairn_error_text());
+    if (crn_alloc(&marks, run.nmarks) < 0)
+        return cmd_fail("no memory for marks");
+    for (size_t i = 0; i < run.nmarks && code == CMD_YES; i++) {
+        marks[i].struct_bytes = sizeof marks[i];
+        if (cairn_trail_mark(trail, r, i, &marks[i]) < 0)
+            code = cmd_fail("%s", cairn_error_text());
+    }
+    if (code == CMD_YES && json)
+        cmd_json_append(runs, json_of_run(&run, marks));
+    else if (code == CMD_YES)
+        code = print_run(&run, marks);
+    free(marks);
+    return code;
+}
+
+int cmd_ls(int argc, char **argv)
+{
+    bool json = false;
+    cmd_place place;
+    int code;
+    const cmd_option options[] = {CMD_JSON(&json), CMD_END};
+    if (!cmd_parse(usage, options, &argc, &argv, &code))
+        return code;
+    if (argc > 1)
+        return cmd_misuse(usage, "'%s' is too much", argv[1]);
+    if (cmd_place_open(argc ? argv[0] : ".", &place) != CMD_YES)
+        return CMD_UNKNOWN;
+    json_t *runs = json ? json_array() : NULL;
+    code = CMD_YES;
+    for (size_t r = place.first; r < place.end; r++) { /* one that is damaged hides no others */
+        int one = list_run(place.trail, r, json, &runs);
+        code = CRN_MAX(code, one);
+    }
+    cmd_place_close(&place);
+    return json ? cmd_print_json(json_pack("{s:o}", "runs", runs), code) : code;
+}

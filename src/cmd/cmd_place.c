@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What subcommands that look into trails share: finding TRAIL/RUN, and words for facts.
+ */
+#include "cmd/cmd.h"
+
+/* A copy of name without slashes at its end, cut in two at the last one that is left. */
+static char *split(const char *name, const char **ret_parent, const char **ret_last)
+{
+    char *copy;
+    size_t n = strlen(name);
+    while (n > 1 && name[n - 1] == '/')
+        n--;
+    if (crn_strndup(name, n, &copy) < 0)
+        return NULL;
+    char *slash = strrchr(copy, '/');
+    *ret_parent = !slash ? "." : slash == copy ? "/" : copy;
+    *ret_last = slash ? slash + 1 : copy;
+    if (slash)
+        *slash = 0;
+    return copy;
+}
+
+/* Open name as a run of the trail that it lies in; why tells that it is not a trail itself. */
+static int open_run(const char *name, const char *why, cmd_place *ret)
+{
+    const char *parent, *last;
+    char *copy = split(name, &parent, &last);
+    cmd_place place = {0};
+    int code = CMD_YES;
+    if (!copy)
+        return cmd_fail("no memory");
+    if (cairn_trail_open(parent, &place.trail) < 0)
+        code = cmd_fail("%s", why);
+    else if (cairn_trail_find_run(place.trail, last, &place.first) < 0)
+        code = cmd_fail("%s", cairn_error_text());
+    free(copy);
+    if (code != CMD_YES) {
+        cairn_trail_close(place.trail);
+        return code;
+    }
+    place.end = place.first + 1;
+    *ret = place;
+    return CMD_YES;
+}
+
+int cmd_place_open(const char *name, cmd_place *ret)
+{
+    char why[CRN_ERR_TEXT];
+    cmd_place place = {0};
+    int rc = cairn_trail_open(name, &place.trail);
+    if (rc < 0) {
+        snprintf(why, sizeof why, "%s", cairn_error_text());
+        return rc == CAIRN_ENOTFOUND ? open_run(name, why, ret) : cmd_fail("%s", why);
+    }
+    place.end = cairn_trail_nruns(place.trail);
+    *ret = place;
+    return CMD_YES;
+}
+
+void cmd_place_close(cmd_place *place)
+{
+    cairn_trail_close(place->trail);
+    place->trail = NULL;
+}
+
+char *cmd_date(uint64_t wall_ns, char *buf)
+{
+    return crn_format_date(wall_ns, buf, CMD_WORDS);
+}
+
+char *cmd_levels(uint32_t levels, char *buf)
+{
+    static const char *const names[] = {"local", "partner", "encoded", "global"};
+    size_t n = 0;
+    buf[0] = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (levels & (1u << i))
+            n += (size_t)snprintf(buf + n, CMD_WORDS - n, "%s%s", n ? "," : "", names[i]);
+    return buf;
+}
+
+char *cmd_share(uint64_t part, uint64_t whole, char *buf)
+{
+    snprintf(buf, CMD_WORDS, "%.1f%%", whole ? 100 * (double)part / (double)whole : 0.0);
+    return buf;
+}
+
+json_t *cmd_json_run(const cairn_run_info *run)
+{
+    char date[CMD_WORDS];
+    return json_pack("{s:s, s:s, s:s, s:b}", "run", run->name, "id", run->id, "created",
+                     cmd_date(run->created_ns, date), "rebuilt", run->rebuilt);
+}
+
+static json_t *level_list(uint32_t levels)
+{
+    char words[CMD_WORDS];
+    char *rest = cmd_levels(levels, words), *word;
+    json_t *list = json_array();
+    while ((word = strsep(&rest, ",")) && *word)
+        cmd_json_append(&list, json_string(word));
+    return list;
+}
+
+json_t *cmd_json_mark(const cairn_mark_info *mark)
+{
+    char date[CMD_WORDS];
+    return json_pack("{s:I, s:s, s:i, s:I, s:o}", "version", (json_int_t)mark->version, "time",
+                     cmd_date(mark->wall_ns, date), "ranks", (int)mark->nranks, "nbytes",
+                     (json_int_t)mark->nbytes, "levels", level_list(mark->levels));
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * cairn show: a run with what each mark wrote, or one mark with its variables.
+ */
+#include "cmd/cmd_contents.h"
+
+static const char usage[] = "cairn show [--json] TRAIL[/RUN] [MARK]";
+
+typedef CRN_VEC(cmd_contents) mark_list;
+
+static void mark_list_done(mark_list *marks)
+{
+    for (size_t i = 0; i < marks->n; i++)
+        cmd_contents_done(&marks->at[i]);
+    crn_vec_done(marks);
+}
+
+/* Marks [first, end) of a run. */
+static int read_marks(const cmd_place *place, size_t first, size_t end, bool json, mark_list *ret)
+{
+    int code = CMD_YES;
+    for (size_t i = first; i < end; i++) {
+        if (crn_vec_push(ret, (cmd_contents){0}) < 0)
+            return cmd_fail("no memory for marks");
+        int one = cmd_contents_read(place->trail, place->first, i, json, &ret->at[ret->n - 1]);
+        code = CRN_MAX(code, one);
+    }
+    return code;
+}
+
+static int print_json(const cairn_run_info *run, const mark_list *marks, int code)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < marks->n; i++)
+        cmd_json_append(&list, cmd_contents_json(&marks->at[i]));
+    return cmd_print_json(cmd_json_merge(cmd_json_run(run), json_pack("{s:o}", "marks", list)),
+                          code);
+}
+
+static void head_cells(cmd_columns *t, const char *const *words)
+{
+    for (; *words; words++)
+        cmd_cell(t, "%s", *words);
+}
+
+/* STATE BLOCKS CHANGED SHARE STORED; sum NULL: not known here. */
+static void total_cells(cmd_columns *t, const cmd_totals *sum)
+{
+    for (int i = 0; !sum && i < 5; i++)
+        cmd_cell(t, "-");
+    if (!sum)
+        return;
+    char state[CRN_NUMBER_TEXT], stored[CRN_NUMBER_TEXT], share[CMD_WORDS];
+    cmd_cell(t, "%s", crn_format_nbytes(sum->nbytes, state, sizeof state));
+    cmd_cell(t, "%" PRIu64, sum->nblocks);
+    cmd_cell(t, "%" PRIu64, sum->nchanged);
+    cmd_cell(t, "%s", cmd_share(sum->nchanged, sum->nblocks, share));
+    cmd_cell(t, "%s", crn_format_nbytes(sum->stored_bytes, stored, sizeof stored));
+}
+
+static int print_run(const cairn_run_info *run, const mark_list *marks, int code)
+{
+    static const char *const head[] = {"MARK",    "TIME",  "RANKS",  "STATE", "BLOCKS",
+                                       "CHANGED", "SHARE", "STORED", NULL};
+    cmd_columns t = {.align = "rlrrrrrr"};
+    char date[CMD_WORDS];
+    cmd_line("run      %s", run->name);
+    cmd_line("id       %s", run->id);
+    cmd_line("created  %s", cmd_date(run->created_ns, date));
+    if (run->rebuilt)
+        cmd_line("the manifest was lost or damaged; marks are taken from the part files");
+    cmd_line("%s", "");
+    head_cells(&t, head);
+    for (size_t i = 0; i < marks->n; i++) {
+        const cmd_contents *c = &marks->at[i];
+        cmd_cell(&t, "%" PRIu64, c->info.version);
+        cmd_cell(&t, "%s", cmd_date(c->info.wall_ns, date));
+        cmd_cell(&t, "%" PRIu32, c->info.nranks);
+        total_cells(&t, c->in_trail ? &c->sum : NULL);
+    }
+    return cmd_columns_print(&t, 0, code);
+}
+
+/* "100x200" of a global array, else the number of elements. */
+static void shape_cell(cmd_columns *t, const cmd_variable *v)
+{
+    char text[8 * 21] = "";
+    size_t n = 0;
+    for (uint32_t i = 0; i < v->first.ndims && n < sizeof text; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%" PRIu64, i ? "x" : "",
+                              v->first.global[i]);
+    if (v->first.ndims > 0)
+        cmd_cell(t, "%s", text);
+    else
+        cmd_cell(t, "%" PRIu64, v->sum.nbytes / CRN_MAX(v->first.item_bytes, 1u));
+}
+
+static int print_mark(const cairn_run_info *run, const cmd_contents *c, int code)
+{
+    static const char *const head[] = {"VARIABLE", "TYPE",    "SHAPE", "BLOCK",  "STATE",
+                                       "BLOCKS",   "CHANGED", "SHARE", "STORED", NULL};
+    cmd_columns t = {.align = "llrrrrrrr"};
+    char date[CMD_WORDS], levels[CMD_WORDS], nbytes[CRN_NUMBER_TEXT];
+    cmd_line("run     %s", run->name);
+    cmd_line("mark    %" PRIu64, c->info.version);
+    cmd_line("time    %s", cmd_date(c->info.wall_ns, date));
+    cmd_line("ranks   %" PRIu32, c->info.nranks);
+    cmd_line("levels  %s", cmd_levels(c->info.levels, levels));
+    if (!c->in_trail) {
+        cmd_line("its data is on the nodes that wrote it");
+        return code;
+    }
+    cmd_line("files   %s", crn_format_nbytes(c->file_bytes, nbytes, sizeof nbytes));
+    cmd_line("%s", "");
+    head_cells(&t, head);
+    for (size_t i = 0; i < c->vars.n; i++) {
+        const cmd_variable *v = &c->vars.at[i];
+        cmd_cell(&t, "%s", v->name);
+        cmd_cell(&t, "%s", v->type);
+        shape_cell(&t, v);
+        cmd_cell(&t, "%s", crn_format_nbytes(v->first.block_bytes, nbytes, sizeof nbytes));
+        total_cells(&t, &v->sum);
+    }
+    return cmd_columns_print(&t, 0, code);
+}
+
+/* The number of the mark whose version the user gave. */
+static int find_mark(const cmd_place *place, const cairn_run_info *run, const char *text,
+                     size_t *ret)
+{
+    uint64_t version;
+    if (crn_parse_count(text, &version) < 0)
+        return cmd_misuse(usage, "a mark is named by its number: %s", crn_err_peek()->text);
+    for (size_t i = 0; i < run->nmarks; i++) {
+        cairn_mark_info mark = {.struct_bytes = sizeof mark};
+        if (cairn_trail_mark(place->trail, place->first, i, &mark) < 0)
+            return cmd_fail("%s", cairn_error_text());
+        if (mark.version == version) {
+            *ret = i;
+            return CMD_YES;
+        }
+    }
+    return cmd_fail("run '%s' has no mark %" PRIu64 "; 'cairn ls' lists those it has", run->name,
+                    version);
+}
+
+static int show(const cmd_place *place, const char *version, bool json)
+{
+    cairn_run_info run = {.struct_bytes = sizeof run};
+    mark_list marks = {0};
+    size_t mark = 0;
+    if (cairn_trail_run(place->trail, place->first, &run) < 0)
+        return cmd_fail("%s", cairn_error_text());
+    if (version && find_mark(place, &run, version, &mark) != CMD_YES)
+        return CMD_UNKNOWN;
+    int code = read_marks(place, mark, version ? mark + 1 : run.nmarks, json, &marks);
+    if (json)
+        code = print_json(&run, &marks, code);
+    else if (version && marks.n == 1)
+        code = print_mark(&run, &marks.at[0], code);
+    else
+        code = print_run(&run, &marks, code);
+    mark_list_done(&marks);
+    return code;
+}
+
+int cmd_show(int argc, char **argv)
+{
+    bool json = false;
+    cmd_place place;
+    int code;
+    const cmd_option options[] = {CMD_JSON(&json), CMD_END};
+    if (!cmd_parse(usage, options, &argc, &argv, &code))
+        return code;
+    if (argc < 1 || argc > 2)
+        return cmd_misuse(usage, "a trail, and perhaps a mark, must be named");
+    if (cmd_place_open(argv[0], &place) != CMD_YES)
+        return CMD_UNKNOWN;
+    if (place.end == 0)
+        code = cmd_fail("'%s' has no runs", argv[0]);
+    place.first = CRN_MAX(place.end, 1u) - 1; /* of a whole trail, the last run */
+    if (place.end > 0)
+        code = show(&place, argc > 1 ? argv[1] : NULL, json);
+    cmd_place_close(&place);
+    return code;
+}

@@ -1,0 +1,1 @@
+small_trail t 2 2 2 && cd t && cairn ls

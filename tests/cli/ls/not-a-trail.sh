@@ -1,0 +1,1 @@
+mkdir t && cairn ls t

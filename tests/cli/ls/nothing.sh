@@ -1,0 +1,1 @@
+cairn ls t/run-1
