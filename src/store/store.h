@@ -145,6 +145,13 @@ cairn_status crn_part_load(crn_part *part, uint64_t version, crn_mark **ret);
 void crn_mark_free(crn_mark *m);
 crn_var *crn_mark_find(const crn_mark *m, const char *name); /* NULL when there is none */
 
+/*
+ * A mark for the wire: its variables and the digests of their blocks, but not where they lie. What
+ * crn_mark_get makes has tables with digests only; tables must be loaded before crn_mark_put.
+ */
+void crn_mark_put(const crn_mark *m, crn_buf *buf);
+cairn_status crn_mark_get(crn_cursor *cur, crn_mark **ret);
+
 /* Read and check a variable's block table; once is enough. */
 cairn_status crn_mark_table(crn_part *part, const crn_mark *m, crn_var *v);
 
@@ -256,5 +263,14 @@ cairn_status crn_run_part(crn_run *run, uint32_t series, uint32_t rank, uint32_t
 /* Make a mark count: it is added to the manifest, atomically, and the oldest beyond keep leave it.
  */
 cairn_status crn_run_commit(crn_run *run, const crn_manifest_mark *mark, uint64_t keep);
+
+/* Replace the marks of the manifest, atomically. */
+cairn_status crn_run_replace_marks(crn_run *run, const crn_manifest_mark *mark, size_t n);
+
+/* Open a run that another rank has opened to write, knowing its manifest; the file is not read. */
+cairn_status crn_run_attach(crn_trail *t, const char *name, const crn_manifest *m, crn_run **ret);
+
+/* Remove the part files of a series, which no mark refers to any more. */
+cairn_status crn_run_remove_series(crn_run *run, uint32_t series);
 
 #endif

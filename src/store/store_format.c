@@ -8,7 +8,7 @@ static const char super_magic[8] = {'C', 'A', 'I', 'R', 'N', 'P', 'T', '\n'};
 static const uint32_t catalogue_magic = 0x4c544143; /* "CATL" */
 static const uint32_t mark_magic = 0x4b52414d;      /* "MARK" */
 
-enum { SUPER_DIGEST_AT = SUPER_BYTES - 16, ENTRY_MARK_BYTES = 56, VAR_BYTES_MIN = 79 };
+enum { SUPER_DIGEST_AT = SUPER_BYTES - 16, ENTRY_MARK_BYTES = 56, VAR_BYTES_MIN = 55 };
 
 bool crn_format_extent_fits(uint64_t off, uint64_t nbytes, uint64_t end)
 {
@@ -153,7 +153,8 @@ static uint64_t count_blocks(uint64_t nbytes, uint32_t block)
     return nbytes / block + (nbytes % block != 0);
 }
 
-static void put_var(crn_buf *buf, const crn_var *v)
+/* What of a variable does not depend on where it lies. */
+static void put_declaration(crn_buf *buf, const crn_var *v)
 {
     crn_put_str(buf, v->spec.name);
     crn_put_str(buf, v->spec.type);
@@ -167,18 +168,36 @@ static void put_var(crn_buf *buf, const crn_var *v)
     crn_put_u64(buf, v->nchanged);
     crn_put_u64(buf, v->stored_bytes);
     put_digest(buf, &v->root);
-    put_ref(buf, &(part_ref){v->table_off, v->table_bytes, v->table_digest});
 }
 
-void crn_format_put_mark(const crn_mark *m, crn_buf *buf)
+static void put_head(const crn_mark *m, crn_buf *buf)
 {
     crn_put_u32(buf, mark_magic);
     crn_put_u32(buf, (uint32_t)m->nvars);
     crn_put_u64(buf, m->version);
     crn_put_u64(buf, m->seq);
     crn_put_u64(buf, m->wall_ns);
-    for (size_t i = 0; i < m->nvars; i++)
-        put_var(buf, &m->var[i]);
+}
+
+void crn_format_put_mark(const crn_mark *m, crn_buf *buf)
+{
+    put_head(m, buf);
+    for (size_t i = 0; i < m->nvars; i++) {
+        const crn_var *v = &m->var[i];
+        put_declaration(buf, v);
+        put_ref(buf, &(part_ref){v->table_off, v->table_bytes, v->table_digest});
+    }
+}
+
+void crn_mark_put(const crn_mark *m, crn_buf *buf)
+{
+    put_head(m, buf);
+    for (size_t i = 0; i < m->nvars; i++) {
+        const crn_var *v = &m->var[i];
+        put_declaration(buf, v);
+        for (uint64_t b = 0; b < v->nblocks; b++)
+            put_digest(buf, &v->table[b].digest);
+    }
 }
 
 /* Copy a string of the record to the heap. */
@@ -194,7 +213,7 @@ static cairn_status get_text(crn_cursor *c, size_t max, const char **ret)
     return CAIRN_OK;
 }
 
-static cairn_status get_var(crn_cursor *c, uint64_t end, crn_var *v)
+static cairn_status get_declaration(crn_cursor *c, crn_var *v)
 {
     CRN_TRY(get_text(c, CRN_VAR_NAME, &v->spec.name));
     CRN_TRY(get_text(c, CRN_VAR_TYPE, &v->spec.type));
@@ -208,54 +227,90 @@ static cairn_status get_var(crn_cursor *c, uint64_t end, crn_var *v)
         v->dims[i] = crn_get_u64(c);
     v->spec.global = v->dims;
     v->spec.offset = v->dims + v->spec.ndims;
-    v->spec.count = v->dims + 2 * v->spec.ndims;
+    v->spec.count = v->dims + 2 * (size_t)v->spec.ndims;
     v->nchanged = crn_get_u64(c);
     v->stored_bytes = crn_get_u64(c);
     v->root = get_digest(c);
-    part_ref table = get_ref(c, end);
     CRN_TRY(crn_cursor_status(c, "mark record"));
-    CRN_TRY(crn_format_check_spec(&v->spec));
+    cairn_status rc = crn_format_check_spec(&v->spec);
+    CRN_FAIL_IF(rc == CAIRN_EINVAL, CAIRN_ECORRUPT, "mark record declares an impossible variable");
     v->nblocks = count_blocks(v->spec.nbytes, v->spec.block);
+    crn_cursor_expect(c, v->nchanged <= v->nblocks);
+    return crn_cursor_status(c, "mark record");
+}
+
+/* What follows a declaration: in a file the place of the table, on the wire the digests. */
+typedef cairn_status get_rest_fn(crn_cursor *c, uint64_t end, crn_var *v);
+
+static cairn_status get_table_place(crn_cursor *c, uint64_t end, crn_var *v)
+{
+    part_ref table = get_ref(c, end);
     v->table_off = table.off;
     v->table_bytes = table.nbytes;
     v->table_digest = table.digest;
-    crn_cursor_expect(c, v->nblocks <= end / ENTRY_BYTES && v->nchanged <= v->nblocks &&
-                             table.nbytes == v->nblocks * ENTRY_BYTES);
+    crn_cursor_expect(c,
+                      v->nblocks <= end / ENTRY_BYTES && table.nbytes == v->nblocks * ENTRY_BYTES);
     return crn_cursor_status(c, "mark record");
+}
+
+static cairn_status get_digests(crn_cursor *c, uint64_t end, crn_var *v)
+{
+    (void)end;
+    crn_cursor_expect(c, v->nblocks <= c->n / sizeof(crn_digest));
+    CRN_TRY(crn_cursor_status(c, "mark"));
+    CRN_TRY(crn_alloc(&v->table, v->nblocks));
+    for (uint64_t b = 0; b < v->nblocks; b++) {
+        v->table[b].nbytes = crn_var_block_bytes(v, b);
+        v->table[b].digest = get_digest(c);
+    }
+    return CAIRN_OK;
+}
+
+static cairn_status get_mark(crn_cursor *c, uint64_t end, get_rest_fn *get_rest, crn_mark **ret)
+{
+    crn_cursor_expect(c, crn_get_u32(c) == mark_magic);
+    uint32_t nvars = crn_get_u32(c);
+    /* a variable takes at least VAR_BYTES_MIN, so the count cannot make us allocate more than that
+     * is worth */
+    crn_cursor_expect(c, nvars <= VARS_MAX && nvars <= c->n / VAR_BYTES_MIN);
+    CRN_TRY(crn_cursor_status(c, "mark record"));
+
+    crn_mark *m;
+    cairn_status rc;
+    CRN_TRY(crn_alloc(&m, 1));
+    CRN_TRY_OUT(rc, crn_alloc(&m->var, nvars));
+    m->version = crn_get_u64(c);
+    m->seq = crn_get_u64(c);
+    m->wall_ns = crn_get_u64(c);
+    while (m->nvars < nvars) {
+        crn_var *v = &m->var[m->nvars++]; /* counted first: what it holds by then is freed */
+        CRN_TRY_OUT(rc, get_declaration(c, v));
+        CRN_TRY_OUT(rc, get_rest(c, end, v));
+    }
+    CRN_TRY_OUT(rc, crn_mark_index(m));
+    *ret = m;
+    return CAIRN_OK;
+out:
+    crn_mark_free(m);
+    return rc;
 }
 
 cairn_status crn_format_get_mark(const void *data, size_t nbytes, uint64_t end, crn_mark **ret)
 {
     crn_cursor c = crn_cursor_of(data, nbytes);
-    crn_cursor_expect(&c, crn_get_u32(&c) == mark_magic);
-    uint32_t nvars = crn_get_u32(&c);
-    /* a variable takes at least VAR_BYTES_MIN, so the count cannot make us allocate more than that
-     * is worth */
-    crn_cursor_expect(&c, nvars <= VARS_MAX && nvars <= c.n / VAR_BYTES_MIN);
-    CRN_TRY(crn_cursor_status(&c, "mark record"));
-
     crn_mark *m;
-    CRN_TRY(crn_alloc(&m, 1));
-    cairn_status rc;
-    CRN_TRY_OUT(rc, crn_alloc(&m->var, nvars));
-    m->version = crn_get_u64(&c);
-    m->seq = crn_get_u64(&c);
-    m->wall_ns = crn_get_u64(&c);
-    for (; m->nvars < nvars && rc == CAIRN_OK; m->nvars++)
-        rc = get_var(&c, end, &m->var[m->nvars]);
-    if (rc == CAIRN_OK)
-        rc = crn_mark_index(m);
-    if (rc == CAIRN_OK && c.n != 0)
-        rc = crn_fail(CAIRN_ECORRUPT, "mark record is followed by %zu strange bytes", c.n);
-out:
-    if (rc < 0) {
-        if (rc == CAIRN_EINVAL)
-            rc = crn_fail(CAIRN_ECORRUPT, "mark record declares an impossible variable");
+    CRN_TRY(get_mark(&c, end, get_table_place, &m));
+    if (c.n != 0) {
         crn_mark_free(m);
-        return rc;
+        return crn_fail(CAIRN_ECORRUPT, "mark record is followed by %zu strange bytes", c.n);
     }
     *ret = m;
     return CAIRN_OK;
+}
+
+cairn_status crn_mark_get(crn_cursor *cur, crn_mark **ret)
+{
+    return get_mark(cur, 0, get_digests, ret);
 }
 
 /* --- block table -------------------------------------------------------------------------- */

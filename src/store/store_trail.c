@@ -285,17 +285,15 @@ cairn_status crn_run_part(crn_run *run, uint32_t series, uint32_t rank, uint32_t
     return rc;
 }
 
-cairn_status crn_run_commit(crn_run *run, const crn_manifest_mark *mark, uint64_t keep)
+/* --- marks of a run ----------------------------------------------------------------------- */
+
+cairn_status crn_run_replace_marks(crn_run *run, const crn_manifest_mark *mark, size_t n)
 {
-    const crn_manifest *old = &run->manifest;
-    crn_manifest next = *old;
-    size_t ndrop = keep <= old->mark.n ? old->mark.n + 1 - (size_t)CRN_MAX(keep, 1) : 0;
-    next.mark.at = NULL;
-    next.mark.n = next.mark.cap = 0;
-    CRN_TRY(crn_vec_reserve(&next.mark, old->mark.n - ndrop + 1));
-    for (size_t i = ndrop; i < old->mark.n; i++)
-        next.mark.at[next.mark.n++] = old->mark.at[i];
-    next.mark.at[next.mark.n++] = *mark;
+    crn_manifest next = run->manifest;
+    memset(&next.mark, 0, sizeof next.mark);
+    CRN_TRY(crn_vec_reserve(&next.mark, n));
+    for (; next.mark.n < n; next.mark.n++)
+        next.mark.at[next.mark.n] = mark[next.mark.n];
     next.seq++;
     cairn_status rc = write_manifest(run, &next);
     if (rc < 0) {
@@ -305,4 +303,58 @@ cairn_status crn_run_commit(crn_run *run, const crn_manifest_mark *mark, uint64_
     crn_manifest_done(&run->manifest);
     run->manifest = next;
     return CAIRN_OK;
+}
+
+cairn_status crn_run_commit(crn_run *run, const crn_manifest_mark *mark, uint64_t keep)
+{
+    const size_t n = run->manifest.mark.n;
+    size_t ndrop = keep <= n ? n + 1 - (size_t)CRN_MAX(keep, 1) : 0;
+    CRN_TRY(crn_vec_reserve(&run->manifest.mark, 1));
+    run->manifest.mark.at[n] = *mark; /* behind the end, until the file says so */
+    return crn_run_replace_marks(run, run->manifest.mark.at + ndrop, n + 1 - ndrop);
+}
+
+cairn_status crn_run_attach(crn_trail *t, const char *name, const crn_manifest *m, crn_run **ret)
+{
+    crn_run *run;
+    CRN_TRY(open_dir(t, name, false, &run));
+    run->manifest = *m;
+    memset(&run->manifest.mark, 0, sizeof run->manifest.mark);
+    cairn_status rc = crn_vec_reserve(&run->manifest.mark, m->mark.n);
+    if (rc < 0) {
+        crn_run_close(run);
+        return rc;
+    }
+    for (size_t i = 0; i < m->mark.n; i++)
+        run->manifest.mark.at[run->manifest.mark.n++] = m->mark.at[i];
+    *ret = run;
+    return CAIRN_OK;
+}
+
+/* Remove what is in a directory, two levels deep, and the directory itself. */
+static cairn_status remove_dir(int up, const char *name, int depth)
+{
+    char **names;
+    size_t n;
+    int fd;
+    CRN_TRY(crn_dir_open(up, name, false, &fd));
+    cairn_status rc = crn_dir_list(fd, &names, &n);
+    if (rc == CAIRN_OK) {
+        for (size_t i = 0; i < n; i++) {
+            if (rc == CAIRN_OK)
+                rc = depth > 0 ? remove_dir(fd, names[i], depth - 1) : crn_unlink(fd, names[i]);
+            free(names[i]);
+        }
+        free(names);
+    }
+    close(fd);
+    return rc < 0 ? rc : crn_unlink(up, name);
+}
+
+cairn_status crn_run_remove_series(crn_run *run, uint32_t series)
+{
+    char name[PATH_TEXT];
+    crn_series_name(series, name);
+    cairn_status rc = remove_dir(run->fd, name, 1);
+    return rc == CAIRN_ENOTFOUND ? CAIRN_OK : rc;
 }

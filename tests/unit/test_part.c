@@ -315,6 +315,43 @@ static void test_reader_notices_a_newer_commit(void **state)
     model_done(&m);
 }
 
+static void test_mark_for_the_wire(void **state)
+{
+    (void)state;
+    model m;
+    crn_part *part;
+    crn_mark *mark, *back;
+    crn_buf buf = {0};
+    model_init(&m, test_seed() + 5, 20000);
+    model_step(&m);
+    assert_ok(crn_part_create(dirfd, "wire", &model_id, &model_options, &part));
+    assert_ok(model_mark(&m, part, 9, 1, NULL));
+    assert_ok(crn_part_load(part, 9, &mark));
+    for (size_t i = 0; i < mark->nvars; i++)
+        assert_ok(crn_mark_table(part, mark, &mark->var[i]));
+    crn_mark_put(mark, &buf);
+    assert_ok(crn_buf_status(&buf));
+    crn_cursor c = crn_cursor_of(buf.at, buf.n);
+    assert_ok(crn_mark_get(&c, &back));
+    assert_int_equal(c.n, 0);
+    assert_int_equal(back->nvars, mark->nvars);
+    for (size_t i = 0; i < mark->nvars; i++) {
+        assert_string_equal(back->var[i].spec.name, mark->var[i].spec.name);
+        for (uint64_t b = 0; b < mark->var[i].nblocks; b++)
+            assert_memory_equal(&back->var[i].table[b].digest, &mark->var[i].table[b].digest, 16);
+    }
+    for (size_t n = 0; n < buf.n; n++) {
+        crn_mark *none;
+        c = crn_cursor_of(buf.at, n);
+        assert_true(crn_mark_get(&c, &none) < 0);
+    }
+    crn_mark_free(back);
+    crn_mark_free(mark);
+    crn_buf_done(&buf);
+    crn_part_close(part);
+    model_done(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_second_writer_is_refused),
         cmocka_unit_test(test_owner_is_checked),
         cmocka_unit_test(test_reader_notices_a_newer_commit),
+        cmocka_unit_test(test_mark_for_the_wire),
     };
     return cmocka_run_group_tests_name("part", tests, setup, teardown);
 }

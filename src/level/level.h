@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * level: how safe a mark is. Row 3.
+ *
+ * A vault knows where the copies of a run's marks lie: on the storage of each node, and in the
+ * trail. A mark is first committed by every rank to its own part (crn_vault_own); raising it to a
+ * level makes the copies that this level promises; loading finds each block wherever a whole copy
+ * of it is left, cheapest level first.
+ *
+ *   local     the own part, on the node                        survives the death of processes
+ *   partner   a copy of the part on another node               survives the loss of a node
+ *   encoded   parity over the nodes of a group                 survives the loss of any m of them
+ *   global    a copy of the part in the trail                  survives the loss of all nodes
+ *
+ * All copies are part files, and only what the copy lacks is moved: whoever keeps a copy compares
+ * the digests of the new mark with those of its newest one and asks for the blocks that differ. So
+ * nothing needs to be remembered between marks or legs.
+ *
+ *     LOCAL[/node-<k>]/<run id>/series-<s>/own-<rank>          node-<k> for virtual nodes only
+ *                                         /partner-<rank>      of the rank whose blocks they are
+ *                                         /parity-<rank>       of the lowest rank of the group
+ *
+ * Calls marked Collective are made by all ranks of the vault's communicator in the same order, and
+ * return the same status on all. A vault is used by one thread at a time.
+ *
+ * To add a level: 1. its file, with a crn_level_ops; 2. a row in level_table.c; 3. a constant below
+ * and in <cairn/ckpt.h>; 4. an option that says how often; 5. the guide.
+ */
+#ifndef CAIRN_LEVEL_H
+#define CAIRN_LEVEL_H
+
+#include "base/base.h"
+#include "comm/comm.h"
+#include "store/store.h"
+
+typedef enum crn_level {
+    CRN_LEVEL_LOCAL,
+    CRN_LEVEL_PARTNER,
+    CRN_LEVEL_ENCODED,
+    CRN_LEVEL_GLOBAL,
+    CRN_NLEVELS
+} crn_level;
+
+const char *crn_level_name(crn_level level);
+
+typedef struct crn_vault crn_vault;
+
+typedef struct crn_vault_options {
+    crn_run *run;       /* in the trail; stays the caller's */
+    uint32_t series;    /* that marks are written to */
+    const char *local;  /* node-local directory; NULL: own parts lie in the trail itself */
+    int node_size;      /* ranks of a virtual node; 0: nodes are real */
+    int group, nparity; /* of the encoded level: nodes of a group, and how many may vanish */
+    crn_part_options part;
+} crn_vault_options;
+
+/*
+ * Collective. comm stays the caller's and must outlive the vault; it may be replaced between two
+ * calls (crn_vault_use_comm), by one that has the same ranks, when another thread takes over.
+ */
+cairn_status crn_vault_create(crn_comm *comm, const crn_vault_options *opt, crn_vault **ret);
+void crn_vault_free(crn_vault *v); /* not collective; NULL is allowed */
+void crn_vault_use_comm(crn_vault *v, crn_comm *comm);
+
+const crn_nodes *crn_vault_nodes(const crn_vault *v);
+
+/* Can marks be raised to level with these nodes? CAIRN_EINVAL says why not. Same on all ranks. */
+cairn_status crn_vault_check(crn_vault *v, crn_level level);
+
+/* This rank's own part, opened to write; made where there is none. It stays the vault's. */
+cairn_status crn_vault_own(crn_vault *v, crn_part **ret);
+
+typedef struct crn_raise_stats {
+    uint64_t moved_bytes;  /* sent to other ranks by this one */
+    uint64_t stored_bytes; /* written by this rank for the level, for itself and for others */
+    uint64_t nblocks;      /* that the copies lacked */
+} crn_raise_stats;
+
+/*
+ * Raise the mark version, which every rank has committed to its own part, to a level; each copy
+ * retains keep marks besides the new one until crn_vault_trim. Collective. On failure the level's
+ * earlier marks stand.
+ */
+cairn_status crn_vault_raise(crn_vault *v, crn_level level, uint64_t version, uint64_t keep,
+                             crn_raise_stats *ret_stats);
+
+/* Drop all but the newest keep marks of the level's copies on this rank. Not collective. */
+cairn_status crn_vault_trim(crn_vault *v, crn_level level, uint64_t keep);
+
+/* Drop marks above version from this rank's files of the current series: an abandoned future, or a
+ * mark that some rank did not commit. Not collective. */
+cairn_status crn_vault_rewind(crn_vault *v, uint64_t version);
+
+/* --- coming back -------------------------------------------------------------------------- */
+
+/* Look at what every node's storage holds of the run, any series. Collective. */
+cairn_status crn_vault_survey(crn_vault *v);
+
+/*
+ * After a survey: can a mark be produced, as far as the files tell? levels are the manifest's.
+ * On CAIRN_ENOTFOUND the sentence says which rank's share is missing and where it was looked for.
+ * Same on all ranks; not collective.
+ */
+cairn_status crn_vault_can_load(crn_vault *v, const crn_manifest_mark *mark);
+
+/*
+ * The shares of old ranks in a mark: variables and digests, without places. Each rank asks for any
+ * number of old ranks. Free each with crn_mark_free. Collective.
+ */
+cairn_status crn_vault_describe(crn_vault *v, const crn_manifest_mark *mark, const uint32_t *ranks,
+                                size_t n, crn_mark **ret);
+
+/* Blocks of an old rank's variable that this rank wants. */
+typedef struct crn_want {
+    uint32_t rank;
+    const crn_mark *share;  /* of that rank, from crn_vault_describe */
+    const crn_var *var;     /* of the share */
+    uint64_t first, n;      /* blocks */
+    unsigned char *dst;     /* for n blocks one after the other; the last may be short */
+    crn_bad_blocks missing; /* the vault's own: what is still to be found */
+} crn_want;
+
+typedef struct crn_load_stats {
+    struct {
+        uint64_t blocks, bytes; /* that came from this level */
+        uint64_t bad; /* blocks that this level should have had and were damaged or lost */
+    } from[CRN_NLEVELS];
+} crn_load_stats;
+
+/*
+ * Bring all wanted blocks of a mark, each verified against the share's digests: from the own part,
+ * wherever its file is; what fails there from the partner's copy, then from parity, then from the
+ * trail. Collective; each rank has its own list, which may be empty. CAIRN_ENOTFOUND when some rank
+ * misses a block in the end; the sentence names the first and what was tried.
+ */
+cairn_status crn_vault_load(crn_vault *v, const crn_manifest_mark *mark, crn_want *want, size_t n,
+                            crn_load_stats *ret_stats);
+
+#endif
