@@ -1,0 +1,1 @@
+cairn plan --state 1TB --global bandwidth=1MB,mtbf=1h

@@ -1,0 +1,1 @@
+cairn plan --state 1GB
