@@ -38,9 +38,13 @@ int cmd_help(int argc, char **argv)
     };
     if (!cmd_parse(usage, options, &argc, &argv, &code))
         return code;
-    bool config = argc == 1 && strcmp(argv[0], "config") == 0;
-    if (argc > 1 || ((json || man) && !config) || (json && man))
-        return cmd_misuse(usage, "these do not go together");
+    bool config = argc > 0 && strcmp(argv[0], "config") == 0;
+    if (argc > 1)
+        return cmd_misuse(usage, "'%s' is too much", argv[1]);
+    if (json && man)
+        return cmd_misuse(usage, "'--json' and '--man' are two forms of the same");
+    if ((json || man) && !config)
+        return cmd_misuse(usage, "'%s' is for 'config'", json ? "--json" : "--man");
     if (config)
         return cmd_print_config(json ? CMD_CONFIG_JSON : man ? CMD_CONFIG_MAN : CMD_CONFIG_INI);
     return argc == 0 ? print_overview() : print_one(argv[0]);

@@ -43,7 +43,7 @@ static char *undash(char *name)
     static char help[] = "help", version[] = "version";
     if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0)
         return help;
-    if (strcmp(name, "-V") == 0 || strcmp(name, "--version") == 0)
+    if (strcmp(name, "--version") == 0)
         return version;
     return name;
 }

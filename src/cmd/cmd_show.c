@@ -176,11 +176,12 @@ int cmd_show(int argc, char **argv)
         return cmd_misuse(usage, "a trail, and perhaps a mark, must be named");
     if (cmd_place_open(argv[0], &place) != CMD_YES)
         return CMD_UNKNOWN;
-    if (place.end == 0)
+    if (place.end == 0) {
         code = cmd_fail("'%s' has no runs", argv[0]);
-    place.first = CRN_MAX(place.end, 1u) - 1; /* of a whole trail, the last run */
-    if (place.end > 0)
+    } else {
+        place.first = place.end - 1; /* of a whole trail, the last run */
         code = show(&place, argc > 1 ? argv[1] : NULL, json);
+    }
     cmd_place_close(&place);
     return code;
 }

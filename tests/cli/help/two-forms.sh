@@ -1,0 +1,1 @@
+cairn help config --json --man
