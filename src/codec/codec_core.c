@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What all codecs share; see codec_ops.h. The encoded form is the codec's own, after a guard for
+ * those whose decoder trusts its input:
+ *
+ *     u64 XXH3 of the rest, seeded with the kind of values and the decoded length | the codec's own
+ */
+#include "codec/codec_ops.h"
+
+#include <math.h>
+
+#include <xxhash.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "encoded values are little-endian");
+
+enum { GUARD = sizeof(uint64_t), WORK_ALIGN = 64 };
+
+size_t crn_elem_nbytes(crn_elem elem)
+{
+    static const size_t nbytes[CRN_NELEMS] = {1, sizeof(float), sizeof(double)};
+    return nbytes[elem];
+}
+
+const char *crn_codec_name(const crn_codec_ops *codec)
+{
+    return codec->name;
+}
+
+uint32_t crn_codec_id(const crn_codec_ops *codec)
+{
+    return codec->id;
+}
+
+bool crn_codec_accepts(const crn_codec_ops *codec, crn_elem elem)
+{
+    return codec->elems & CRN_ELEM_BIT(elem);
+}
+
+bool crn_codec_is_lossy(const crn_codec_ops *codec, const crn_codec_params *p)
+{
+    return codec->is_lossy && codec->is_lossy(p);
+}
+
+cairn_status crn_codec_check(const crn_codec_ops *codec, const crn_codec_params *p)
+{
+    CRN_FAIL_IF(!(p->tolerance >= 0) || isinf(p->tolerance), CAIRN_EINVAL,
+                "a tolerance of %g is not a number from 0 on", p->tolerance);
+    return codec->check ? codec->check(p) : CAIRN_OK;
+}
+
+/* Codecs that interpret values are not believed: they are checked by decoding. */
+static bool is_verified(const crn_codec_ops *codec)
+{
+    return !(codec->elems & CRN_ELEM_BIT(CRN_ELEM_BYTES));
+}
+
+static size_t guard_of(const crn_codec_ops *codec)
+{
+    return codec->trusting ? GUARD : 0;
+}
+
+static uint64_t guard_value(crn_elem elem, size_t nbytes, const void *data, size_t n)
+{
+    return XXH3_64bits_withSeed(data, n, (uint64_t)nbytes << 8 | (uint64_t)elem);
+}
+
+size_t crn_codec_bound(const crn_codec_ops *codec, size_t nbytes)
+{
+    return guard_of(codec) + (codec->bound ? codec->bound(nbytes) : nbytes);
+}
+
+static size_t workspace(const crn_codec_ops *codec, const crn_codec_params *p, size_t nbytes)
+{
+    return codec->scratch ? CRN_ROUND_UP(codec->scratch(p, nbytes), (size_t)WORK_ALIGN) : 0;
+}
+
+size_t crn_codec_scratch(const crn_codec_ops *codec, const crn_codec_params *p, size_t nbytes)
+{
+    size_t work = workspace(codec, NULL, nbytes);
+    if (p)
+        work = CRN_MAX(work, workspace(codec, p, nbytes));
+    return work + (p && is_verified(codec) ? nbytes : 0);
+}
+
+static bool survives(const crn_codec_ops *codec, const crn_codec_params *p, const void *src,
+                     size_t nbytes, const void *made, size_t n, unsigned char *scratch)
+{
+    /* after the workspace, which decode needs as well */
+    unsigned char *again = scratch + crn_codec_scratch(codec, p, nbytes) - nbytes;
+    if (!codec->decode(p->elem, made, n, again, nbytes, scratch))
+        return false;
+    if (!crn_codec_is_lossy(codec, p))
+        return memcmp(src, again, nbytes) == 0;
+    return crn_codec_all_close(p->elem, src, again, nbytes, p->tolerance);
+}
+
+cairn_status crn_codec_encode(const crn_codec_ops *codec, const crn_codec_params *p,
+                              const void *src, size_t nbytes, void *dst, void *scratch,
+                              size_t *ret_n)
+{
+    CRN_TRY(crn_codec_check(codec, p));
+    if (!crn_codec_accepts(codec, p->elem) || nbytes % crn_elem_nbytes(p->elem) != 0)
+        return CAIRN_NOTHING;
+    if (nbytes == 0) {
+        *ret_n = 0;
+        return CAIRN_OK;
+    }
+    if (crn_codec_is_lossy(codec, p) && !crn_codec_all_finite(p->elem, src, nbytes))
+        return CAIRN_NOTHING;
+    size_t guard = guard_of(codec), n;
+    unsigned char *own = (unsigned char *)dst + guard;
+    cairn_status rc =
+        codec->encode(p, src, nbytes, own, crn_codec_bound(codec, nbytes) - guard, scratch, &n);
+    if (rc != CAIRN_OK)
+        return rc;
+    if (n + guard > nbytes)
+        return CAIRN_NOTHING;
+    if (is_verified(codec) && !survives(codec, p, src, nbytes, own, n, scratch))
+        return CAIRN_NOTHING;
+    if (codec->trusting) {
+        uint64_t value = guard_value(p->elem, nbytes, own, n);
+        memcpy(dst, &value, GUARD);
+    }
+    *ret_n = n + guard;
+    return CAIRN_OK;
+}
+
+/* May the codec's decoder see these bytes? */
+static bool is_sound(const crn_codec_ops *codec, crn_elem elem, const void *src, size_t n,
+                     size_t nbytes)
+{
+    if (!crn_codec_accepts(codec, elem) || nbytes % crn_elem_nbytes(elem) != 0)
+        return false;
+    if (!codec->trusting)
+        return true;
+    uint64_t stated;
+    if (n < GUARD)
+        return false;
+    memcpy(&stated, src, GUARD);
+    return stated == guard_value(elem, nbytes, (const unsigned char *)src + GUARD, n - GUARD);
+}
+
+cairn_status crn_codec_decode(const crn_codec_ops *codec, crn_elem elem, const void *src, size_t n,
+                              void *dst, size_t nbytes, void *scratch)
+{
+    if (n == 0 && nbytes == 0)
+        return CAIRN_OK;
+    size_t guard = guard_of(codec);
+    const unsigned char *from = src;
+    bool good = n > 0 && nbytes > 0 && is_sound(codec, elem, src, n, nbytes) &&
+                codec->decode(elem, from + guard, n - guard, dst, nbytes, scratch);
+    CRN_FAIL_IF(!good, CAIRN_ECORRUPT, "%zu bytes are not what '%s' makes of %zu: damaged", n,
+                codec->name, nbytes);
+    return CAIRN_OK;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Zstandard, one frame per block. Its contexts are built in the caller's scratch memory by calls
+ * that the library exports but keeps the right to change; tests would notice.
+ */
+#define ZSTD_STATIC_LINKING_ONLY
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "codec/codec_ops.h"
+
+/* Fast, because a mark is taken more often than it is read. */
+enum { USUAL_LEVEL = 1, MAX_LEVEL = 19 };
+
+static int level_of(const crn_codec_params *p)
+{
+    return p->effort > 0 ? p->effort : USUAL_LEVEL;
+}
+
+static cairn_status check(const crn_codec_params *p)
+{
+    CRN_FAIL_IF(p->effort < 0 || p->effort > MAX_LEVEL, CAIRN_EINVAL,
+                "zstd knows levels from 1 to %d, not %d", MAX_LEVEL, p->effort);
+    return CAIRN_OK;
+}
+
+static size_t scratch(const crn_codec_params *p, size_t nbytes)
+{
+    if (!p)
+        return ZSTD_estimateDCtxSize();
+    return ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(level_of(p), nbytes, 0));
+}
+
+static cairn_status encode(const crn_codec_params *p, const void *src, size_t nbytes, void *dst,
+                           size_t cap, void *work, size_t *ret_n)
+{
+    ZSTD_CCtx *ctx = ZSTD_initStaticCCtx(work, scratch(p, nbytes));
+    CRN_FAIL_IF(!ctx, CAIRN_EINTERNAL, "zstd refuses its workspace");
+    size_t n = ZSTD_compressCCtx(ctx, dst, CRN_MIN(cap, nbytes), src, nbytes, level_of(p));
+    if (ZSTD_getErrorCode(n) == ZSTD_error_dstSize_tooSmall)
+        return CAIRN_NOTHING;
+    CRN_FAIL_IF(ZSTD_isError(n), CAIRN_EINTERNAL, "zstd failed: %s", ZSTD_getErrorName(n));
+    *ret_n = n;
+    return CAIRN_OK;
+}
+
+static bool decode(crn_elem elem, const void *src, size_t n, void *dst, size_t nbytes, void *work)
+{
+    (void)elem;
+    ZSTD_DCtx *ctx = ZSTD_initStaticDCtx(work, ZSTD_estimateDCtxSize());
+    return ctx && ZSTD_decompressDCtx(ctx, dst, nbytes, src, n) == nbytes;
+}
+
+const crn_codec_ops crn_codec_zstd = {
+    .name = "zstd",
+    .id = 2,
+    .elems = CRN_ELEMS_ALL,
+    .check = check,
+    .scratch = scratch,
+    .encode = encode,
+    .decode = decode,
+};
