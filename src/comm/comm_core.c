@@ -116,6 +116,7 @@ static cairn_status gather_long(crn_comm *c, const void *send, size_t nbytes, in
     if (root != CRN_COMM_ALL && root != c->rank)
         return crn_comm_send(c, send, nbytes, root, CRN_COMM_TAG_MAX);
     unsigned char *to = recv;
+    assert(to);
     place_own(c, send, nbytes, to, l);
     for (int i = 0; i < c->size; i++) {
         if (root == CRN_COMM_ALL)
@@ -146,6 +147,7 @@ static cairn_status gathered_init(const crn_comm *c, const uint64_t *len, crn_ga
 static cairn_status gatherv_short(crn_comm *c, const void *send, size_t nbytes, int root,
                                   crn_gathered *g, int *nrecv, int *off)
 {
+    assert(!g->off || (nrecv && off));
     for (int i = 0; g->off && i < c->size; i++) {
         off[i] = (int)g->off[i];
         nrecv[i] = (int)(g->off[i + 1] - g->off[i]);

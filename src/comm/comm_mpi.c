@@ -131,7 +131,7 @@ cairn_status crn_comm_create(MPI_Comm mpi, crn_comm **ret)
     int inter = 0;
     MPI_Comm_test_inter(mpi, &inter);
     CRN_FAIL_IF(inter, CAIRN_EINVAL, "an inter-communicator cannot be used; merge it first");
-    MPI_Comm own;
+    MPI_Comm own = MPI_COMM_NULL;
     CRN_TRY(dup_quietly(mpi, &own));
     mpi_comm on_stack,
         *c = NULL; /* agreement needs a communicator before there is memory for one */
@@ -169,7 +169,7 @@ static cairn_status start_and_finish_dup(crn_comm *c, MPI_Comm *ret)
 static cairn_status mpi_dup(crn_comm *c, crn_comm **ret)
 {
     mpi_comm *child;
-    MPI_Comm own;
+    MPI_Comm own = MPI_COMM_NULL;
     CRN_TRY(alloc_all(c, &child));
     cairn_status rc = start_and_finish_dup(c, &own);
     if (rc < 0) {
