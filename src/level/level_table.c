@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-#include "level/level.h"
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The levels, one row each, cheapest first. Nobody else asks for the kind.
+ */
+#include "level/level_ops.h"
 
 const char *crn_level_name(crn_level level)
 {
