@@ -88,6 +88,12 @@ static samples collect(const crn_plan_growth_fit *f)
     return s;
 }
 
+/*
+ * Marks at two distances cannot tell three parameters; then the curve without a floor is the
+ * likelier one, and a small price for the floor finds it.
+ */
+static const double FLOOR_PRICE = 1e-4;
+
 /* For a given pace the curve is a line over 1 - exp(-t / theta), capped at total. */
 static crn_plan_growth fit_with(const samples *s, double theta, double total)
 {
@@ -98,7 +104,7 @@ static crn_plan_growth fit_with(const samples *s, double theta, double total)
         add(&left, s->at[i].w, 1 - x, total - s->at[i].nbytes);
     }
     crn_plan_growth g = {.theta = theta};
-    solve(&line, 1e-6, &g.floor, &g.span);
+    solve(&line, FLOOR_PRICE, &g.floor, &g.span);
     if (g.floor + g.span > total) { /* then through (1, total): what is left to change */
         g.span = left.xx > 0 ? fmin(fmax(left.xy / left.xx, 0), total) : 0;
         g.floor = total - g.span;
@@ -106,39 +112,46 @@ static crn_plan_growth fit_with(const samples *s, double theta, double total)
     return g;
 }
 
-/*
- * Squared distance, and a little for the floor: marks at two distances cannot tell three
- * parameters, and then the curve without a floor is the likelier one.
- */
 static double misfit(const samples *s, const crn_plan_growth *g)
 {
     double sum = 0;
     for (size_t i = 0; i < s->n; i++) {
         double off = s->at[i].nbytes - crn_plan_growth_at(g, s->at[i].t);
-        sum += s->at[i].w * (off * off + 1e-4 * g->floor * g->floor);
+        sum += s->at[i].w * (off * off + FLOOR_PRICE * g->floor * g->floor);
     }
     return sum;
 }
 
+typedef struct found {
+    crn_plan_growth g;
+    double off;
+} found;
+
 /*
- * The pace by scanning, from slow to fast: of curves that fit alike the slowest is taken, which
- * expects most of what it has not seen yet.
+ * Try paces from slow to fast: of curves that fit alike the slowest is taken, which expects most of
+ * what it has not seen yet.
  */
+static void scan(const samples *s, double slow, double step, int npoints, double total, found *best)
+{
+    double alike = 1e-9 * s->nbytes_max * s->nbytes_max;
+    for (int i = 0; i <= npoints; i++) {
+        crn_plan_growth g = fit_with(s, slow * pow(step, i), total);
+        double off = misfit(s, &g);
+        if (off + alike < best->off)
+            *best = (found){.g = g, .off = off};
+    }
+}
+
 crn_plan_growth crn_plan_growth_solve(const crn_plan_growth_fit *f, double total)
 {
-    enum { POINTS = 96 };
+    enum { COARSE = 48, FINE = 16 };
     samples s = collect(f);
     if (s.t_max == 0)
         return (crn_plan_growth){.floor = total, .theta = 1};
 
-    double slow = 64 * s.t_max, fast = s.t_min / 16, step = pow(fast / slow, 1.0 / POINTS);
-    double alike = 1e-9 * s.nbytes_max * s.nbytes_max, best_off = HUGE_VAL;
-    crn_plan_growth best = {.theta = slow};
-    for (int i = 0; i <= POINTS; i++) {
-        crn_plan_growth g = fit_with(&s, slow * pow(step, i), total);
-        double off = misfit(&s, &g);
-        if (off + alike < best_off)
-            best = g, best_off = off;
-    }
-    return best;
+    double slow = 64 * s.t_max, step = pow(s.t_min / 16 / slow, 1.0 / COARSE);
+    found best = {.g = {.theta = slow}, .off = HUGE_VAL};
+    scan(&s, slow, step, COARSE, total, &best);
+    scan(&s, best.g.theta / step, pow(step, 2.0 / FINE), FINE, total, &best);
+    return best.g;
 }

@@ -162,6 +162,27 @@ static void test_best_is_what_trying_everything_finds(void **state)
     }
 }
 
+/*
+ * Data that changes evenly and marks without fixed cost: tiny global marks are nearly as good as
+ * large ones with many local ones between, and for most ratios they are better.
+ */
+static void test_best_finds_the_higher_of_two_hills(void **state)
+{
+    (void)state;
+    crn_plan_limits lim = {.interval_min = 0.1, .interval_max = 86400, .ratio_max = 1000};
+    for (double costs = 1; costs <= 16; costs *= 2) {
+        crn_plan_model m = {
+            .nlevels = 2,
+            .changed = {.span = 1e9, .theta = 1000},
+            .level = {{.rate = 3.5e-3, .restart = 1.3, .bandwidth = 7.8e8},
+                      {.rate = 3.5e-5, .restart = 64, .bandwidth = 1.56e7 / costs}}};
+        crn_plan_schedule any = {.ratio = {1}}, best;
+        crn_plan_prediction p;
+        assert_ok(crn_plan_best(&m, &lim, &best, &p));
+        assert_true(p.efficiency >= exhaust(&m, &lim, 1, &any) * 0.9999);
+    }
+}
+
 static void test_best_stays_within_limits(void **state)
 {
     (void)state;
@@ -237,6 +258,7 @@ int main(void)
         cmocka_unit_test(test_closed_refuses_marks_dearer_than_failures),
         cmocka_unit_test(test_best_of_one_level_is_exact),
         cmocka_unit_test(test_best_is_what_trying_everything_finds),
+        cmocka_unit_test(test_best_finds_the_higher_of_two_hills),
         cmocka_unit_test(test_best_stays_within_limits),
         cmocka_unit_test(test_best_waits_for_the_background),
         cmocka_unit_test(test_best_interval_keeps_the_ratios),

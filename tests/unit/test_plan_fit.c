@@ -45,6 +45,23 @@ static void test_line_of_few_points_is_proportional(void **state)
     assert_true(at0 == 4 && slope == 0);
 }
 
+/* Noise on marks of about one size must not pass for a fixed cost. */
+static void test_line_does_not_read_noise(void **state)
+{
+    (void)state;
+    crn_rng rng = crn_rng_of(test_seed(), 5);
+    for (int i = 0; i < 50; i++) {
+        crn_plan_line f = {0};
+        double at0, slope;
+        for (int k = 0; k < 10; k++) {
+            double x = 1e9 * (0.99 + 0.02 * crn_rng_unit(&rng));
+            crn_plan_line_add(&f, x, 640e-9 * x * (0.9 + 0.2 * crn_rng_unit(&rng)));
+        }
+        crn_plan_line_solve(&f, &at0, &slope);
+        assert_true(at0 < 0.1 * 640);
+    }
+}
+
 static void test_line_is_never_negative(void **state)
 {
     (void)state;
@@ -109,6 +126,17 @@ static void test_growth_of_one_point(void **state)
     assert_true(crn_plan_growth_at(&g, 1e6) > 8e8);
 }
 
+/* Two distances do not determine a floor: none is assumed, and what changes soon is foreseen. */
+static void test_growth_of_two_distances_has_no_floor(void **state)
+{
+    (void)state;
+    const double t[] = {24, 1680};
+    crn_plan_growth truth = {.floor = 0, .span = 1e9, .theta = 33};
+    crn_plan_growth g = fit(&truth, t, 2, 1e9);
+    for (double at = 3; at < 100; at *= 2)
+        assert_near(crn_plan_growth_at(&g, at), crn_plan_growth_at(&truth, at), 0.2);
+}
+
 static void test_growth_without_samples_is_everything(void **state)
 {
     (void)state;
@@ -155,10 +183,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_line_through_points),
         cmocka_unit_test(test_line_of_few_points_is_proportional),
+        cmocka_unit_test(test_line_does_not_read_noise),
         cmocka_unit_test(test_line_is_never_negative),
         cmocka_unit_test(test_line_forgets),
         cmocka_unit_test(test_growth_comes_back),
         cmocka_unit_test(test_growth_of_one_point),
+        cmocka_unit_test(test_growth_of_two_distances_has_no_floor),
         cmocka_unit_test(test_growth_without_samples_is_everything),
         cmocka_unit_test(test_growth_is_sane_for_any_samples),
         cmocka_unit_test(test_growth_follows_a_change),
