@@ -189,16 +189,6 @@ static double shortest(const crn_plan_model *m, const crn_plan_limits *lim,
     return fmin(lo, lim->interval_max);
 }
 
-/* Best interval for the ratios of c, within a factor of the one that it has. */
-static void best_near(const crn_plan_model *m, const crn_plan_limits *lim, candidate *c,
-                      double factor)
-{
-    double lo = shortest(m, lim, &c->s), hi = lim->interval_max;
-    double a = clamp(c->s.interval / factor, lo, hi), b = clamp(c->s.interval * factor, lo, hi);
-    c->s.interval = clamp(narrow(m, &c->s, a, b), lo, hi);
-    c->p = crn_plan_solve(m, &c->s);
-}
-
 /* Take next in place of best when it is better by more than rounding; say whether it was. */
 static bool take_better(candidate *best, const candidate *next)
 {
@@ -206,6 +196,21 @@ static bool take_better(candidate *best, const candidate *next)
         return false;
     *best = *next;
     return true;
+}
+
+/* Best interval for the ratios of c, within a factor of the one that it has; never a worse one. */
+static void best_near(const crn_plan_model *m, const crn_plan_limits *lim, candidate *c,
+                      double factor)
+{
+    double lo = shortest(m, lim, &c->s), hi = lim->interval_max;
+    c->s.interval = clamp(c->s.interval, lo, hi);
+    c->p = crn_plan_solve(m, &c->s);
+    candidate next = *c;
+    next.s.interval =
+        narrow(m, &c->s, fmax(lo, c->s.interval / factor), fmin(hi, c->s.interval * factor));
+    next.s.interval = clamp(next.s.interval, lo, hi);
+    next.p = crn_plan_solve(m, &next.s);
+    take_better(c, &next);
 }
 
 /* Try the ratios of best with those of levels l and (unless it is 0) k changed. */

@@ -206,7 +206,9 @@ static void test_prediction_solves_the_chain(void **state)
                                           .bandwidth = 1e7 + 1e8 * crn_rng_unit(&rng)};
             s.ratio[l] = l ? 1 + (unsigned)crn_rng_below(&rng, 4) : 1;
         }
-        assert_near(predict(&m, &s).expected, solve_chain(&m, &s), 1e-9);
+        crn_plan_prediction p = predict(&m, &s);
+        /* elimination loses digits as the run gets endless */
+        assert_near(p.expected, solve_chain(&m, &s), fmax(1e-9, 1e-13 / p.efficiency));
     }
 }
 

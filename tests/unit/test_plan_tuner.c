@@ -112,7 +112,7 @@ static void test_tuner_comes_within_two_percent_of_the_best(void **state)
     for (int i = 0; i < 18; i++) {
         crn_plan_model m = paper_model(by[i % 3], by[i / 3 % 3], i < 9 ? 100 : 33);
         crn_plan_options opt = options_for(&m);
-        program p = start(&m, &opt, 0.1);
+        program p = start(&m, &opt, 0.05);
         go_on(&p, 8, 5000);
         double best = exhaust(&m, &opt.limits), got = efficiency(&m, &p.tuner.schedule);
         if (got < 0.98 * best)
