@@ -22,7 +22,6 @@
 #ifndef CAIRN_BASE_ERR_H
 #define CAIRN_BASE_ERR_H
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -47,22 +46,13 @@ typedef struct crn_err {
  * (ENOSPC and EDQUOT give CAIRN_ENOSPC, ENOENT CAIRN_ENOTFOUND, ENOMEM CAIRN_ENOMEM, others
  * CAIRN_EIO) and appends ": " and its text. Both keep errno.
  */
-#define crn_fail(code, ...)                                                                        \
-    crn_err_negative(crn_err_raise(__FILE__, __LINE__, (code), 0, __VA_ARGS__))
-#define crn_fail_sys(sys, ...)                                                                     \
-    crn_err_negative(crn_err_raise_sys(__FILE__, __LINE__, (sys), __VA_ARGS__))
+#define crn_fail(code, ...)    crn_err_raise(__FILE__, __LINE__, (code), 0, __VA_ARGS__)
+#define crn_fail_sys(sys, ...) crn_err_raise_sys(__FILE__, __LINE__, (sys), __VA_ARGS__)
 
 cairn_status crn_err_raise(const char *file, int line, cairn_status code, int sys, const char *fmt,
                            ...) CAIRN_PRINTF(5);
 cairn_status crn_err_raise_sys(const char *file, int line, int sys, const char *fmt, ...)
     CAIRN_PRINTF(4);
-
-/* Lets the static analyser know that what fails does not go on. */
-static inline cairn_status crn_err_negative(cairn_status rc)
-{
-    assert(rc < 0);
-    return rc;
-}
 
 /* Append a frame to this thread's record. */
 void crn_err_frame(const char *file, int line);

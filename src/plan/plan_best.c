@@ -91,7 +91,7 @@ static bool step_down(ladder *d, size_t nlevels, const double *c, double t_min, 
 static ladder solve_closed(const crn_plan_model *m, const crn_plan_limits *lim)
 {
     enum { ROUNDS = 50 };
-    double t_max = lim->interval_max * lim->ratio_max, c[CRN_PLAN_LEVELS];
+    double t_max = lim->interval_max * lim->ratio_max, c[CRN_PLAN_LEVELS] = {0};
     ladder d = {0};
     for (size_t l = 0; l < m->nlevels; l++)
         c[l] = crn_plan_cost(m, l, t_max);

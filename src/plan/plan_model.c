@@ -162,7 +162,7 @@ static double stretch(double rate, double d)
 static double solve_cycle(const crn_plan_model *m, const crn_plan_schedule *s, double rate,
                           const aftermath *after)
 {
-    double a[CRN_PLAN_LEVELS];
+    double a[CRN_PLAN_LEVELS] = {0};
     uint64_t period = 1;
     for (size_t k = 0; k < m->nlevels; k++) {
         period *= s->ratio[k];

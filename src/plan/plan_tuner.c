@@ -72,9 +72,10 @@ static size_t measured_level(const crn_plan_tuner *t, size_t level)
     for (size_t l = level; l < t->opt.nlevels; l++)
         if (t->held[l].w > 0)
             return l;
-    while (level > 0 && t->held[level].w == 0)
-        level--;
-    return level;
+    for (size_t l = level; l-- > 0;)
+        if (t->held[l].w > 0)
+            return l;
+    return 0;
 }
 
 crn_plan_model crn_plan_tuner_model(const crn_plan_tuner *t)

@@ -33,7 +33,7 @@ static void put_digest(crn_buf *b, const crn_digest *d)
 
 static crn_digest get_digest(crn_cursor *c)
 {
-    crn_digest d;
+    crn_digest d = {{0}};
     crn_get_bytes(c, d.b, sizeof d.b);
     return d;
 }

@@ -251,6 +251,7 @@ static void report(verification *v, int status, const char *text, uint64_t block
     v->damaged |= status < 0;
     if (v->fn && !v->stopped)
         v->stopped = v->fn(v->arg, &v->now) != 0;
+    v->now.text = NULL; /* it lives during the call only */
 }
 
 /* Damage is reported and we go on; a machine that cannot read is not damage. */

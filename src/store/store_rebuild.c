@@ -95,6 +95,18 @@ static int by_time(const void *a, const void *b)
     return (x->wall_ns > y->wall_ns) - (x->wall_ns < y->wall_ns);
 }
 
+/* Is name that of a series, written as we write it? */
+static bool is_series(const char *name, uint32_t *ret)
+{
+    static const char prefix[] = "series-";
+    uint64_t n;
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0 ||
+        crn_parse_count(name + sizeof prefix - 1, &n) < 0 || n > UINT32_MAX)
+        return false;
+    *ret = (uint32_t)n;
+    return true;
+}
+
 cairn_status crn_run_rebuild(crn_run *run)
 {
     char **names;
@@ -104,8 +116,8 @@ cairn_status crn_run_rebuild(crn_run *run)
     bool found = false;
     CRN_TRY(crn_dir_list(run->fd, &names, &n));
     for (size_t i = 0; i < n; i++) {
-        unsigned series;
-        if (rc == CAIRN_OK && sscanf(names[i], "series-%9u", &series) == 1) {
+        uint32_t series;
+        if (rc == CAIRN_OK && is_series(names[i], &series)) {
             rc = rebuild_series(run, series, &m);
             found = true;
         }

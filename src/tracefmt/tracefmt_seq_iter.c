@@ -209,12 +209,13 @@ bool crn_seq_find(const crn_seq *s, int64_t v, uint64_t *ret)
 
 int64_t crn_seq_at(const crn_seq *s, uint64_t index)
 {
-    if (s->n == 0)
+    uint64_t count = crn_seq_count(s);
+    if (s->n == 0 || count == 0)
         return s->base;
     crn_seq_iter it;
     int64_t v = s->base, stride = 0;
     uint64_t n = 0;
-    index %= crn_seq_count(s);
+    index %= count;
     crn_seq_iter_init(&it, s);
     while (crn_seq_next_run(&it, CRN_SEQ_MAX, &v, &stride, &n) && index >= n)
         index -= n;

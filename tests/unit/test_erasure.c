@@ -61,7 +61,7 @@ static void assert_whole(const stripe *s)
     for (int i = 0; i < s->nblocks; i++) {
         assert_memory_equal(s->block[i], s->saved[i], s->nbytes);
         assert_int_equal(s->block[i][s->nbytes], 0xa5);
-        assert_true(s->block[i] == s->memory || s->block[i][-1] == 0xa5);
+        assert_true(s->block[i] == s->memory || *(s->block[i] - 1) == 0xa5);
     }
 }
 
