@@ -66,7 +66,7 @@ bool crn_comm_is_threaded(const crn_comm *c);
 
 /*
  * A patient communicator sleeps between looks while it waits, so that a background thread leaves
- * its core to the program; messages may take some 0.2 ms longer. Not collective.
+ * its core to the program; a wait may take some 0.2 ms longer. Not collective.
  */
 void crn_comm_set_patient(crn_comm *c, bool patient);
 
