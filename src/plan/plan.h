@@ -31,7 +31,7 @@
 
 #include "base/base.h"
 
-/* --- Intervals: computing time between two marks, for one level and a constant cost ---------- */
+/* Intervals: computing time between two marks, for one level and a constant cost */
 
 /*
  * cost: of a mark; mtbf: mean time between failures; restart: of one. A cost that is not below the
@@ -42,7 +42,7 @@ cairn_status crn_plan_young(double cost, double mtbf, double *ret);             
 cairn_status crn_plan_daly1(double cost, double restart, double mtbf, double *ret); /* 2003 */
 cairn_status crn_plan_daly(double cost, double mtbf, double *ret); /* 2006, higher order */
 
-/* --- Model ------------------------------------------------------------------------------------ */
+/* Model: levels, what their marks cost, and the order of marks. */
 
 enum {
     CRN_PLAN_LEVELS = 4,       /* local, partner, encoded, global; a model may have fewer */
@@ -104,7 +104,7 @@ uint64_t crn_plan_period(const crn_plan_schedule *s, size_t level);
 /* Level of the n-th mark, n from 1. */
 size_t crn_plan_level_of(const crn_plan_schedule *s, size_t nlevels, uint64_t n);
 
-/* --- Prediction ------------------------------------------------------------------------------- */
+/* Prediction: the Markov model. */
 
 /* Transitions of the Markov model for a stretch of d seconds under failures at a rate. */
 double crn_plan_success(double rate, double d); /* (1): no failure */
@@ -125,7 +125,7 @@ typedef struct crn_plan_prediction {
 cairn_status crn_plan_predict(const crn_plan_model *m, const crn_plan_schedule *s,
                               crn_plan_prediction *ret);
 
-/* --- Optimum ---------------------------------------------------------------------------------- */
+/* Optimum: the best schedule. */
 
 typedef struct crn_plan_limits {
     double interval_min, interval_max;
@@ -154,7 +154,7 @@ cairn_status crn_plan_best(const crn_plan_model *m, const crn_plan_limits *lim,
 cairn_status crn_plan_best_interval(const crn_plan_model *m, const crn_plan_limits *lim,
                                     crn_plan_schedule *s, crn_plan_prediction *ret_prediction);
 
-/* --- Marks: differential or full, and their overhead ----------------------------------------- */
+/* Marks: differential or full, and their overhead */
 
 typedef enum crn_plan_hashing {
     CRN_PLAN_HASH_TWICE, /* (5.3): changed blocks are hashed again after they were written */
@@ -192,7 +192,7 @@ typedef struct crn_plan_overhead {
 /* The overhead of marks at Young's interval and of recoveries: (6.1) to (6.8). */
 cairn_status crn_plan_overhead_of(const crn_plan_run *run, crn_plan_overhead *ret);
 
-/* --- Fit: curves from measurements, following changes ----------------------------------------- */
+/* Fit: curves from measurements, following changes */
 
 /* A line y = at0 + slope * x, neither negative, through samples that count ever less. */
 typedef struct crn_plan_line {
@@ -219,7 +219,7 @@ void crn_plan_growth_add(crn_plan_growth_fit *f, size_t level, double t, double 
 /* The curve, which never exceeds total bytes. With no samples: everything changes at once. */
 crn_plan_growth crn_plan_growth_solve(const crn_plan_growth_fit *f, double total);
 
-/* --- Tuner ------------------------------------------------------------------------------------ */
+/* Tuner: the schedule of a running program. */
 
 typedef enum crn_plan_mode {
     CRN_PLAN_AUTO,   /* measure and set the schedule anew after each mark of the highest level */
@@ -289,7 +289,7 @@ cairn_status crn_plan_tuner_observe(crn_plan_tuner *t, double seconds,
 /* What the tuner believes now. */
 crn_plan_model crn_plan_tuner_model(const crn_plan_tuner *t);
 
-/* --- Simulator -------------------------------------------------------------------------------- */
+/* Simulator: runs that happen. */
 
 typedef struct crn_plan_event {
     double at; /* seconds since the start of the run */
