@@ -14,5 +14,6 @@
 #include "tracefmt/tracefmt_call.h"
 #include "tracefmt/tracefmt_trace.h"
 #include "tracefmt/tracefmt_walk.h"
+#include "tracefmt/tracefmt_fold.h"
 
 #endif

@@ -207,22 +207,42 @@ size_t crn_seq_build_nbytes(const crn_seq_build *b)
     return b->old.cap + b->cap * sizeof *b->item;
 }
 
-cairn_status crn_seq_encode(const crn_seq_build *b, bool fold, crn_seq *ret)
+/* The growing run, and the one that follows it if *more does not continue it. */
+static void put_growing(crn_buf *buf, const crn_seq_build *b, const int64_t *more)
+{
+    crn_seq_build end = {.base = b->base,
+                         .start = b->start,
+                         .stride = b->stride,
+                         .n = b->n,
+                         .next = b->next,
+                         .before = b->before};
+    if (more)
+        crn_seq_add(&end, *more);
+    for (size_t i = 0; i < end.nitems; i++)
+        put_item(buf, &end.item[i]);
+    crn_seq_item last = growing_run(&end);
+    if (end.n > 0)
+        put_item(buf, &last);
+    if (end.failed)
+        buf->failed = true;
+    crn_seq_build_done(&end);
+}
+
+cairn_status crn_seq_encode(const crn_seq_build *b, const int64_t *more, bool fold, crn_seq *ret)
 {
     crn_buf buf = {0};
-    if (!fold || !crn_seq_build_constant(b)) {
+    int64_t base = b->count > 0 || !more ? b->base : *more;
+    if (!fold || !crn_seq_build_constant(b) || (more && *more != base)) {
         crn_put_bytes(&buf, b->old.at, b->old.n);
         for (size_t i = 0; i < b->nitems; i++)
             put_item(&buf, &b->item[i]);
-        crn_seq_item last = growing_run(b);
-        if (b->n > 0)
-            put_item(&buf, &last);
+        put_growing(&buf, b, more);
     }
     if (buf.failed || b->failed || b->old.failed) {
         crn_buf_done(&buf);
         return crn_fail(CAIRN_ENOMEM, "cannot allocate a sequence of %zu bytes", b->old.n);
     }
-    *ret = (crn_seq){.base = b->base, .at = buf.at, .n = buf.n};
+    *ret = (crn_seq){.base = base, .at = buf.at, .n = buf.n};
     return CAIRN_OK;
 }
 
@@ -231,7 +251,7 @@ cairn_status crn_seq_of(const int64_t *value, size_t n, crn_seq *ret)
     crn_seq_build b = {0};
     for (size_t i = 0; i < n; i++)
         crn_seq_add(&b, value[i]);
-    cairn_status rc = crn_seq_encode(&b, false, ret);
+    cairn_status rc = crn_seq_encode(&b, NULL, false, ret);
     crn_seq_build_done(&b);
     return rc;
 }

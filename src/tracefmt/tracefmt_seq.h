@@ -85,8 +85,11 @@ bool crn_seq_build_constant(const crn_seq_build *b);
 /* Bytes that b holds, about: for keeping within a memory bound. */
 size_t crn_seq_build_nbytes(const crn_seq_build *b);
 
-/* What was added so far. With fold, a constant gets no items. */
-cairn_status crn_seq_encode(const crn_seq_build *b, bool fold, crn_seq *ret);
+/*
+ * What was added so far, and one value more if more is given; b stays as it is. With fold, a
+ * constant gets no items.
+ */
+cairn_status crn_seq_encode(const crn_seq_build *b, const int64_t *more, bool fold, crn_seq *ret);
 
 /* A sequence of the given values, with items even if constant. */
 cairn_status crn_seq_of(const int64_t *value, size_t n, crn_seq *ret);

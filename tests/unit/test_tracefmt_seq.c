@@ -79,7 +79,7 @@ static void test_constant_has_no_items(void **state)
     crn_seq_iter it;
     for (int i = 0; i < 1000; i++)
         crn_seq_add(&b, -5);
-    assert_ok(crn_seq_encode(&b, true, &s));
+    assert_ok(crn_seq_encode(&b, NULL, true, &s));
     assert_int_equal(s.n, 0);
     crn_seq_iter_init(&it, &s);
     for (int i = 0; i < 2000; i++) {
@@ -139,13 +139,41 @@ static void test_add_run_equals_adding_each(void **state)
             crn_seq_add(&each, v + (int64_t)k * stride);
     }
     crn_seq a, b;
-    assert_ok(crn_seq_encode(&runs, false, &a));
-    assert_ok(crn_seq_encode(&each, false, &b));
+    assert_ok(crn_seq_encode(&runs, NULL, false, &a));
+    assert_ok(crn_seq_encode(&each, NULL, false, &b));
     assert_true(crn_seq_equal(&a, &b));
     crn_seq_done(&a);
     crn_seq_done(&b);
     crn_seq_build_done(&runs);
     crn_seq_build_done(&each);
+}
+
+static void test_one_more_value_leaves_the_rest(void **state)
+{
+    (void)state;
+    crn_rng r = crn_rng_of(test_seed(), 4);
+    crn_seq_build b = {0};
+    values v = {0};
+    for (int i = 0; i < 300; i++) {
+        crn_seq s;
+        int64_t more = (int64_t)crn_rng_below(&r, 3), x;
+        assert_ok(crn_seq_encode(&b, &more, false, &s));
+        assert_ok(crn_seq_check(&s));
+        assert_int_equal(crn_seq_count(&s), v.n + 1);
+        crn_seq_iter it;
+        crn_seq_iter_init(&it, &s);
+        for (size_t k = 0; k < v.n; k++) {
+            assert_true(crn_seq_next(&it, &x));
+            assert_int_equal(x, v.at[k]);
+        }
+        assert_true(crn_seq_next(&it, &x));
+        assert_int_equal(x, more);
+        crn_seq_done(&s);
+        add(&v, (int64_t)crn_rng_below(&r, 3));
+        crn_seq_add(&b, v.at[v.n - 1]);
+    }
+    crn_seq_build_done(&b);
+    crn_vec_done(&v);
 }
 
 static void test_find_among_ranks(void **state)
@@ -214,6 +242,7 @@ int main(void)
         cmocka_unit_test(test_constant_has_no_items),
         cmocka_unit_test(test_random_values_come_back),
         cmocka_unit_test(test_add_run_equals_adding_each),
+        cmocka_unit_test(test_one_more_value_leaves_the_rest),
         cmocka_unit_test(test_find_among_ranks),
         cmocka_unit_test(test_memory_stays_bounded),
         cmocka_unit_test(test_damaged_items_are_refused),
