@@ -15,5 +15,7 @@
 #include "tracefmt/tracefmt_trace.h"
 #include "tracefmt/tracefmt_walk.h"
 #include "tracefmt/tracefmt_fold.h"
+#include "tracefmt/tracefmt_build.h"
+#include "tracefmt/tracefmt_merge.h"
 
 #endif

@@ -129,26 +129,43 @@ static cairn_status get_group(reader *r, crn_cursor *c, const crn_seq *all, crn_
     return crn_cursor_status(c, "a column of a trace");
 }
 
+/* n groups; freed by the caller, whatever happens. */
+static cairn_status get_groups(reader *r, crn_cursor *c, const crn_seq *all, size_t n,
+                               crn_group **ret, size_t *ret_n)
+{
+    crn_cursor_expect(c, n <= c->n);
+    CRN_TRY(crn_cursor_status(c, "a column of a trace"));
+    spend(r, (n + 1) * sizeof **ret);
+    CRN_TRY(crn_cursor_status(&r->c, "a trace"));
+    CRN_TRY(crn_alloc(ret, n));
+    *ret_n = n;
+    for (size_t i = 0; i < n; i++)
+        CRN_TRY(get_group(r, c, all, &(*ret)[i]));
+    return CAIRN_OK;
+}
+
+static cairn_status get_constant(reader *r, crn_cursor *c, const crn_seq *all, crn_column *ret)
+{
+    spend(r, all->n + sizeof *ret->group);
+    CRN_TRY(crn_cursor_status(&r->c, "a trace"));
+    CRN_TRY(crn_alloc(&ret->group, 1));
+    ret->ngroups = 1;
+    ret->group->base.base = crn_get_svar(c);
+    CRN_TRY(crn_seq_copy(all, &ret->group->ranks));
+    return crn_cursor_status(c, "a column of a trace");
+}
+
 static cairn_status get_column(reader *r, crn_cursor c, const crn_seq *all, crn_column *ret)
 {
     uint64_t key = crn_get_var(&c);
-    size_t n = key == 0 ? 1 : (size_t)((key - 1) >> 2);
-    ret->enc = key == 0 ? CRN_ENC_PLAIN : (crn_enc)((key - 1) & 3);
-    crn_cursor_expect(&c, ret->enc <= CRN_ENC_XOR && n <= c.n);
-    CRN_TRY(crn_cursor_status(&c, "a column of a trace"));
-    spend(r, (n + 1) * sizeof *ret->group);
-    CRN_TRY(crn_cursor_status(&r->c, "a trace"));
-    CRN_TRY(crn_alloc(&ret->group, n));
-    ret->ngroups = n;
-    if (key == 0) {
-        spend(r, all->n);
-        CRN_TRY(crn_seq_copy(all, &ret->group->ranks));
-        ret->group->base.base = crn_get_svar(&c);
-        return crn_cursor_status(&c, "a column of a trace");
-    }
-    for (size_t i = 0; i < n; i++)
-        CRN_TRY(get_group(r, &c, all, &ret->group[i]));
-    return CAIRN_OK;
+    if (key == 0)
+        return get_constant(r, &c, all, ret);
+    unsigned enc = (key - 1) & 3;
+    ret->enc = enc == CRN_ENC_BOTH ? CRN_ENC_REL : (crn_enc)enc;
+    CRN_TRY(get_groups(r, &c, all, (size_t)((key - 1) >> 2), &ret->group, &ret->ngroups));
+    if (enc == CRN_ENC_BOTH)
+        CRN_TRY(get_groups(r, &c, all, (size_t)crn_get_var(&c), &ret->other, &ret->nothers));
+    return crn_cursor_status(&c, "a column of a trace");
 }
 
 static cairn_status get_columns(reader *r, crn_symbol *s, size_t n, const crn_seq *all)
@@ -169,7 +186,10 @@ static cairn_status get_columns(reader *r, crn_symbol *s, size_t n, const crn_se
 static cairn_status get_rule(reader *r, crn_lane *l, crn_symbol *s)
 {
     uint64_t self = (uint64_t)(s - l->symbol);
-    size_t n = get_count(r);
+    uint64_t key = crn_get_var(&r->c);
+    size_t n = (size_t)(key >> 1);
+    s->optional = key & 1;
+    crn_cursor_expect(&r->c, n <= r->c.n);
     spend(r, n * sizeof *s->body);
     CRN_TRY(crn_cursor_status(&r->c, "a rule of a trace"));
     CRN_TRY(crn_alloc(&s->body, n));

@@ -255,3 +255,24 @@ cairn_status crn_seq_of(const int64_t *value, size_t n, crn_seq *ret)
     crn_seq_build_done(&b);
     return rc;
 }
+
+void crn_seq_add_seq(crn_seq_build *b, const crn_seq *s, uint64_t n)
+{
+    crn_seq_iter it;
+    int64_t v, stride;
+    uint64_t got;
+    crn_seq_iter_init(&it, s);
+    for (; n > 0 && crn_seq_next_run(&it, n, &v, &stride, &got); n -= got)
+        crn_seq_add_run(b, v, stride, got);
+}
+
+cairn_status crn_seq_concat(const crn_seq *a, uint64_t na, const crn_seq *b, uint64_t nb, bool fold,
+                            crn_seq *ret)
+{
+    crn_seq_build build = {0};
+    crn_seq_add_seq(&build, a, na);
+    crn_seq_add_seq(&build, b, nb);
+    cairn_status rc = crn_seq_encode(&build, NULL, fold, ret);
+    crn_seq_build_done(&build);
+    return rc;
+}

@@ -94,6 +94,13 @@ cairn_status crn_seq_encode(const crn_seq_build *b, const int64_t *more, bool fo
 /* A sequence of the given values, with items even if constant. */
 cairn_status crn_seq_of(const int64_t *value, size_t n, crn_seq *ret);
 
+/* The first na values of a, then the first nb of b. */
+cairn_status crn_seq_concat(const crn_seq *a, uint64_t na, const crn_seq *b, uint64_t nb, bool fold,
+                            crn_seq *ret);
+
+/* Add the first n values of s to b. */
+void crn_seq_add_seq(crn_seq_build *b, const crn_seq *s, uint64_t n);
+
 /* Reading: value by value, or run by run. The sequence must outlive the iterator. */
 typedef struct crn_seq_iter {
     const crn_seq *seq;

@@ -18,15 +18,21 @@ void crn_group_done(crn_group *g)
     memset(g, 0, sizeof *g);
 }
 
+void crn_groups_free(crn_group *g, size_t n)
+{
+    for (size_t i = 0; g && i < n; i++)
+        crn_group_done(&g[i]);
+    free(g);
+}
+
 void crn_column_done(crn_column *c)
 {
-    for (size_t i = 0; i < c->ngroups; i++)
-        crn_group_done(&c->group[i]);
-    free(c->group);
+    crn_groups_free(c->group, c->ngroups);
+    crn_groups_free(c->other, c->nothers);
     memset(c, 0, sizeof *c);
 }
 
-static void symbol_done(crn_symbol *s)
+void crn_symbol_done(crn_symbol *s)
 {
     for (size_t i = 0; s->column && i < s->ncolumns; i++)
         crn_column_done(&s->column[i]);
@@ -37,7 +43,7 @@ static void symbol_done(crn_symbol *s)
 static void lane_done(crn_lane *l)
 {
     for (size_t i = 0; l->symbol && i < l->nsymbols; i++)
-        symbol_done(&l->symbol[i]);
+        crn_symbol_done(&l->symbol[i]);
     free(l->symbol);
     free(l->gap);
     free(l->took);
@@ -90,6 +96,41 @@ const crn_group *crn_column_group(const crn_column *c, uint32_t rank, int64_t *r
         }
     }
     return NULL;
+}
+
+static size_t groups_nbytes(const crn_group *g, size_t n)
+{
+    size_t nbytes = 0;
+    for (size_t i = 0; i < n; i++)
+        nbytes += 8 + g[i].ranks.n + g[i].base.n + g[i].value.n + g[i].nhists * sizeof(crn_hist);
+    return nbytes;
+}
+
+static void choose(crn_column *c)
+{
+    if (!c->other)
+        return;
+    if (groups_nbytes(c->other, c->nothers) < groups_nbytes(c->group, c->ngroups)) {
+        crn_groups_free(c->group, c->ngroups);
+        c->group = c->other;
+        c->ngroups = c->nothers;
+        c->enc = CRN_ENC_XOR;
+    } else {
+        crn_groups_free(c->other, c->nothers);
+    }
+    c->other = NULL;
+    c->nothers = 0;
+}
+
+void crn_trace_choose(crn_trace *t)
+{
+    for (size_t i = 0; i < t->nlanes; i++) {
+        for (size_t k = 0; k < t->lane[i].nsymbols; k++) {
+            crn_symbol *s = &t->lane[i].symbol[k];
+            for (size_t c = 0; c < s->ncolumns; c++)
+                choose(&s->column[c]);
+        }
+    }
 }
 
 /* Digits at p that make a number of int64_t; 0 if there are none, or too many. */

@@ -37,6 +37,11 @@
 
 #define CRN_TRACE_VERSION 1
 
+typedef struct crn_list {
+    const int64_t *at;
+    size_t n;
+} crn_list;
+
 /* How the values of a column of ranks are written. */
 typedef enum crn_enc {
     CRN_ENC_PLAIN,
@@ -60,10 +65,17 @@ typedef struct crn_group {
     size_t nhists;
 } crn_group;
 
+/*
+ * Columns of peers are recorded in both encodings, since only the whole shows which one folds:
+ * neighbours are relative, partners of a butterfly exclusive-or. The last writer keeps one
+ * (crn_trace_choose).
+ */
 typedef struct crn_column {
     crn_enc enc;
     crn_group *group;
     size_t ngroups;
+    crn_group *other; /* the same as CRN_ENC_XOR, where enc is CRN_ENC_REL and nobody chose yet */
+    size_t nothers;
 } crn_column;
 
 typedef struct crn_symbol {
@@ -73,6 +85,7 @@ typedef struct crn_symbol {
     uint32_t name;   /* place: index of a name's pattern, for calls that have names */
     uint32_t *body;  /* rule: symbols, all of smaller numbers than the rule */
     size_t nbody;
+    bool optional;      /* rule: made by the merge for what some ranks never do */
     crn_column *column; /* column 0: turns or repeat */
     size_t ncolumns;
 } crn_symbol;
@@ -151,7 +164,9 @@ typedef struct crn_trace {
 
 void crn_trace_free(crn_trace *t);
 void crn_group_done(crn_group *g);
+void crn_groups_free(crn_group *g, size_t n);
 void crn_column_done(crn_column *c);
+void crn_symbol_done(crn_symbol *s);
 
 /* Did every rank's events reach the file, up to MPI_Finalize? */
 bool crn_trace_complete(const crn_trace *t);
@@ -161,6 +176,9 @@ unsigned crn_symbol_kind(const crn_symbol *s, size_t column);
 
 /* The group of a column that holds a rank, and the rank's base there; NULL if none does. */
 const crn_group *crn_column_group(const crn_column *c, uint32_t rank, int64_t *ret_base);
+
+/* Keep the smaller encoding of each column of peers. */
+void crn_trace_choose(crn_trace *t);
 
 /*
  * Patterns of file names: "out-%d.%03d" with the numbers 7 and 12 is "out-7.012"; "%%" is "%".

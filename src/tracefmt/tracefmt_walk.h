@@ -18,11 +18,6 @@
 
 #include "tracefmt/tracefmt_trace.h"
 
-typedef struct crn_list {
-    const int64_t *at;
-    size_t n;
-} crn_list;
-
 /* A communicator as a rank sees it. */
 typedef struct crn_comm_view {
     int64_t rank, size;   /* size 0: not known */

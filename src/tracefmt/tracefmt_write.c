@@ -67,9 +67,13 @@ static void put_column(crn_buf *b, const crn_column *c, const crn_seq *all)
         crn_put_svar(b, c->group->base.base);
         return;
     }
-    crn_put_var(b, 1 + (c->ngroups << 2 | c->enc));
+    crn_put_var(b, 1 + (c->ngroups << 2 | (c->other ? CRN_ENC_BOTH : c->enc)));
     for (size_t i = 0; i < c->ngroups; i++)
         put_group(b, &c->group[i], all);
+    if (c->other)
+        crn_put_var(b, c->nothers);
+    for (size_t i = 0; i < c->nothers; i++)
+        put_group(b, &c->other[i], all);
 }
 
 static uint64_t hash_bytes(const unsigned char *p, size_t n)
@@ -137,7 +141,7 @@ static cairn_status put_symbol(crn_buf *b, column_set *set, const crn_symbol *s,
 {
     crn_put_var(b, s->call);
     if (s->call == CRN_CALL_NONE) {
-        crn_put_var(b, s->nbody);
+        crn_put_var(b, s->nbody << 1 | s->optional);
         for (size_t i = 0; i < s->nbody; i++)
             crn_put_var(b, s->body[i]);
     } else {

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Taking events: find the place, add to its columns, fold. Nothing here is slower for a long run
+ * than for a short one.
+ */
+#include "tracefmt/tracefmt.h"
+
+#include <math.h>
+
+enum {
+    DRAW_NBYTES = 8192, /* below 100 per cent, a column that needs more becomes a histogram */
+    DRAW_LISTS = 64     /* and no column has more lists */
+};
+
+cairn_status crn_build_init(crn_build *b, uint32_t rank, uint32_t precision, bool times)
+{
+    memset(b, 0, sizeof *b);
+    b->rank = rank;
+    b->precision = precision;
+    b->times = times;
+    b->last = CRN_NO_SYMBOL;
+    return crn_fold_init(&b->fold);
+}
+
+static void column_done(crn_column_build *c)
+{
+    crn_seq_build_done(&c->value);
+    crn_seq_build_done(&c->other);
+    for (size_t i = 0; i < c->list.n; i++)
+        crn_seq_done(&c->list.at[i]);
+    crn_vec_done(&c->list);
+    crn_vec_done(&c->list_hash);
+    crn_vec_done(&c->hist);
+}
+
+void crn_build_done(crn_build *b)
+{
+    for (size_t i = 0; i < b->place.n; i++) {
+        for (size_t k = 0; k < b->place.at[i].ncolumns; k++)
+            column_done(&b->place.at[i].column[k]);
+        free(b->place.at[i].column);
+    }
+    crn_vec_done(&b->place);
+    crn_vec_done(&b->gap);
+    crn_vec_done(&b->gap_next);
+    free(b->slot);
+    crn_fold_done(&b->fold);
+}
+
+/* ---- places ---- */
+
+static uint64_t place_hash(uint32_t call, uint32_t within, uint32_t site, uint32_t name)
+{
+    uint64_t h = ((uint64_t)site << 32 | name) * 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 32 ^ ((uint64_t)call << 16 | within)) * 0xd6e8feb86659fd93u;
+    return h ^ h >> 32;
+}
+
+static uint32_t *place_slot(const crn_build *b, uint32_t call, uint32_t within, uint32_t site,
+                            uint32_t name)
+{
+    size_t i = place_hash(call, within, site, name) & (b->nslots - 1);
+    for (; b->slot[i]; i = (i + 1) & (b->nslots - 1)) {
+        const crn_place_build *p = &b->place.at[b->slot[i] - 1];
+        if (p->call == call && p->site == site && p->name == name && p->within == within)
+            break;
+    }
+    return &b->slot[i];
+}
+
+static cairn_status grow_slots(crn_build *b)
+{
+    if ((b->place.n + 1) * 2 < b->nslots)
+        return CAIRN_OK;
+    size_t n = CRN_MAX(b->nslots * 2, 256);
+    uint32_t *slot;
+    CRN_TRY(crn_alloc(&slot, n));
+    free(b->slot);
+    b->slot = slot;
+    b->nslots = n;
+    for (uint32_t i = 0; i < b->place.n; i++) {
+        const crn_place_build *p = &b->place.at[i];
+        *place_slot(b, p->call, p->within, p->site, p->name) = i + 1;
+    }
+    return CAIRN_OK;
+}
+
+static cairn_status new_place(crn_build *b, const crn_record *r, uint32_t *slot)
+{
+    crn_place_build p = {.call = r->call, .within = r->within, .site = r->site, .name = r->name};
+    const crn_call *call = crn_call_row(r->call);
+    p.ncolumns = (size_t)r->ncolumns;
+    CRN_TRY(crn_vec_reserve(&b->place, 1));
+    CRN_TRY(crn_alloc(&p.column, p.ncolumns));
+    for (size_t i = 0; i < p.ncolumns; i++)
+        p.column[i].kind = i < (size_t)call->ncolumns ? call->kind[i] : CRN_KIND_NUMBER;
+    if (crn_fold_new_place(&b->fold, &p.symbol) < 0) {
+        free(p.column);
+        return CAIRN_ENOMEM;
+    }
+    b->place.at[b->place.n++] = p;
+    *slot = (uint32_t)b->place.n;
+    return CAIRN_OK;
+}
+
+static cairn_status find_place(crn_build *b, const crn_record *r, uint32_t *ret)
+{
+    CRN_TRY(grow_slots(b));
+    uint32_t *slot = place_slot(b, r->call, r->within, r->site, r->name);
+    if (!*slot)
+        CRN_TRY(new_place(b, r, slot));
+    *ret = *slot - 1;
+    return CAIRN_OK;
+}
+
+/* ---- columns ---- */
+
+bool crn_kind_is_drawn(unsigned kind)
+{
+    switch (kind) {
+    case CRN_KIND_COUNT:
+    case CRN_KIND_PEER:
+    case CRN_KIND_TAG:
+    case CRN_KIND_TOTAL:
+    case CRN_KIND_BYTES:
+    case CRN_KIND_MOVED:
+    case CRN_KIND_OFFSET:
+    case CRN_KIND_INDEX:
+    case CRN_KIND_FLAG:
+    case CRN_KIND_REPEAT:
+        return true;
+    default: /* handles and names must stay what they are */
+        return false;
+    }
+}
+
+size_t crn_hist_pick(const crn_hist *hist, size_t n, int64_t v, uint32_t precision)
+{
+    double margin = 1 - precision / 100.0;
+    for (size_t i = 0; i < n; i++) {
+        double mean = crn_hist_mean(&hist[i]);
+        double apart = fabs((double)v - mean), size = CRN_MAX(fabs((double)v), fabs(mean));
+        if (precision == 0 || apart <= margin * size)
+            return i;
+    }
+    return n;
+}
+
+static void add_drawn(crn_build *b, crn_column_build *c, int64_t v, uint64_t n)
+{
+    size_t i = crn_hist_pick(c->hist.at, c->hist.n, v, b->precision);
+    if (i == c->hist.n && crn_vec_push(&c->hist, (crn_hist){0}) < 0) {
+        b->failed = true;
+        return;
+    }
+    crn_hist_add(&c->hist.at[i], v, n, (int32_t)b->rank);
+    crn_seq_add_run(&c->value, (int64_t)i, 0, n);
+}
+
+/* A column has become too long to be kept exactly: turn it into histograms. */
+static void start_drawing(crn_build *b, crn_column_build *c)
+{
+    crn_seq exact;
+    crn_seq_iter it;
+    int64_t v, stride;
+    uint64_t n;
+    if (crn_seq_encode(&c->value, NULL, false, &exact) < 0) {
+        b->failed = true;
+        return;
+    }
+    crn_seq_build_done(&c->value);
+    crn_seq_build_done(&c->other);
+    crn_seq_iter_init(&it, &exact);
+    while (crn_seq_next_run(&it, UINT64_MAX, &v, &stride, &n)) {
+        for (uint64_t i = 0; stride != 0 && i < n; i++)
+            add_drawn(b, c, v + (int64_t)i * stride, 1);
+        if (stride == 0)
+            add_drawn(b, c, v, n);
+    }
+    crn_seq_done(&exact);
+}
+
+static void add_value(crn_build *b, crn_column_build *c, int64_t v)
+{
+    if (c->hist.n > 0) {
+        add_drawn(b, c, v, 1);
+        return;
+    }
+    crn_seq_add(&c->value, v);
+    if (b->precision < 100 && crn_kind_is_drawn(c->kind) &&
+        crn_seq_build_nbytes(&c->value) > DRAW_NBYTES)
+        start_drawing(b, c);
+}
+
+/* Most peers are neighbours, so relative ones fold and merge; special values stay. */
+static void add_peer(crn_build *b, crn_column_build *c, int64_t peer, const crn_record *r)
+{
+    int64_t rel = peer, other = peer;
+    if (peer >= 0) {
+        rel = peer - r->comm_rank;
+        rel += rel < 0 ? r->comm_size : 0;
+        other = peer ^ r->comm_rank;
+    }
+    add_value(b, c, rel);
+    if (c->hist.n == 0)
+        crn_seq_add(&c->other, other);
+}
+
+static uint64_t list_hash(crn_list l)
+{
+    uint64_t h = l.n;
+    for (size_t i = 0; i < l.n; i++)
+        h = (h ^ (uint64_t)l.at[i]) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 32;
+}
+
+static bool list_equals(const crn_seq *s, crn_list l)
+{
+    crn_seq_iter it;
+    int64_t v;
+    if (crn_seq_count(s) != l.n)
+        return false;
+    crn_seq_iter_init(&it, s);
+    for (size_t i = 0; i < l.n; i++) {
+        if (!crn_seq_next(&it, &v) || v != l.at[i])
+            return false;
+    }
+    return true;
+}
+
+/* Below 100 per cent the number of lists is bounded: the one of the nearest length stands in. */
+static size_t nearest_list(const crn_column_build *c, size_t n)
+{
+    size_t best = 0;
+    uint64_t best_apart = UINT64_MAX;
+    for (size_t i = 0; i < c->list.n; i++) {
+        uint64_t len = crn_seq_count(&c->list.at[i]), apart = len > n ? len - n : n - len;
+        if (apart < best_apart) {
+            best = i;
+            best_apart = apart;
+        }
+    }
+    return best;
+}
+
+static cairn_status new_list(crn_column_build *c, crn_list l, uint64_t hash)
+{
+    crn_seq s;
+    CRN_TRY(crn_vec_reserve(&c->list, 1));
+    CRN_TRY(crn_vec_reserve(&c->list_hash, 1));
+    CRN_TRY(crn_seq_of(l.at, l.n, &s));
+    c->list.at[c->list.n++] = s;
+    c->list_hash.at[c->list_hash.n++] = hash;
+    return CAIRN_OK;
+}
+
+static void add_list(crn_build *b, crn_column_build *c, crn_list l)
+{
+    uint64_t hash = list_hash(l);
+    size_t i = 0;
+    while (i < c->list.n && (c->list_hash.at[i] != hash || !list_equals(&c->list.at[i], l)))
+        i++;
+    if (i == c->list.n) {
+        if (b->precision < 100 && i >= DRAW_LISTS)
+            i = nearest_list(c, l.n);
+        else if (new_list(c, l, hash) < 0)
+            b->failed = true;
+    }
+    crn_seq_add(&c->value, (int64_t)i);
+}
+
+static void add_columns(crn_build *b, crn_place_build *p, const crn_record *r)
+{
+    for (size_t i = 0; i < p->ncolumns; i++) {
+        crn_column_build *c = &p->column[i];
+        if (crn_kind_is_list(c->kind))
+            add_list(b, c, r->list[i]);
+        else if (c->kind == CRN_KIND_PEER)
+            add_peer(b, c, r->value[i], r);
+        else
+            add_value(b, c, r->value[i]);
+    }
+}
+
+/* ---- times ---- */
+
+/* A place has few successors: their gaps form a chain. */
+static cairn_status find_gap(crn_build *b, uint32_t from, uint32_t to, size_t *ret)
+{
+    uint32_t none = 0, *first = from == CRN_NO_SYMBOL ? &none : &b->place.at[from].gap;
+    for (uint32_t i = *first; i > 0; i = b->gap_next.at[i - 1]) {
+        if (b->gap.at[i - 1].to == to) {
+            *ret = i - 1;
+            return CAIRN_OK;
+        }
+    }
+    CRN_TRY(crn_vec_reserve(&b->gap_next, 1));
+    CRN_TRY(crn_vec_push(&b->gap, (crn_gap){.from = from, .to = to}));
+    b->gap_next.at[b->gap_next.n++] = *first;
+    *first = (uint32_t)b->gap.n;
+    *ret = b->gap.n - 1;
+    return CAIRN_OK;
+}
+
+static void add_times(crn_build *b, uint32_t place, const crn_record *r)
+{
+    size_t gap;
+    if (find_gap(b, b->last, place, &gap) < 0) {
+        b->failed = true;
+        return;
+    }
+    uint64_t before = b->last_end > 0 && r->start > b->last_end ? r->start - b->last_end : 0;
+    crn_hist_add(&b->gap.at[gap].hist, (int64_t)before, 1, (int32_t)b->rank);
+    crn_hist_add(&b->place.at[place].took, (int64_t)(r->end - r->start), 1, (int32_t)b->rank);
+    b->last_end = r->end;
+}
+
+void crn_build_add(crn_build *b, const crn_record *r)
+{
+    uint32_t place;
+    b->events++;
+    if (b->failed || b->fold.failed || find_place(b, r, &place) < 0) {
+        b->failed = true;
+        b->fold.dropped++;
+        return;
+    }
+    add_columns(b, &b->place.at[place], r);
+    crn_fold_event(&b->fold, b->place.at[place].symbol);
+    if (b->times)
+        add_times(b, place, r);
+    b->last = place;
+}
+
+static size_t column_nbytes(const crn_column_build *c)
+{
+    size_t n = crn_seq_build_nbytes(&c->value) + crn_seq_build_nbytes(&c->other) +
+               c->hist.cap * sizeof *c->hist.at;
+    for (size_t i = 0; i < c->list.n; i++)
+        n += sizeof c->list.at[i] + c->list.at[i].n;
+    return n;
+}
+
+size_t crn_build_nbytes(const crn_build *b)
+{
+    size_t n = crn_fold_nbytes(&b->fold) + b->gap.cap * sizeof *b->gap.at +
+               b->place.cap * sizeof *b->place.at + b->nslots * sizeof *b->slot;
+    for (size_t i = 0; i < b->place.n; i++) {
+        for (size_t k = 0; k < b->place.at[i].ncolumns; k++)
+            n += sizeof *b->place.at[i].column + column_nbytes(&b->place.at[i].column[k]);
+    }
+    return n;
+}

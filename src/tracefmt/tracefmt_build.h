@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Building a rank's trace: tables for the process, and for each thread a crn_build that takes
+ * events one by one, folds their order and fills their columns. Not for threads to share: each
+ * crn_build belongs to its thread, the tables to whoever holds their lock.
+ */
+#ifndef CAIRN_TRACEFMT_BUILD_H
+#define CAIRN_TRACEFMT_BUILD_H
+
+#include "tracefmt/tracefmt_fold.h"
+#include "tracefmt/tracefmt_trace.h"
+
+/* Strings, call sites and datatypes, each kept once. Numbers as in crn_trace. */
+typedef struct crn_tables {
+    CRN_VEC(char *) string;
+    CRN_VEC(crn_site) site;
+    CRN_VEC(crn_type) type;
+} crn_tables;
+
+cairn_status crn_tables_init(crn_tables *t);
+void crn_tables_done(crn_tables *t);
+cairn_status crn_tables_string(crn_tables *t, const char *s, uint32_t *ret);
+cairn_status crn_tables_site(crn_tables *t, crn_site site, uint32_t *ret);
+
+/* Takes the sequences of *type over, also when the type is known already or on failure. */
+cairn_status crn_tables_type(crn_tables *t, crn_type *type, uint32_t *ret);
+
+/* The pattern of a file name: one that is known and gives this name, or a new one. */
+cairn_status crn_tables_pattern(crn_tables *t, const char *name, int64_t number[CRN_NAME_NUMBERS],
+                                int *ret_n, uint32_t *ret);
+
+/* An event as the recorder sees it. */
+typedef struct crn_record {
+    uint32_t call, within, site, name;
+    int ncolumns;                 /* of value, without repeat */
+    int64_t value[CRN_COLUMNS];   /* peers: ranks of the communicator */
+    crn_list list[CRN_COLUMNS];   /* of kinds that are lists */
+    int64_t comm_rank, comm_size; /* of the communicator, for peers */
+    uint64_t start, end;          /* of the call, nanoseconds */
+} crn_record;
+
+typedef struct crn_column_build {
+    uint8_t kind;
+    crn_seq_build value; /* values, or numbers of lists or histograms */
+    crn_seq_build other; /* peers: as CRN_ENC_XOR */
+    CRN_VEC(crn_seq) list;
+    CRN_VEC(uint64_t) list_hash;
+    CRN_VEC(crn_hist) hist;
+} crn_column_build;
+
+typedef struct crn_place_build {
+    uint32_t call, within, site, name;
+    uint32_t symbol;
+    size_t ncolumns; /* without repeat */
+    crn_column_build *column;
+    crn_hist took;
+    uint32_t gap; /* the first gap from here: index + 1, or 0 */
+} crn_place_build;
+
+typedef struct crn_build {
+    uint32_t rank;
+    uint32_t precision;
+    bool times;
+    crn_fold fold;
+    CRN_VEC(crn_place_build) place;
+    uint32_t *slot; /* hash table: place index + 1, or 0 */
+    size_t nslots;
+    CRN_VEC(crn_gap) gap;       /* from and to are place indices; from may be CRN_NO_SYMBOL */
+    CRN_VEC(uint32_t) gap_next; /* of the same place before: index + 1, or 0 */
+    uint32_t last;              /* place of the event before */
+    uint64_t last_end;
+    uint64_t events;
+    bool failed; /* no memory: later events are counted as dropped */
+} crn_build;
+
+cairn_status crn_build_init(crn_build *b, uint32_t rank, uint32_t precision, bool times);
+void crn_build_done(crn_build *b);
+void crn_build_add(crn_build *b, const crn_record *r);
+
+/* About how much memory it holds. */
+size_t crn_build_nbytes(const crn_build *b);
+
+/*
+ * The trace of one rank as of now, the builders staying as they are: lane k is build[k]. Sequences
+ * are copied, so *ret stands by itself. CAIRN_ENOMEM.
+ */
+cairn_status crn_build_trace(crn_build *const *build, size_t nbuilds, const crn_tables *tables,
+                             uint32_t rank, uint32_t nranks, crn_trace **ret);
+
+/* Does a column of this kind give way to a histogram below 100 per cent? */
+bool crn_kind_is_drawn(unsigned kind);
+
+/* The histogram of hist[0..n) that v belongs to at this precision; n if none. */
+size_t crn_hist_pick(const crn_hist *hist, size_t n, int64_t v, uint32_t precision);
+
+#endif
