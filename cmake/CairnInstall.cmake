@@ -9,6 +9,13 @@ list(REMOVE_DUPLICATES pkgs)
 list(JOIN pkgs ", " CAIRN_PC_PRIVATE)
 set(CAIRN_CONFIG_PKGS "${pkgs}")
 
+# Libraries without a pkg-config file are named as they are.
+set(plain ${link})
+list(FILTER plain EXCLUDE REGEX "::")
+list(TRANSFORM plain PREPEND "-l")
+list(REMOVE_DUPLICATES plain)
+list(JOIN plain " " CAIRN_PC_PLAIN)
+
 # Once a module uses MPI, users of the library need the same one.
 set(CAIRN_CONFIG_MPI FALSE)
 set(CAIRN_PC_PUBLIC "")
@@ -22,6 +29,7 @@ endif()
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Cairn)
 set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH CAIRN_PC_PREFIX /${pc_dir} /)
+string(REGEX REPLACE "/$" "" CAIRN_PC_PREFIX ${CAIRN_PC_PREFIX})
 configure_file(cmake/cairn.pc.in cairn.pc @ONLY)
 configure_package_config_file(cmake/CairnConfig.cmake.in CairnConfig.cmake
     INSTALL_DESTINATION ${config_dir} NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)

@@ -17,6 +17,7 @@ int main(void)
     return 0;
 }
 """
+# All of the archive is linked, so that everything which it stands on must be named.
 LISTS = """\
 cmake_minimum_required(VERSION 3.25)
 project(user LANGUAGES C)
@@ -24,7 +25,7 @@ find_package(Cairn 0.1 REQUIRED)
 add_executable(with_shared main.c)
 target_link_libraries(with_shared PRIVATE Cairn::cairn)
 add_executable(with_static main.c)
-target_link_libraries(with_static PRIVATE Cairn::static)
+target_link_libraries(with_static PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,Cairn::static>)
 """
 VERSION = (api.SOURCE / "VERSION").read_text().strip()
 
@@ -64,7 +65,8 @@ class Install(api.TestCase):
 
     def test_pkg_config_static(self):
         flags = self.pkg_config("--static", "--cflags", "--libs")
-        flags = ["-l:libcairn.a" if flag == "-lcairn" else flag for flag in flags]
+        whole = "-Wl,--whole-archive,-l:libcairn.a,--no-whole-archive"
+        flags = [whole if flag == "-lcairn" else flag for flag in flags]
         program = self.dir / "with_static"
         self.must(api.CC, self.dir / "main.c", "-o", program, *flags)
         self.check_program(program)
