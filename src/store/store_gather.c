@@ -81,6 +81,28 @@ static cairn_status place(crn_gather *g, gather_buffer *b, uint64_t align)
     return CAIRN_OK;
 }
 
+static cairn_status wait_all(crn_gather *g)
+{
+    for (int i = 0; i < GATHER_BUFFERS; i++)
+        while (g->buffer[i].pending > 0)
+            CRN_TRY(reap(g));
+    return CAIRN_OK;
+}
+
+/* Writes of one file through the page cache exclude each other in the kernel, where the second of
+ * two in flight would spin until the first has ended: it took a core and gained nothing. So they go
+ * one by one, beside the digests of the next buffer, and only direct ones in numbers. */
+static cairn_status submit(crn_gather *g, gather_buffer *b, crn_op *op)
+{
+    if (crn_file_direct_align(g->part->file) == 0)
+        CRN_TRY(wait_all(g));
+    CRN_TRY(crn_io_submit(g->part->io, op));
+    b->pending++;
+    g->nwrites++;
+    g->nbytes += op->iov->iov_len;
+    return CAIRN_OK;
+}
+
 static cairn_status flush(crn_gather *g, int stream)
 {
     gather_buffer *b = g->open[stream];
@@ -88,12 +110,8 @@ static cairn_status flush(crn_gather *g, int stream)
     if (!b || b->item.n == 0)
         return CAIRN_OK;
     CRN_TRY(place(g, b, stream == 0 ? PAGE : GRAIN));
-    for (size_t i = 0; i < b->op.n; i++) {
-        CRN_TRY(crn_io_submit(g->part->io, &b->op.at[i]));
-        b->pending++;
-        g->nwrites++;
-        g->nbytes += b->iov.at[i].iov_len;
-    }
+    for (size_t i = 0; i < b->op.n; i++)
+        CRN_TRY(submit(g, b, &b->op.at[i]));
     return CAIRN_OK;
 }
 
@@ -141,8 +159,5 @@ cairn_status crn_gather_finish(crn_gather *g)
 {
     for (int stream = 0; stream < GATHER_STREAMS; stream++)
         CRN_TRY(flush(g, stream));
-    for (int i = 0; i < GATHER_BUFFERS; i++)
-        while (g->buffer[i].pending > 0)
-            CRN_TRY(reap(g));
-    return CAIRN_OK;
+    return wait_all(g);
 }
