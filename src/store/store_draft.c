@@ -22,6 +22,7 @@ struct crn_draft {
     CRN_VEC(draft_var) var; /* one for each variable of the mark */
     size_t cap;             /* of mark->var */
     crn_gather *gather;     /* the part's */
+    crn_extent room;        /* kept for tables and record; what is left of it is free */
     uint64_t meta_bytes;
 };
 
@@ -35,8 +36,10 @@ void crn_draft_drop(crn_draft *d)
     crn_gather_reset(d->gather); /* nothing may still be on its way to space that is given back */
     /* In doubt, a superblock may refer to this space: resolving derives it anew. Without memory the
      * space stays unused until the part is opened again. */
-    if (!part->doubt)
+    if (!part->doubt) {
+        crn_space_leave(&part->space, d->room.off, d->room.nbytes);
         (void)crn_space_give(&part->space, &taken);
+    }
     crn_vec_done(&taken);
     for (size_t i = 0; i < d->var.n; i++)
         free(d->var.at[i].state);
@@ -53,6 +56,21 @@ static cairn_status load_tip(crn_part *part)
         return CAIRN_OK;
     cairn_status rc = crn_part_load(part, part->cat.at[part->cat.n - 1].version, &part->tip);
     return rc == CAIRN_ECORRUPT ? CAIRN_OK : rc;
+}
+
+/*
+ * Room for tables and record, as large as those of the newest mark, before blocks take their share
+ * of the free space. A table must lie in one piece: if blocks came first, scattered changes would
+ * fill the place that an older table left, and the file would grow by a table with every mark.
+ */
+static crn_extent keep_room(crn_part *part)
+{
+    if (!part->tip)
+        return (crn_extent){0};
+    uint64_t nbytes = crn_format_blob_room(part->cat.at[part->cat.n - 1].record.nbytes);
+    for (size_t i = 0; i < part->tip->nvars; i++)
+        nbytes += crn_format_blob_room(part->tip->var[i].table_bytes);
+    return crn_space_take(&part->space, nbytes, nbytes, GRAIN);
 }
 
 cairn_status crn_draft_begin(crn_part *part, uint64_t version, crn_draft **ret)
@@ -74,6 +92,7 @@ cairn_status crn_draft_begin(crn_part *part, uint64_t version, crn_draft **ret)
     CRN_TRY_OUT(rc, crn_alloc(&d->mark, 1));
     d->mark->version = version;
     d->mark->wall_ns = crn_wall_ns();
+    d->room = keep_room(part);
     part->drafting = true;
     *ret = d;
     return CAIRN_OK;
@@ -222,6 +241,25 @@ static cairn_status tree_root(const crn_var *v, crn_digest *ret)
     return CAIRN_OK;
 }
 
+/* Write a piece of the mark: to the room that was kept, or elsewhere where it does not fit. */
+static cairn_status write_piece(crn_draft *d, const crn_buf *blob, part_ref *ret)
+{
+    CRN_TRY(crn_buf_status(blob));
+    uint64_t nbytes = crn_format_blob_room(blob->n);
+    CRN_TRY(crn_vec_reserve(&d->gather->taken, 1));
+    if (nbytes <= d->room.nbytes) {
+        CRN_TRY(crn_file_write(d->part->file, blob->at, blob->n, d->room.off));
+        *ret = (part_ref){d->room.off, blob->n, crn_digest_of(blob->at, blob->n)};
+        d->room.off += nbytes;
+        d->room.nbytes -= nbytes;
+    } else {
+        CRN_TRY(crn_part_write_blob(d->part, blob, ret));
+    }
+    d->gather->taken.at[d->gather->taken.n++] = (crn_extent){ret->off, nbytes};
+    d->meta_bytes += blob->n;
+    return CAIRN_OK;
+}
+
 /* Write the tables that are new, together; those of untouched variables are shared. */
 static cairn_status write_tables(crn_draft *d)
 {
@@ -249,10 +287,7 @@ static cairn_status write_tables(crn_draft *d)
     }
     if (blob.n == 0)
         goto out;
-    CRN_TRY_OUT(rc, crn_vec_reserve(&d->gather->taken, 1));
-    CRN_TRY_OUT(rc, crn_part_write_blob(d->part, &blob, &all));
-    d->gather->taken.at[d->gather->taken.n++] = (crn_extent){all.off, blob.n};
-    d->meta_bytes += blob.n;
+    CRN_TRY_OUT(rc, write_piece(d, &blob, &all));
     for (size_t i = 0; i < m->nvars; i++)
         if (!d->var.at[i].same_table)
             m->var[i].table_off += all.off;
@@ -264,14 +299,8 @@ out:
 static cairn_status write_record(crn_draft *d, part_ref *ret)
 {
     crn_buf blob = {0};
-    cairn_status rc;
     crn_format_put_mark(d->mark, &blob);
-    CRN_TRY_OUT(rc, crn_vec_reserve(&d->gather->taken, 1));
-    CRN_TRY_OUT(rc, crn_part_write_blob(d->part, &blob, ret));
-    d->gather->taken.at[d->gather->taken.n++] =
-        (crn_extent){ret->off, crn_format_blob_room(blob.n)};
-    d->meta_bytes += blob.n;
-out:
+    cairn_status rc = write_piece(d, &blob, ret);
     crn_buf_done(&blob);
     return rc;
 }

@@ -97,7 +97,7 @@ static void test_rewind_drops_what_came_after(void **state)
     model_done(&m);
 }
 
-enum { STATE = 8 << 20, BLOCK = 64 << 10 };
+enum { STATE = 8 << 20, BLOCK = 4 << 10, BLOCKS = STATE / BLOCK };
 
 static cairn_status mark_state(crn_part *part, uint64_t version, uint64_t keep,
                                const unsigned char *data, crn_draft_stats *stats)
@@ -112,8 +112,18 @@ static cairn_status mark_state(crn_part *part, uint64_t version, uint64_t keep,
     return crn_draft_commit(d, keep, stats);
 }
 
+/* Change one byte in each of n blocks, scattered over the state. */
+static void change_blocks(unsigned char *data, size_t n, crn_rng *rng)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t block = i * (BLOCKS / n) + crn_rng_below(rng, BLOCKS / n);
+        data[block * BLOCK + crn_rng_below(rng, BLOCK)]++;
+    }
+}
+
 static void test_small_changes_cost_little_and_size_stays_bounded(void **state)
 {
+    enum { CHANGED = BLOCKS / 100 };
     (void)state;
     crn_part *part;
     crn_rng rng = crn_rng_of(test_seed(), 1);
@@ -122,11 +132,10 @@ static void test_small_changes_cost_little_and_size_stays_bounded(void **state)
     unsigned char *data = calloc(1, STATE);
     assert_ok(crn_part_create(dirfd, "bounded", &model_id, &model_options, &part));
     for (uint64_t version = 1; version <= 200; version++) {
-        uint64_t changed = crn_rng_below(&rng, STATE / BLOCK);
-        data[changed * BLOCK + crn_rng_below(&rng, BLOCK)]++;
+        change_blocks(data, CHANGED, &rng);
         assert_ok(mark_state(part, version, 1, data, &stats));
-        assert_int_equal(stats.changed, version == 1 ? STATE / BLOCK : 1);
-        assert_true(version == 1 || stats.data_bytes == BLOCK);
+        assert_int_equal(stats.changed, version == 1 ? BLOCKS : CHANGED);
+        assert_int_equal(stats.data_bytes, stats.changed * BLOCK);
         crn_part_describe(part, &info);
         assert_true(info.file_bytes < STATE + STATE / 10);
     }
@@ -163,7 +172,7 @@ static void test_blocks_beyond_four_gigabytes(void **state)
     crn_part_close(part);
     assert_ok(crn_part_open(dirfd, "large", &model_id, false, &model_options, &part));
     assert_ok(crn_part_load(part, 1, &mark));
-    assert_ok(crn_mark_read(part, mark, &mark->var[0], 0, STATE / BLOCK, back, NULL));
+    assert_ok(crn_mark_read(part, mark, &mark->var[0], 0, BLOCKS, back, NULL));
     assert_true(mark->var[0].table[0].off >= (uint64_t)5 << 30);
     assert_memory_equal(data, back, STATE);
     crn_mark_free(mark);
