@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a part file costs against plain files of the same bytes, in the working directory and on
+ * /dev/shm, and what a mark with few changes writes.
+ *
+ *     bench_store [MiB [turns]]        the size of the state; 1024 unless given
+ *
+ * A plain file is written by large pwrite and fdatasync and read by large pread, as anybody would.
+ * Both sides start from the same state: nothing dirty in the page cache, a fresh file for writes,
+ * the same file for reads, wholly in the cache (warm) or not at all (cold).
+ */
+#include "bench.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+enum { PLAIN_BYTES = 8 << 20, TURNS_MAX = 99, DEFAULT_BLOCK = 1 << 16 };
+
+typedef struct state {
+    unsigned char *data, *back; /* what is written, and where it is read to */
+    size_t nbytes;
+    uint32_t block;
+    size_t turns;
+} state;
+
+/* A place where files are written. */
+typedef struct place {
+    const char *name, *path;
+    int fd;
+    bool cold; /* can its files be thrown out of the page cache? */
+} place;
+
+/* Stop when a system call that prepares or makes a measurement fails. */
+static void need_sys(bool good, const char *what)
+{
+    if (!good)
+        bench_need(crn_fail_sys(errno, "%s", what));
+}
+
+static void make_state(state *s, size_t mib)
+{
+    s->nbytes = mib << 20;
+    bench_need(crn_alloc_aligned(&s->data, s->nbytes, 4096));
+    bench_need(crn_alloc_aligned(&s->back, s->nbytes, 4096));
+    uint64_t word = 1;
+    for (size_t i = 0; i < s->nbytes; i += sizeof word) {
+        word = word * 6364136223846793005u + 1442695040888963407u;
+        memcpy(s->data + i, &word, sizeof word);
+    }
+    memset(s->back, 1, s->nbytes); /* pages are there before the clock runs */
+}
+
+static void check_back(const state *s, const char *who)
+{
+    if (memcmp(s->data, s->back, s->nbytes) != 0)
+        bench_need(crn_fail(CAIRN_ECORRUPT, "%s read something else than was written", who));
+    memset(s->back, 0, s->nbytes);
+}
+
+/* --- a part file and a plain one ------------------------------------------------------------ */
+
+static const crn_part_id owner = {.run = "bench", .series = 1, .rank = 0, .nranks = 1};
+static const crn_part_options options = {CRN_IO_AUTO, 32, true};
+
+static void mark(crn_part *part, const state *s, uint64_t version, crn_draft_stats *ret)
+{
+    crn_var_spec spec = {
+        .name = "state", .type = "uint8", .item = 1, .block = s->block, .nbytes = s->nbytes};
+    crn_draft *d;
+    size_t v;
+    bench_need(crn_draft_begin(part, version, &d));
+    bench_need(crn_draft_add(d, &spec, &v));
+    bench_need(crn_draft_put_all(d, v, s->data));
+    bench_need(crn_draft_commit(d, 1, ret));
+}
+
+static void write_part(const state *s, int dirfd)
+{
+    crn_part *part;
+    bench_need(crn_part_create(dirfd, "bench.part", &owner, &options, &part));
+    mark(part, s, 1, NULL);
+    crn_part_close(part);
+}
+
+static void read_part(const state *s, int dirfd)
+{
+    crn_part *part;
+    crn_mark *m;
+    bench_need(crn_part_open(dirfd, "bench.part", &owner, false, &options, &part));
+    bench_need(crn_part_load(part, crn_part_version(part, 0), &m));
+    crn_var *v = &m->var[0];
+    bench_need(crn_mark_read(part, m, v, 0, v->nblocks, s->back, NULL));
+    crn_mark_free(m);
+    crn_part_close(part);
+}
+
+static void write_plain(const state *s, int dirfd)
+{
+    int fd = openat(dirfd, "bench.plain", O_WRONLY | O_CREAT | O_EXCL, 0600);
+    need_sys(fd >= 0, "cannot create 'bench.plain'");
+    for (size_t at = 0; at < s->nbytes; at += PLAIN_BYTES) {
+        size_t n = CRN_MIN((size_t)PLAIN_BYTES, s->nbytes - at);
+        need_sys(pwrite(fd, s->data + at, n, (off_t)at) == (ssize_t)n, "cannot write");
+    }
+    need_sys(fdatasync(fd) == 0, "cannot sync");
+    close(fd);
+}
+
+/* The same file as read_part: all of its bytes, but for what follows the state's number. */
+static void read_plain(const state *s, int dirfd)
+{
+    int fd = openat(dirfd, "bench.part", O_RDONLY);
+    need_sys(fd >= 0, "cannot open 'bench.part'");
+    for (size_t at = 0; at < s->nbytes; at += PLAIN_BYTES) {
+        size_t n = CRN_MIN((size_t)PLAIN_BYTES, s->nbytes - at);
+        need_sys(pread(fd, s->back + at, n, (off_t)at) == (ssize_t)n, "cannot read");
+    }
+    close(fd);
+}
+
+/* --- the state of the page cache ------------------------------------------------------------ */
+
+static void remove_files(const place *p)
+{
+    (void)unlinkat(p->fd, "bench.part", 0);
+    (void)unlinkat(p->fd, "bench.plain", 0);
+    need_sys(syncfs(p->fd) == 0, "cannot sync the file system");
+}
+
+static void set_cache(const state *s, const place *p, bool cold)
+{
+    if (!cold) {
+        read_plain(s, p->fd);
+        return;
+    }
+    int fd = openat(p->fd, "bench.part", O_RDONLY);
+    need_sys(fd >= 0, "cannot open 'bench.part'");
+    need_sys(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0, "cannot empty the cache");
+    close(fd);
+}
+
+/* --- measurements --------------------------------------------------------------------------- */
+
+typedef void work(const state *s, int dirfd);
+
+static double rate(work *w, const state *s, const place *p)
+{
+    double start = bench_seconds();
+    w(s, p->fd);
+    return (double)s->nbytes * 1e-9 / (bench_seconds() - start);
+}
+
+/* GB/s of the two sides, medians of turns. */
+typedef struct pair {
+    double ours, peer;
+} pair;
+
+static pair compare_writes(const state *s, const place *p)
+{
+    double ours[TURNS_MAX], peer[TURNS_MAX];
+    for (size_t i = 0; i < s->turns; i++) {
+        remove_files(p);
+        ours[i] = rate(write_part, s, p);
+        remove_files(p);
+        peer[i] = rate(write_plain, s, p);
+    }
+    remove_files(p);
+    return (pair){bench_median(ours, s->turns), bench_median(peer, s->turns)};
+}
+
+/* Of the part file that is there. */
+static pair compare_reads(const state *s, const place *p, bool cold)
+{
+    double ours[TURNS_MAX], peer[TURNS_MAX];
+    for (size_t i = 0; i < s->turns; i++) {
+        set_cache(s, p, cold);
+        ours[i] = rate(read_part, s, p);
+        check_back(s, "the store");
+        set_cache(s, p, cold);
+        peer[i] = rate(read_plain, s, p);
+    }
+    return (pair){bench_median(ours, s->turns), bench_median(peer, s->turns)};
+}
+
+static void print(const char *what, const char *where, pair rates, double limit, const char *note)
+{
+    char name[64];
+    snprintf(name, sizeof name, "store.%s.%s", what, where);
+    bench_print(&(bench_result){.name = name,
+                                .ours = rates.ours,
+                                .peer = rates.peer,
+                                .unit = "GB/s",
+                                .bar = limit > 0 ? BENCH_AT_LEAST : BENCH_NO_BAR,
+                                .limit = limit,
+                                .note = note});
+}
+
+static void measure_speed(const state *s, const place *p)
+{
+    print("write", p->name, compare_writes(s, p), 0.90,
+          "full first mark with its syncs; peer is pwrite of 8 MiB pieces to a fresh file and "
+          "fdatasync");
+    write_part(s, p->fd);
+    print(p->cold ? "read.warm" : "read", p->name, compare_reads(s, p, false), 0.85,
+          "all blocks, verified, from the page cache; peer is pread of 8 MiB pieces of the same "
+          "file");
+    if (p->cold)
+        print("read.cold", p->name, compare_reads(s, p, true), 0.85,
+              "all blocks, verified, none in the page cache; peer is pread of 8 MiB pieces of the "
+              "same file");
+    remove_files(p);
+}
+
+/* How the block size decides: not judged, but the reason for the default. */
+static void measure_blocks(const state *s, const place *p)
+{
+    for (uint32_t block = 4 << 10; block <= 1 << 20; block *= 4) {
+        char what[32];
+        state t = *s;
+        t.block = block;
+        t.turns = CRN_MIN(s->turns, 3);
+        snprintf(what, sizeof what, "block.%uk.write", block >> 10);
+        print(what, p->name, compare_writes(&t, p), 0, "as store.write, with this block size");
+        write_part(&t, p->fd);
+        snprintf(what, sizeof what, "block.%uk.read", block >> 10);
+        print(what, p->name, compare_reads(&t, p, p->cold), 0,
+              p->cold ? "as store.read.cold, with this block size"
+                      : "as store.read, with this block size");
+        remove_files(p);
+    }
+}
+
+/* Change one byte in each of 1% of the blocks, scattered. */
+static void change_some(state *s, crn_rng *rng)
+{
+    size_t nblocks = s->nbytes / s->block, n = nblocks / 100;
+    for (size_t i = 0; i < n; i++) {
+        size_t stratum = nblocks / n;
+        size_t block = i * stratum + crn_rng_below(rng, stratum);
+        s->data[block * s->block + crn_rng_below(rng, s->block)] += 1;
+    }
+}
+
+static void print_change(const char *what, const place *p, double ours, double peer, double limit,
+                         const char *note)
+{
+    char name[64];
+    snprintf(name, sizeof name, "store.change.%s.%s", what, p->name);
+    bench_print(&(bench_result){.name = name,
+                                .ours = ours,
+                                .peer = peer,
+                                .unit = "bytes",
+                                .bar = BENCH_AT_MOST,
+                                .limit = limit,
+                                .note = note});
+}
+
+/* 100 marks with 1% of the blocks changed: the worst of them counts. */
+static void measure_change(state *s, const place *p)
+{
+    crn_part *part;
+    crn_draft_stats stats;
+    crn_rng rng = crn_rng_of(2, 0);
+    uint64_t written = 0, catalogue = 0, file = 0;
+    bench_need(crn_part_create(p->fd, "bench.part", &owner, &options, &part));
+    mark(part, s, 1, NULL);
+    for (uint64_t version = 2; version <= 101; version++) {
+        crn_part_info info;
+        change_some(s, &rng);
+        mark(part, s, version, &stats);
+        crn_part_describe(part, &info);
+        written = CRN_MAX(written, stats.data_bytes);
+        catalogue = CRN_MAX(catalogue, stats.meta_bytes);
+        file = CRN_MAX(file, info.file_bytes);
+    }
+    crn_part_close(part);
+    remove_files(p);
+    char note[160];
+    snprintf(note, sizeof note,
+             "blocks written by a mark with 1%% of them changed, the most of 100 marks, beside "
+             "%.3f%% for tables and catalogue; peer is the state",
+             100.0 * (double)catalogue / (double)s->nbytes);
+    print_change("written", p, (double)written, (double)s->nbytes, 0.012, note);
+    print_change("file", p, (double)file, (double)s->nbytes, 1.1,
+                 "length of the file with keep = 1, the most within 100 such marks; peer is the "
+                 "state");
+}
+
+static void measure(state *s, place *p)
+{
+    p->fd = open(p->path, O_RDONLY | O_DIRECTORY);
+    need_sys(p->fd >= 0, p->path);
+    remove_files(p);
+    measure_speed(s, p);
+    measure_blocks(s, p);
+    measure_change(s, p);
+    close(p->fd);
+}
+
+int main(int argc, char **argv)
+{
+    size_t mib = argc > 1 ? strtoul(argv[1], NULL, 10) : 1024;
+    size_t turns = argc > 2 ? strtoul(argv[2], NULL, 10) : BENCH_TURNS;
+    if (argc > 3 || mib < 8 || turns == 0 || turns > TURNS_MAX) {
+        fprintf(stderr, "usage: bench_store [MiB (at least 8) [turns]]\n");
+        return 2;
+    }
+    state s = {.block = DEFAULT_BLOCK, .turns = turns};
+    place places[] = {
+        {.name = "disk", .path = ".", .cold = true},
+        {.name = "shm", .path = "/dev/shm", .cold = false},
+    };
+    make_state(&s, mib);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        measure(&s, &places[i]);
+    free(s.data);
+    free(s.back);
+    return 0;
+}
