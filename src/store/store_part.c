@@ -173,6 +173,19 @@ static cairn_status open_file(crn_part *part, int dirfd, const crn_part_options 
     return crn_io_create(opt->backend, opt->depth, &part->io);
 }
 
+/*
+ * Make ready for writing. What we have read may be in the page cache only, since its writer may
+ * have ended before it could sync: of a superblock that is settled before the first change; of a
+ * file without a commit, whose name may not be durable yet, here.
+ */
+static cairn_status prepare_write(crn_part *part, int dirfd)
+{
+    part->doubt = part->super.seq > 1;
+    if (!part->doubt)
+        CRN_TRY(crn_dir_sync(dirfd));
+    return crn_part_derive(part);
+}
+
 cairn_status crn_part_open(int dirfd, const char *name, const crn_part_id *id, bool write,
                            const crn_part_options *opt, crn_part **ret)
 {
@@ -187,7 +200,7 @@ cairn_status crn_part_open(int dirfd, const char *name, const crn_part_id *id, b
     CRN_TRY_OUT(rc, load_head(part));
     CRN_TRY_OUT(rc, check_id(part, id));
     if (write)
-        CRN_TRY_OUT(rc, crn_part_derive(part));
+        CRN_TRY_OUT(rc, prepare_write(part, dirfd));
     *ret = part;
     return CAIRN_OK;
 out:
@@ -316,8 +329,8 @@ cairn_status crn_part_resolve(crn_part *part)
 {
     if (!part->doubt)
         return CAIRN_OK;
-    /* The slot in doubt is written again, with what is known to be whole: the other slot still
-     * holds the committed superblock, should this fail, too. */
+    /* The slot in doubt, or that of the older superblock, is written again, with what is known to
+     * be whole: should this fail, too, the other slot is what it was. */
     part_super s = part->super;
     s.seq += 3;
     CRN_TRY(crn_part_write_super(part, &s));

@@ -23,8 +23,10 @@ struct crn_part {
     struct crn_gather *gather; /* write buffers, made by the first draft */
     crn_mark *tip;             /* the newest mark; tables as far as a draft needed them */
     bool drafting;             /* one draft at a time */
-    /* A superblock was being replaced when the disk failed, so which of the two counts is unknown:
-     * nothing that either refers to may be overwritten until a new one is durable. */
+    /* Which of the two superblocks a crash would leave as the newest is unknown: the disk failed
+     * while one was being replaced, or the part was just opened, and its last writer may have ended
+     * between replacing one and syncing it. Nothing that either refers to may be overwritten until
+     * a new one is durable. */
     bool doubt;
 };
 

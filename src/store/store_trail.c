@@ -14,13 +14,27 @@ static const char trail_text[] = "cairn trail 1\n";
 
 /* --- trails ------------------------------------------------------------------------------- */
 
+/* Make the name of the trail itself last. A directory above that may not be read was made by
+ * another, and its entries are that one's to keep. */
+static cairn_status sync_parent(const crn_trail *t)
+{
+    int up;
+    if (crn_dir_open(t->fd, "..", false, &up) < 0)
+        return CAIRN_OK;
+    cairn_status rc = crn_dir_sync(up);
+    close(up);
+    return rc;
+}
+
 static cairn_status check_marker(const crn_trail *t, bool create)
 {
     void *data;
     size_t nbytes;
     cairn_status rc = crn_file_slurp(t->fd, "trail", sizeof trail_text + 64, &data, &nbytes);
-    if (rc == CAIRN_ENOTFOUND && create)
+    if (rc == CAIRN_ENOTFOUND && create) {
+        CRN_TRY(sync_parent(t));
         return crn_file_replace(t->fd, "trail", trail_text, sizeof trail_text - 1);
+    }
     CRN_FAIL_IF(rc == CAIRN_ENOTFOUND, CAIRN_ENOTFOUND, "'%s' is not a trail", t->path);
     CRN_TRY(rc);
     bool same = nbytes == sizeof trail_text - 1 && memcmp(data, trail_text, nbytes) == 0;
@@ -197,8 +211,12 @@ cairn_status crn_run_open(crn_trail *t, const char *name, bool write, crn_run **
     if (rc == CAIRN_ENOTFOUND)
         return crn_fail(CAIRN_ENOTFOUND, "trail '%s' has no run '%s'", t->path, name);
     CRN_TRY(rc);
-    if (write)
+    if (write) {
         CRN_TRY_OUT(rc, take_lock(run));
+        /* the manifest that we are about to trust may have been renamed by a process that ended
+         * before it could sync the directory */
+        CRN_TRY_OUT(rc, crn_dir_sync(run->fd));
+    }
     CRN_TRY_OUT(rc, read_manifest(run));
     *ret = run;
     return CAIRN_OK;
