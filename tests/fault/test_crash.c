@@ -283,9 +283,12 @@ static void test_power_loss_in_a_part(void **state)
 
 /* --- the process ends, another goes on, the power fails ------------------------------------- */
 
-/* A second program that finds the file as the first has left it in the page cache. */
-static void go_on(program *g, pasts *p)
+/* A second program that finds the files as the first has left them in the page cache. */
+typedef void second_program(program *g, void *arg);
+
+static void go_on_part(program *g, void *arg)
 {
+    pasts *p = arg;
     cairn_status rc = crn_part_open(g->dir, "part", &model_id, true, &quick, &g->part);
     if (rc == CAIRN_ENOTFOUND)
         rc = crn_part_create(g->dir, "part", &model_id, &quick, &g->part);
@@ -299,7 +302,8 @@ static void go_on(program *g, pasts *p)
 }
 
 /* The first program ends before its operation n: no power is lost, so no write is. */
-static void die_and_go_on(const program *first, pasts *p, size_t n)
+static void die_and_go_on(const program *first, size_t n, second_program *go_on, checker *check,
+                          void *arg)
 {
     program g = {.dir = -1};
     disk d;
@@ -316,13 +320,13 @@ static void die_and_go_on(const program *first, pasts *p, size_t n)
     g.dir = open_dir(work);
     snprintf(where, sizeof where, "going on after death before operation %zu", n);
     disk_record(&g.log, work);
-    go_on(&g, p);
+    go_on(&g, arg);
     crn_fault_watch(NULL, NULL);
-    crash_everywhere(&g.log, &g.history, n, 1, check_part, p);
+    crash_everywhere(&g.log, &g.history, n, 1, check, arg);
     program_done(&g);
 }
 
-static void test_power_loss_after_a_death(void **state)
+static void test_power_loss_in_a_part_after_a_death(void **state)
 {
     (void)state;
     program g;
@@ -330,8 +334,8 @@ static void test_power_loss_after_a_death(void **state)
     uint64_t before = nstates;
     record_part(&g, &p, test_seed() + 7, 5);
     for (size_t n = 0; n <= g.log.op.n; n++)
-        die_and_go_on(&g, &p, n);
-    print_message("%llu crash states of programs that went on after a death\n",
+        die_and_go_on(&g, n, go_on_part, check_part, &p);
+    print_message("%llu crash states of a part that was gone on with after a death\n",
                   (unsigned long long)(nstates - before));
     program_done(&g);
     pasts_done(&p);
@@ -459,25 +463,30 @@ static cairn_status trail_resume(open_trail *t)
     return CAIRN_OK;
 }
 
+/* Open, or begin, the run below dir; which marks it had. */
+static mark_list trail_find(open_trail *t, const char *dir)
+{
+    char path[96];
+    mark_list l = {.absent = true};
+    snprintf(path, sizeof path, "%s/t", dir);
+    must(crn_trail_open(path, true, &t->trail));
+    if (crn_run_open(t->trail, "r", true, &t->run) == CAIRN_OK)
+        l = list_of_run(t->run);
+    else
+        must(crn_run_create(t->trail, "r", &t->run));
+    assert_false(crn_run_was_rebuilt(t->run)); /* no crash may cost the manifest */
+    must(trail_open_parts(t));
+    must(trail_resume(t));
+    return l;
+}
+
 static void check_trail(void *arg, const epoch *e)
 {
     trail_pasts *p = arg;
     open_trail t = {0};
-    char path[96];
-    mark_list l = {.absent = true};
     model *m[RANKS];
-    snprintf(path, sizeof path, "%s/t", image);
-    must(crn_trail_open(path, true, &t.trail));
-    if (crn_run_open(t.trail, "r", true, &t.run) == CAIRN_OK) {
-        l = list_of_run(t.run);
-        must_allow(e, &l);
-    } else {
-        must_allow(e, &l);
-        must(crn_run_create(t.trail, "r", &t.run));
-    }
-    assert_false(crn_run_was_rebuilt(t.run)); /* no crash may cost the manifest */
-    must(trail_open_parts(&t));
-    must(trail_resume(&t));
+    mark_list l = trail_find(&t, image);
+    must_allow(e, &l);
     for (int rank = 0; rank < RANKS; rank++) {
         must_read_back(&p->rank[rank], t.part[rank], &l);
         m[rank] = &p->rank[rank].after;
@@ -518,29 +527,75 @@ static void run_trail(program *g, trail_pasts *p, uint64_t nmarks)
     trail_close(&t);
 }
 
+static void record_trail(program *g, trail_pasts *p, uint64_t nmarks)
+{
+    *g = (program){.dir = -1};
+    make_empty(work);
+    history_init(&g->history);
+    for (unsigned rank = 0; rank < RANKS; rank++) {
+        model_init(&p->rank[rank].before, test_seed() + rank, 5000);
+        model_init(&p->rank[rank].after, test_seed() + 10 + rank, 5000);
+    }
+    snprintf(where, sizeof where, "while recording");
+    disk_record(&g->log, work);
+    run_trail(g, p, nmarks);
+    crn_fault_watch(NULL, NULL);
+    for (int rank = 0; rank < RANKS; rank++)
+        copy_present(&p->rank[rank].before, &p->rank[rank].after);
+}
+
+static void trail_pasts_done(trail_pasts *p)
+{
+    for (int rank = 0; rank < RANKS; rank++)
+        pasts_done(&p->rank[rank]);
+}
+
 static void test_power_loss_in_a_trail(void **state)
 {
     (void)state;
-    program g = {.dir = -1};
+    program g;
     trail_pasts p;
     uint64_t before = nstates;
-    make_empty(work);
-    history_init(&g.history);
-    for (unsigned rank = 0; rank < RANKS; rank++) {
-        model_init(&p.rank[rank].before, test_seed() + rank, 5000);
-        model_init(&p.rank[rank].after, test_seed() + 10 + rank, 5000);
-    }
-    disk_record(&g.log, work);
-    run_trail(&g, &p, 7);
-    crn_fault_watch(NULL, NULL);
-    for (int rank = 0; rank < RANKS; rank++)
-        copy_present(&p.rank[rank].before, &p.rank[rank].after);
+    record_trail(&g, &p, 7);
     crash_everywhere(&g.log, &g.history, 0, 8, check_trail, &p);
     print_message("%llu crash states of %zu operations on a trail of %d ranks\n",
                   (unsigned long long)(nstates - before), g.log.op.n, RANKS);
     program_done(&g);
-    for (int rank = 0; rank < RANKS; rank++)
-        pasts_done(&p.rank[rank]);
+    trail_pasts_done(&p);
+}
+
+static void go_on_trail(program *g, void *arg)
+{
+    trail_pasts *p = arg;
+    open_trail t = {0};
+    model *m[RANKS];
+    if (g->history.now.list[0].absent)
+        begin(g, (mark_list){0});
+    mark_list found = trail_find(&t, work);
+    must_allow(&g->history.now, &found);
+    g->history.list = found;
+    for (int rank = 0; rank < RANKS; rank++) {
+        m[rank] = &p->rank[rank].after;
+        model_step(m[rank]);
+    }
+    begin(g, list_mark(found, NEXT, 1));
+    end(g, trail_mark(&t, m, NEXT, 1));
+    trail_close(&t);
+}
+
+static void test_power_loss_in_a_trail_after_a_death(void **state)
+{
+    (void)state;
+    program g;
+    trail_pasts p;
+    uint64_t before = nstates;
+    record_trail(&g, &p, 2);
+    for (size_t n = 0; n <= g.log.op.n; n++)
+        die_and_go_on(&g, n, go_on_trail, check_trail, &p);
+    print_message("%llu crash states of a trail that was gone on with after a death\n",
+                  (unsigned long long)(nstates - before));
+    program_done(&g);
+    trail_pasts_done(&p);
 }
 
 /* --- real deaths ---------------------------------------------------------------------------- */
@@ -616,9 +671,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_power_loss_in_a_part),
-        cmocka_unit_test(test_power_loss_after_a_death),
+        cmocka_unit_test(test_power_loss_in_a_part_after_a_death),
         cmocka_unit_test(test_power_loss_after_a_failed_disk),
         cmocka_unit_test(test_power_loss_in_a_trail),
+        cmocka_unit_test(test_power_loss_in_a_trail_after_a_death),
         cmocka_unit_test(test_deaths_of_a_process),
         cmocka_unit_test(test_the_count),
     };
