@@ -88,8 +88,8 @@ cairn_status crn_part_is_stale(crn_part *part, bool *ret);
 uint64_t crn_part_version(const crn_part *part, size_t i);
 
 /*
- * Drop marks: all but the newest keep (one superblock, one sync); or every mark above version,
- * which a run that resumes from version has abandoned. Their space is free afterwards.
+ * Drop marks: all but the newest keep, at least one (one superblock, one sync); or every mark above
+ * version, which a run that resumes from version has abandoned. Their space is free afterwards.
  */
 cairn_status crn_part_trim(crn_part *part, uint64_t keep);
 cairn_status crn_part_rewind(crn_part *part, uint64_t version);
@@ -183,7 +183,8 @@ const crn_digest *crn_draft_inherited(const crn_draft *d, size_t v, uint64_t i);
 
 /*
  * Write block i. The bytes are copied before the call returns; digest NULL means that it is
- * computed on the way. A block is put at most once.
+ * computed on the way. A block is put at most once. The failure may be that of an earlier block's
+ * write: such a draft cannot be committed any more.
  */
 cairn_status crn_draft_put(crn_draft *d, size_t v, uint64_t i, const void *data,
                            const crn_digest *digest);

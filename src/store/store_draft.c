@@ -24,7 +24,16 @@ struct crn_draft {
     crn_gather *gather;     /* the part's */
     crn_extent room;        /* kept for tables and record; what is left of it is free */
     uint64_t meta_bytes;
+    crn_err broken; /* why it cannot be committed any more: an add or a put has failed half-way */
 };
+
+/* Pass rc on; a failure stays with the draft. */
+static cairn_status stay(crn_draft *d, cairn_status rc)
+{
+    if (rc < 0 && d->broken.code == CAIRN_OK)
+        d->broken = *crn_err_peek();
+    return rc;
+}
 
 void crn_draft_drop(crn_draft *d)
 {
@@ -49,13 +58,18 @@ void crn_draft_drop(crn_draft *d)
     free(d);
 }
 
-/* The newest mark, from which a draft inherits; a damaged one leaves nothing to inherit. */
+/* What cannot be read is not inherited: its blocks are written again. */
+static cairn_status forgive(cairn_status rc)
+{
+    return rc == CAIRN_ECORRUPT || rc == CAIRN_EIO ? CAIRN_OK : rc;
+}
+
+/* The newest mark, from which a draft inherits. */
 static cairn_status load_tip(crn_part *part)
 {
     if (part->tip || part->cat.n == 0)
         return CAIRN_OK;
-    cairn_status rc = crn_part_load(part, part->cat.at[part->cat.n - 1].version, &part->tip);
-    return rc == CAIRN_ECORRUPT ? CAIRN_OK : rc;
+    return forgive(crn_part_load(part, part->cat.at[part->cat.n - 1].version, &part->tip));
 }
 
 /*
@@ -136,10 +150,9 @@ static cairn_status inherit(crn_part *part, crn_var *v, draft_var *dv)
     dv->missing = v->nblocks;
     if (!old || old->spec.block != v->spec.block)
         return CAIRN_OK;
-    cairn_status rc = crn_mark_table(part, part->tip, old);
-    if (rc == CAIRN_ECORRUPT)
+    CRN_TRY(forgive(crn_mark_table(part, part->tip, old)));
+    if (!old->table)
         return CAIRN_OK;
-    CRN_TRY(rc);
     for (uint64_t i = 0; i < CRN_MIN(v->nblocks, old->nblocks); i++) {
         if (crn_var_block_bytes(v, i) != crn_var_block_bytes(old, i))
             continue;
@@ -149,6 +162,16 @@ static cairn_status inherit(crn_part *part, crn_var *v, draft_var *dv)
     }
     dv->same_table = v->spec.nbytes == old->spec.nbytes;
     return CAIRN_OK;
+}
+
+/* Give a variable that was added its tables. */
+static cairn_status furnish(crn_draft *d, crn_var *v, draft_var *dv)
+{
+    CRN_TRY(crn_mark_index(d->mark));
+    v->nblocks = v->spec.nbytes / v->spec.block + (v->spec.nbytes % v->spec.block != 0);
+    CRN_TRY(crn_alloc(&v->table, v->nblocks));
+    CRN_TRY(crn_alloc(&dv->state, v->nblocks));
+    return inherit(d->part, v, dv);
 }
 
 cairn_status crn_draft_add(crn_draft *d, const crn_var_spec *spec, size_t *ret)
@@ -166,11 +189,7 @@ cairn_status crn_draft_add(crn_draft *d, const crn_var_spec *spec, size_t *ret)
     memset(dv, 0, sizeof *dv);
     CRN_TRY(copy_spec(v, spec));
     m->nvars = ++d->var.n; /* from here on, drop frees it */
-    CRN_TRY(crn_mark_index(m));
-    v->nblocks = spec->nbytes / spec->block + (spec->nbytes % spec->block != 0);
-    CRN_TRY(crn_alloc(&v->table, v->nblocks));
-    CRN_TRY(crn_alloc(&dv->state, v->nblocks));
-    CRN_TRY(inherit(d->part, v, dv));
+    CRN_TRY(stay(d, furnish(d, v, dv)));
     *ret = m->nvars - 1;
     return CAIRN_OK;
 }
@@ -192,7 +211,7 @@ cairn_status crn_draft_put(crn_draft *d, size_t v, uint64_t i, const void *data,
     assert(i < var->nblocks && dv->state[i] != BLOCK_PUT);
     block->nbytes = crn_var_block_bytes(var, i);
     block->codec = 0;
-    CRN_TRY(crn_gather_add(d->gather, block, &to));
+    CRN_TRY(stay(d, crn_gather_add(d->gather, block, &to)));
     if (digest) {
         memcpy(to, data, block->nbytes);
         block->digest = *digest;
@@ -322,6 +341,8 @@ static cairn_status commit(crn_draft *d, size_t ndrop)
     crn_part *part = d->part;
     part_entry e = {.version = d->mark->version, .wall_ns = d->mark->wall_ns};
     uint64_t nbytes;
+    if (d->broken.code < 0)
+        return crn_err_give(&d->broken);
     CRN_TRY(check_complete(d));
     CRN_TRY(crn_gather_finish(d->gather));
     CRN_TRY(write_tables(d));

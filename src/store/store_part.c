@@ -107,6 +107,16 @@ static cairn_status find_supers(crn_part *part, part_super found[NSLOTS], int *r
     return CAIRN_OK;
 }
 
+/*
+ * May the older superblock stand in for the newest, whose catalogue could not be loaded? Not for
+ * lack of memory. Where the disk gives an error it may be a passing one: to read that is good
+ * enough, but a writer would replace the newest superblock, and with it a committed mark.
+ */
+static bool may_fall_back(const crn_part *part, cairn_status rc)
+{
+    return rc == CAIRN_ECORRUPT || (rc == CAIRN_EIO && !part->write);
+}
+
 /* Pick the newest superblock whose catalogue is whole. */
 static cairn_status load_head(crn_part *part)
 {
@@ -117,8 +127,9 @@ static cairn_status load_head(crn_part *part)
     cairn_status rc = CAIRN_OK;
     for (int i = 0; i < n; i++) {
         rc = load_catalogue(part, &found[i], &cat);
-        if (rc < 0)
+        if (rc < 0 && may_fall_back(part, rc))
             continue;
+        CRN_TRY(rc);
         crn_vec_done(&part->cat);
         part->super = found[i];
         part->cat = cat;

@@ -56,9 +56,9 @@ cairn_status crn_part_derive(crn_part *part)
 {
     crn_extents used = {0};
     cairn_status rc = use_retained(part, &used);
-    if (rc == CAIRN_ECORRUPT) {
-        /* Which blocks a damaged mark uses is unknown, so none is overwritten: the file only grows
-         * until that mark is no longer retained. */
+    if (rc == CAIRN_ECORRUPT || rc == CAIRN_EIO) {
+        /* Which blocks a mark uses that cannot be read is unknown, so none is overwritten: the file
+         * only grows until that mark is no longer retained. */
         used.n = 0;
         rc = use(&used, DATA_START, part->super.end - DATA_START);
     }
@@ -144,6 +144,7 @@ cairn_status crn_part_trim(crn_part *part, uint64_t keep)
 {
     assert(part->write && !part->drafting);
     CRN_TRY(crn_part_resolve(part));
+    keep = CRN_MAX(keep, 1);
     if (part->cat.n <= keep)
         return CAIRN_OK;
     crn_extents unused = {0};
@@ -166,7 +167,7 @@ cairn_status crn_part_rewind(crn_part *part, uint64_t version)
     assert(part->write && !part->drafting);
     CRN_TRY(crn_part_resolve(part));
     size_t n = part->cat.n;
-    while (n > 0 && part->cat.at[n - 1].version != version)
+    while (n > 0 && part->cat.at[n - 1].version > version)
         n--;
     if (n == part->cat.n)
         return CAIRN_OK;

@@ -4,7 +4,6 @@
  * run fails in turn: the call fails with a sentence or succeeds all the same, the earlier marks
  * stay readable, and the next mark succeeds, in the same part and in one that is opened anew.
  */
-#define _GNU_SOURCE
 #include "fault/history.h"
 
 #include <sched.h>
@@ -54,6 +53,7 @@ enum { FIRST = 4 /* the version of the first mark after the past of a scene */ }
 static void scene_init(scene *s, uint64_t seed, crn_io_backend backend)
 {
     memset(s, 0, sizeof *s);
+    crn_fault_arm(NULL);
     s->opt = (crn_part_options){backend, 4, false};
     model_init(&s->m, seed, 9000);
     must(crn_part_create(dir, "part", &model_id, &s->opt, &s->part));
@@ -197,7 +197,7 @@ static void test_full_for_long(void **state)
     (void)state;
     const crn_fault_where kinds[] = {CRN_FAULT_WRITE, CRN_FAULT_SYNC};
     for (int k = 0; k < 2; k++)
-        for (uint64_t at = 1; at <= 3; at++) {
+        for (uint64_t at = 1; at <= 2; at++) {
             scene s;
             crn_fault full = {kinds[k], CRN_FAULT_ENOSPC, at, 0};
             snprintf(where, sizeof where, "full from operation %llu on", (unsigned long long)at);
@@ -228,8 +228,9 @@ static void test_every_allocation_fails(void **state)
     call *const all[] = {call_mark, call_trim, call_rewind, call_open, call_read};
     uint64_t total = 0;
     for (size_t which = 0; which < sizeof all / sizeof *all; which++) {
-        cairn_status rc = CAIRN_ENOMEM;
-        for (uint64_t n = 1; rc != CAIRN_OK || n < 3; n++, total++) {
+        cairn_status rc;
+        int calm = 0; /* successes in a row: some allocations can be done without */
+        for (uint64_t n = 1; calm < 12; n++) {
             scene s;
             snprintf(where, sizeof where, "call %zu, allocation %llu", which,
                      (unsigned long long)n);
@@ -238,6 +239,8 @@ static void test_every_allocation_fails(void **state)
             rc = all[which](&s);
             crn_mem_fail_at(0);
             assert_true(rc == CAIRN_OK || rc == CAIRN_ENOMEM);
+            calm = rc == CAIRN_OK ? calm + 1 : 0;
+            total += rc < 0;
             if (rc == CAIRN_OK)
                 s.before = s.after;
             must_go_on(&s);

@@ -97,6 +97,28 @@ static void test_rewind_drops_what_came_after(void **state)
     model_done(&m);
 }
 
+static void test_rewind_and_trim_leave_what_they_should(void **state)
+{
+    (void)state;
+    model m;
+    crn_part *part;
+    crn_part_info info;
+    model_init(&m, test_seed(), 20000);
+    assert_ok(crn_part_create(dirfd, "between", &model_id, &model_options, &part));
+    for (uint64_t version = 10; version <= 40; version += 10) {
+        model_step(&m);
+        assert_ok(model_mark(&m, part, version, CRN_KEEP_ALL, NULL));
+    }
+    assert_ok(crn_part_rewind(part, 25)); /* a version that was never retained */
+    assert_ok(crn_part_trim(part, 0));    /* the newest mark is never dropped */
+    crn_part_describe(part, &info);
+    assert_int_equal(info.nmarks, 1);
+    assert_ok(model_check(&m, part, 20));
+    assert_space_is_derived(part);
+    crn_part_close(part);
+    model_done(&m);
+}
+
 enum { STATE = 8 << 20, BLOCK = 4 << 10, BLOCKS = STATE / BLOCK };
 
 static cairn_status mark_state(crn_part *part, uint64_t version, uint64_t keep,
@@ -366,6 +388,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_histories_read_back),
         cmocka_unit_test(test_rewind_drops_what_came_after),
+        cmocka_unit_test(test_rewind_and_trim_leave_what_they_should),
         cmocka_unit_test(test_small_changes_cost_little_and_size_stays_bounded),
         cmocka_unit_test(test_data_that_did_not_change_shares_its_table),
         cmocka_unit_test(test_blocks_beyond_four_gigabytes),
