@@ -379,7 +379,10 @@ static void conclude(crn_draft *d, size_t ndrop)
     part->tip = d->mark;
     d->mark = NULL;
     d->gather->taken.n = 0;
-    (void)(known ? crn_space_give(&part->space, &unused) : crn_part_derive(part));
+    if (known)
+        (void)crn_space_give(&part->space, &unused);
+    else if (crn_part_derive(part) == CAIRN_OK)
+        d->room.nbytes = 0; /* found free with all the rest: given back again, it would be twice */
     crn_vec_done(&unused);
 }
 
