@@ -10,8 +10,11 @@ void crn_buf_done(crn_buf *b)
     memset(b, 0, sizeof *b);
 }
 
+/* Room for n more bytes; NULL when there is none, or none is needed. */
 static unsigned char *room(crn_buf *b, size_t n)
 {
+    if (n == 0)
+        return NULL;
     if (b->failed || crn_vec_reserve(b, n) < 0) {
         b->failed = true;
         return NULL;
@@ -58,7 +61,7 @@ void crn_put_f64(crn_buf *b, double v)
 void crn_put_bytes(crn_buf *b, const void *data, size_t n)
 {
     unsigned char *p = room(b, n);
-    if (p && n > 0)
+    if (p)
         memcpy(p, data, n);
 }
 

@@ -28,6 +28,17 @@ static void test_put_get_round_trip(void **state)
     crn_buf_done(&b);
 }
 
+static void test_put_nothing_into_nothing(void **state)
+{
+    (void)state;
+    crn_buf b = {0};
+    crn_put_bytes(&b, NULL, 0);
+    crn_put_zeros(&b, 0);
+    assert_ok(crn_buf_status(&b));
+    assert_int_equal(b.n, 0);
+    crn_buf_done(&b);
+}
+
 static void test_get_past_end_fails_and_stays_failed(void **state)
 {
     (void)state;
@@ -55,6 +66,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_put_get_round_trip),
+        cmocka_unit_test(test_put_nothing_into_nothing),
         cmocka_unit_test(test_get_past_end_fails_and_stays_failed),
         cmocka_unit_test(test_get_str_refuses_long_and_zero_bytes),
     };

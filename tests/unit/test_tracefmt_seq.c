@@ -31,7 +31,7 @@ static crn_seq round_trip(const values *v)
     crn_seq_iter_init(&it, &s);
     for (size_t i = 0; crn_seq_next_run(&it, 7, &x, &stride, &n); i += n) {
         assert_int_equal(x, v->at[i]);
-        assert_int_equal(x + (int64_t)(n - 1) * stride, v->at[i + n - 1]);
+        assert_int_equal((uint64_t)x + (n - 1) * (uint64_t)stride, v->at[i + n - 1]);
     }
     return s;
 }
