@@ -201,16 +201,33 @@ const crn_digest *crn_draft_inherited(const crn_draft *d, size_t v, uint64_t i)
 
 /* --- blocks ------------------------------------------------------------------------------- */
 
-cairn_status crn_draft_put(crn_draft *d, size_t v, uint64_t i, const void *data,
-                           const crn_digest *digest)
+/* Block i, which has its digest, will be written. */
+static void note_put(crn_draft *d, size_t v, uint64_t i)
 {
     crn_var *var = &d->mark->var[v];
     draft_var *dv = &d->var.at[v];
+    dv->missing -= dv->state[i] == BLOCK_MISSING;
+    dv->state[i] = BLOCK_PUT;
+    dv->same_table = false;
+    var->nchanged++;
+    var->stored_bytes += var->table[i].nbytes;
+}
+
+static crn_block *block_to_put(const crn_draft *d, size_t v, uint64_t i)
+{
+    const crn_var *var = &d->mark->var[v];
     crn_block *block = &var->table[i];
-    unsigned char *to;
-    assert(i < var->nblocks && dv->state[i] != BLOCK_PUT);
+    assert(i < var->nblocks && d->var.at[v].state[i] != BLOCK_PUT);
     block->nbytes = crn_var_block_bytes(var, i);
     block->codec = 0;
+    return block;
+}
+
+cairn_status crn_draft_put(crn_draft *d, size_t v, uint64_t i, const void *data,
+                           const crn_digest *digest)
+{
+    crn_block *block = block_to_put(d, v, i);
+    unsigned char *to;
     CRN_TRY(stay(d, crn_gather_add(d->gather, block, &to)));
     if (digest) {
         memcpy(to, data, block->nbytes);
@@ -218,29 +235,47 @@ cairn_status crn_draft_put(crn_draft *d, size_t v, uint64_t i, const void *data,
     } else {
         block->digest = crn_digest_copy(to, data, block->nbytes);
     }
-    dv->missing -= dv->state[i] == BLOCK_MISSING;
-    dv->state[i] = BLOCK_PUT;
-    dv->same_table = false;
-    var->nchanged++;
-    var->stored_bytes += block->nbytes;
+    note_put(d, v, i);
     return CAIRN_OK;
+}
+
+/* Put a block from memory that does not change before the gathering has ended. */
+static cairn_status put_lent(crn_draft *d, size_t v, uint64_t i, const void *data)
+{
+    crn_block *block = block_to_put(d, v, i);
+    block->digest = crn_digest_of(data, block->nbytes);
+    CRN_TRY(stay(d, crn_gather_lend(d->gather, block, data)));
+    note_put(d, v, i);
+    return CAIRN_OK;
+}
+
+/* Put block i if it must be, or if its digest differs from the inherited one. */
+static cairn_status put_changed(crn_draft *d, size_t v, uint64_t i, const void *data, bool lend)
+{
+    uint32_t nbytes = crn_var_block_bytes(&d->mark->var[v], i);
+    const crn_digest *old = crn_draft_inherited(d, v, i);
+    if (!old && lend && crn_gather_can_lend(d->gather, data, nbytes))
+        return put_lent(d, v, i, data);
+    if (!old)
+        return crn_draft_put(d, v, i, data, NULL);
+    crn_digest now = crn_digest_of(data, nbytes);
+    return crn_digest_equal(old, &now) ? CAIRN_OK : crn_draft_put(d, v, i, data, &now);
 }
 
 cairn_status crn_draft_put_all(crn_draft *d, size_t v, const void *data)
 {
     const crn_var *var = &d->mark->var[v];
-    for (uint64_t i = 0; i < var->nblocks; i++) {
-        const unsigned char *at = (const unsigned char *)data + i * var->spec.block;
-        const crn_digest *old = crn_draft_inherited(d, v, i);
-        crn_digest now;
-        if (old) {
-            now = crn_digest_of(at, crn_var_block_bytes(var, i));
-            if (crn_digest_equal(old, &now))
-                continue;
-        }
-        CRN_TRY(crn_draft_put(d, v, i, at, old ? &now : NULL));
+    const unsigned char *at = data;
+    cairn_status rc = CAIRN_OK;
+    /* Where much is new it is worth to write it from where it lies, and to wait for that here. */
+    bool lend = d->var.at[v].missing * var->spec.block >= GATHER_LENT;
+    for (uint64_t i = 0; i < var->nblocks && rc == CAIRN_OK; i++)
+        rc = put_changed(d, v, i, at + i * var->spec.block, lend);
+    if (lend) { /* also after a failure: the memory is the program's again */
+        cairn_status end = stay(d, crn_gather_finish(d->gather));
+        rc = rc < 0 ? crn_err_give(&d->broken) : end;
     }
-    return CAIRN_OK;
+    return rc;
 }
 
 /* --- commit ------------------------------------------------------------------------------- */

@@ -22,11 +22,17 @@ static cairn_status reap(crn_gather *g)
     return op->status < 0 ? crn_err_give(&op->err) : CAIRN_OK;
 }
 
-void crn_gather_reset(crn_gather *g)
+/* Wait for what is in flight; its failures were reported before, or no longer matter. */
+static void quieten(crn_gather *g)
 {
     for (int i = 0; i < GATHER_BUFFERS; i++)
         while (g->buffer[i].pending > 0)
-            (void)reap(g); /* the failure that counts was reported before */
+            (void)reap(g);
+}
+
+void crn_gather_reset(crn_gather *g)
+{
+    quieten(g);
     memset(g->open, 0, sizeof g->open);
     g->taken.n = 0;
     g->nbytes = g->nwrites = 0;
@@ -53,7 +59,7 @@ static void add_op(gather_buffer *b, crn_file *file, size_t first, size_t last, 
     uint32_t start = b->item.at[first].pos;
     uint32_t end = b->item.at[last - 1].pos + b->item.at[last - 1].room;
     struct iovec *iov = &b->iov.at[b->iov.n++];
-    *iov = (struct iovec){b->data + start, end - start};
+    *iov = (struct iovec){b->start + start, end - start};
     b->op.at[b->op.n++] =
         (crn_op){.kind = CRN_OP_WRITE, .file = file, .iov = iov, .niov = 1, .off = off, .user = b};
     for (size_t i = first; i < last; i++)
@@ -116,18 +122,16 @@ static cairn_status flush(crn_gather *g, int stream)
 }
 
 /* An empty buffer for the stream, waiting for one to be written if need be. */
-static cairn_status begin(crn_gather *g, int stream)
+static cairn_status begin(crn_gather *g, int stream, gather_buffer **ret)
 {
     for (;;) {
         for (int i = 0; i < GATHER_BUFFERS; i++) {
             gather_buffer *b = &g->buffer[i];
             if (b->pending > 0 || b == g->open[1 - stream])
                 continue;
-            if (!b->data)
-                CRN_TRY(crn_alloc_aligned(&b->data, GATHER_BYTES, PAGE));
             b->fill = 0;
             b->item.n = 0;
-            g->open[stream] = b;
+            *ret = b;
             return CAIRN_OK;
         }
         CRN_TRY(reap(g));
@@ -139,13 +143,16 @@ cairn_status crn_gather_add(crn_gather *g, crn_block *block, unsigned char **ret
     int stream = block->nbytes >= PAGE ? 0 : 1;
     uint32_t room = (uint32_t)crn_format_block_room(block->nbytes);
     gather_buffer *b = g->open[stream];
-    if (b && b->fill + room > GATHER_BYTES) {
+    if (b && (b->start != b->data || b->fill + room > GATHER_BYTES)) {
         CRN_TRY(flush(g, stream));
         b = NULL;
     }
     if (!b) {
-        CRN_TRY(begin(g, stream));
-        b = g->open[stream];
+        CRN_TRY(begin(g, stream, &b));
+        if (!b->data)
+            CRN_TRY(crn_alloc_aligned(&b->data, GATHER_BYTES, PAGE));
+        b->start = b->data;
+        g->open[stream] = b;
     }
     CRN_TRY(crn_vec_push(&b->item, (gather_item){block, b->fill, room}));
     /* what follows a short block is written, too: it must not be another process's memory */
@@ -155,9 +162,41 @@ cairn_status crn_gather_add(crn_gather *g, crn_block *block, unsigned char **ret
     return CAIRN_OK;
 }
 
+bool crn_gather_can_lend(const crn_gather *g, const void *data, uint32_t nbytes)
+{
+    size_t align = crn_file_direct_align(g->part->file);
+    return nbytes >= PAGE && crn_format_block_room(nbytes) == nbytes &&
+           (align == 0 || (uintptr_t)data % align == 0);
+}
+
+cairn_status crn_gather_lend(crn_gather *g, crn_block *block, const void *data)
+{
+    unsigned char *at = (unsigned char *)(uintptr_t)data; /* only ever read */
+    gather_buffer *b = g->open[0];
+    if (b && (b->start + b->fill != at || b->fill + block->nbytes > GATHER_LENT)) {
+        CRN_TRY(flush(g, 0));
+        b = NULL;
+    }
+    if (!b) {
+        CRN_TRY(begin(g, 0, &b));
+        b->start = at;
+        g->open[0] = b;
+    }
+    CRN_TRY(crn_vec_push(&b->item, (gather_item){block, b->fill, block->nbytes}));
+    b->fill += block->nbytes;
+    return CAIRN_OK;
+}
+
 cairn_status crn_gather_finish(crn_gather *g)
 {
-    for (int stream = 0; stream < GATHER_STREAMS; stream++)
-        CRN_TRY(flush(g, stream));
-    return wait_all(g);
+    cairn_status rc = CAIRN_OK;
+    for (int stream = 0; stream < GATHER_STREAMS && rc == CAIRN_OK; stream++)
+        rc = flush(g, stream);
+    if (rc == CAIRN_OK)
+        rc = wait_all(g);
+    if (rc == CAIRN_OK)
+        return CAIRN_OK;
+    crn_err why = *crn_err_peek();
+    quieten(g);
+    return crn_err_give(&why);
 }

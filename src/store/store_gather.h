@@ -10,7 +10,8 @@
 #include "store/store_part.h"
 
 enum {
-    GATHER_BYTES = CRN_BLOCK_MAX, /* of a buffer: at least one block of any size */
+    GATHER_BYTES = CRN_BLOCK_MAX,   /* of a buffer: at least one block of any size */
+    GATHER_LENT = 4 * GATHER_BYTES, /* of the program's memory in one write */
     GATHER_BUFFERS = 6,
     GATHER_STREAMS = 2
 };
@@ -21,7 +22,8 @@ typedef struct gather_item {
 } gather_item;
 
 typedef struct gather_buffer {
-    unsigned char *data;
+    unsigned char *data;  /* own memory; NULL until needed */
+    unsigned char *start; /* of what will be written: data, or memory that was lent */
     uint32_t fill;
     CRN_VEC(gather_item) item;
     CRN_VEC(crn_op) op;
@@ -47,7 +49,15 @@ void crn_gather_reset(crn_gather *g);
  */
 cairn_status crn_gather_add(crn_gather *g, crn_block *block, unsigned char **ret);
 
-/* Write what is left and wait for everything. */
+/*
+ * May a block lie where it is until it is written? That saves a copy where much is written from
+ * one piece of memory. crn_gather_lend is then the other way to add it; before the memory may
+ * change, crn_gather_finish must have been called.
+ */
+bool crn_gather_can_lend(const crn_gather *g, const void *data, uint32_t nbytes);
+cairn_status crn_gather_lend(crn_gather *g, crn_block *block, const void *data);
+
+/* Write what is left and wait for everything, also when that fails. */
 cairn_status crn_gather_finish(crn_gather *g);
 
 #endif

@@ -225,6 +225,44 @@ static void test_unaligned_memory_reads_and_writes(void **state)
     free(back);
 }
 
+/* Large state is written from where it lies, but not after the call has returned. */
+static void test_memory_may_change_once_it_was_put(void **state)
+{
+    (void)state;
+    enum { LARGE = 40 << 20, SHIFT = 4104 };
+    unsigned char *memory;
+    unsigned char *back = malloc(LARGE);
+    assert_ok(crn_alloc_aligned(&memory, LARGE + SHIFT, 4096));
+    crn_var_spec spec = {.name = "state", .type = "bytes", .item = 1, .block = BLOCK};
+    for (int k = 0; k < 4; k++) {
+        unsigned char *data = memory + (k % 2) * SHIFT; /* aligned for direct writes, and not */
+        crn_part_options opt = model_options;
+        crn_part *part;
+        crn_draft *d;
+        crn_mark *m;
+        size_t v;
+        opt.direct = k < 2;
+        spec.nbytes = LARGE - (uint64_t)k * 1000;
+        for (size_t i = 0; i < LARGE; i++)
+            data[i] = (unsigned char)(i * 2654435761u >> 13);
+        assert_ok(crn_part_create(dirfd, "lent", &model_id, &opt, &part));
+        assert_ok(crn_draft_begin(part, 1, &d));
+        assert_ok(crn_draft_add(d, &spec, &v));
+        assert_ok(crn_draft_put_all(d, v, data));
+        memset(data, 0, LARGE);
+        assert_ok(crn_draft_commit(d, 1, NULL));
+        assert_ok(crn_part_load(part, 1, &m));
+        assert_ok(crn_mark_read(part, m, &m->var[0], 0, m->var[0].nblocks, back, NULL));
+        for (size_t i = 0; i < spec.nbytes; i++)
+            if (back[i] != (unsigned char)(i * 2654435761u >> 13))
+                fail_msg("byte %zu is wrong", i);
+        crn_mark_free(m);
+        crn_part_close(part);
+    }
+    free(memory);
+    free(back);
+}
+
 static void test_many_variables(void **state)
 {
     (void)state;
@@ -393,6 +431,7 @@ int main(void)
         cmocka_unit_test(test_data_that_did_not_change_shares_its_table),
         cmocka_unit_test(test_blocks_beyond_four_gigabytes),
         cmocka_unit_test(test_unaligned_memory_reads_and_writes),
+        cmocka_unit_test(test_memory_may_change_once_it_was_put),
         cmocka_unit_test(test_many_variables),
         cmocka_unit_test(test_declarations_are_checked),
         cmocka_unit_test(test_versions_must_grow),
