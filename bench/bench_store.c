@@ -159,7 +159,7 @@ typedef struct pair {
 
 static pair compare_writes(const state *s, const place *p)
 {
-    double ours[TURNS_MAX], peer[TURNS_MAX];
+    double ours[TURNS_MAX] = {0}, peer[TURNS_MAX] = {0};
     for (size_t i = 0; i < s->turns; i++) {
         remove_files(p);
         ours[i] = rate(write_part, s, p);
@@ -173,7 +173,7 @@ static pair compare_writes(const state *s, const place *p)
 /* Of the part file that is there. */
 static pair compare_reads(const state *s, const place *p, bool cold)
 {
-    double ours[TURNS_MAX], peer[TURNS_MAX];
+    double ours[TURNS_MAX] = {0}, peer[TURNS_MAX] = {0};
     for (size_t i = 0; i < s->turns; i++) {
         set_cache(s, p, cold);
         ours[i] = rate(read_part, s, p);
