@@ -143,6 +143,13 @@ out:
     return rc;
 }
 
+/* Was a block of the newest mark cut off the file before we opened it? The file grows over its
+ * place again, so only the length at that time tells. */
+static bool is_lost(const crn_part *part, const crn_block *b)
+{
+    return part->tip->seq <= part->found_seq && b->off + b->nbytes > part->found_bytes;
+}
+
 /* Take over what the newest mark has of v. */
 static cairn_status inherit(crn_part *part, crn_var *v, draft_var *dv)
 {
@@ -154,13 +161,14 @@ static cairn_status inherit(crn_part *part, crn_var *v, draft_var *dv)
     if (!old->table)
         return CAIRN_OK;
     for (uint64_t i = 0; i < CRN_MIN(v->nblocks, old->nblocks); i++) {
-        if (crn_var_block_bytes(v, i) != crn_var_block_bytes(old, i))
+        if (crn_var_block_bytes(v, i) != crn_var_block_bytes(old, i) ||
+            is_lost(part, &old->table[i]))
             continue;
         v->table[i] = old->table[i];
         dv->state[i] = BLOCK_INHERITED;
         dv->missing--;
     }
-    dv->same_table = v->spec.nbytes == old->spec.nbytes;
+    dv->same_table = v->spec.nbytes == old->spec.nbytes && dv->missing == 0;
     return CAIRN_OK;
 }
 

@@ -136,6 +136,7 @@ cairn_status crn_format_get_catalogue(const void *data, size_t nbytes, uint64_t 
         e->wall_ns = crn_get_u64(&c);
         e->record = get_ref(&c, end);
         crn_cursor_expect(&c, e->record.nbytes > 0);
+        crn_cursor_expect(&c, cat.n == 0 || e->version > e[-1].version);
     }
     cairn_status rc = crn_cursor_status(&c, "catalogue");
     if (rc < 0) {
@@ -223,7 +224,8 @@ static cairn_status get_declaration(crn_cursor *c, crn_var *v)
     v->spec.nbytes = crn_get_u64(c);
     v->spec.ndims = crn_get_u8(c);
     crn_cursor_expect(c, v->spec.ndims <= CRN_DIMS_MAX);
-    for (uint32_t i = 0; !c->failed && i < 3 * v->spec.ndims; i++)
+    CRN_TRY(crn_cursor_status(c, "mark record"));
+    for (uint32_t i = 0; i < 3 * v->spec.ndims; i++)
         v->dims[i] = crn_get_u64(c);
     v->spec.global = v->dims;
     v->spec.offset = v->dims + v->spec.ndims;

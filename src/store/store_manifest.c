@@ -42,7 +42,16 @@ static void get_mark(crn_cursor *c, crn_manifest_mark *k)
     k->nranks = crn_get_u32(c);
     k->levels = crn_get_u32(c);
     crn_get_u32(c);
-    crn_cursor_expect(c, k->nranks > 0);
+    crn_cursor_expect(c, k->nranks > 0 && k->nranks <= CRN_RANKS_MAX);
+}
+
+/* The digest comes first, whatever the format: a flipped bit must not pass for a newer version. */
+static bool is_whole(const void *data, size_t nbytes)
+{
+    if (nbytes < HEAD_BYTES + DIGEST_BYTES)
+        return false;
+    crn_digest d = crn_digest_of(data, nbytes - DIGEST_BYTES);
+    return memcmp(d.b, (const char *)data + nbytes - DIGEST_BYTES, DIGEST_BYTES) == 0;
 }
 
 cairn_status crn_manifest_parse(const void *data, size_t nbytes, crn_manifest *ret)
@@ -50,18 +59,16 @@ cairn_status crn_manifest_parse(const void *data, size_t nbytes, crn_manifest *r
     crn_cursor c = crn_cursor_of(data, nbytes);
     crn_manifest m = {0};
     const void *magic = crn_get_view(&c, sizeof manifest_magic);
-    uint32_t format = crn_get_u32(&c), n = crn_get_u32(&c);
     CRN_FAIL_IF(c.failed || memcmp(magic, manifest_magic, sizeof manifest_magic) != 0,
                 CAIRN_ECORRUPT, "not a manifest");
-    CRN_FAIL_IF(format > CAIRN_FORMAT, CAIRN_EUNSUPPORTED,
+    crn_cursor_expect(&c, is_whole(data, nbytes));
+    uint32_t format = crn_get_u32(&c), n = crn_get_u32(&c);
+    CRN_TRY(crn_cursor_status(&c, "manifest"));
+    CRN_FAIL_IF(format != CAIRN_FORMAT, CAIRN_EUNSUPPORTED,
                 "manifest of format %u, but this version of cairn reads format %d", format,
                 CAIRN_FORMAT);
     crn_cursor_expect(&c, n <= MARKS_MAX && nbytes == HEAD_BYTES + (size_t)n * MANIFEST_MARK_BYTES +
                                                           DIGEST_BYTES);
-    CRN_TRY(crn_cursor_status(&c, "manifest"));
-    crn_digest d = crn_digest_of(data, nbytes - DIGEST_BYTES);
-    crn_cursor_expect(&c,
-                      memcmp(d.b, (const char *)data + nbytes - DIGEST_BYTES, DIGEST_BYTES) == 0);
     CRN_TRY(crn_cursor_status(&c, "manifest"));
     crn_get_bytes(&c, m.run, sizeof m.run);
     m.seq = crn_get_u64(&c);

@@ -192,6 +192,8 @@ static cairn_status open_file(crn_part *part, int dirfd, const crn_part_options 
  */
 static cairn_status prepare_write(crn_part *part, int dirfd)
 {
+    CRN_TRY(crn_file_nbytes(part->file, &part->found_bytes));
+    part->found_seq = part->super.seq;
     part->doubt = part->super.seq > 1;
     if (!part->doubt)
         CRN_TRY(crn_dir_sync(dirfd));

@@ -16,13 +16,14 @@ struct crn_part {
     crn_io *io;
     char *name;
     bool write, fallback;
-    part_super super;          /* as committed */
-    part_ref older_catalogue;  /* of the superblock before, so that falling back finds it */
-    part_catalogue cat;        /* retained marks only, oldest first */
-    crn_space space;           /* when write */
-    struct crn_gather *gather; /* write buffers, made by the first draft */
-    crn_mark *tip;             /* the newest mark; tables as far as a draft needed them */
-    bool drafting;             /* one draft at a time */
+    part_super super;                /* as committed */
+    part_ref older_catalogue;        /* of the superblock before, so that falling back finds it */
+    part_catalogue cat;              /* retained marks only, oldest first */
+    crn_space space;                 /* when write */
+    struct crn_gather *gather;       /* write buffers, made by the first draft */
+    crn_mark *tip;                   /* the newest mark; tables as far as a draft needed them */
+    bool drafting;                   /* one draft at a time */
+    uint64_t found_seq, found_bytes; /* superblock and length of the file when it was opened */
     /* Which of the two superblocks a crash would leave as the newest is unknown: the disk failed
      * while one was being replaced, or the part was just opened, and its last writer may have ended
      * between replacing one and syncing it. Nothing that either refers to may be overwritten until

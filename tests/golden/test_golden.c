@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Files of format 1, kept so that every later version is held to reading them. Each was written by
+ * this program, called with --write; what is in them follows from the functions below alone.
+ *
+ *     good-part-1       three marks of two variables, two retained
+ *     good-manifest-1   two marks on four ranks
+ *     bad-*             the same, damaged
+ */
+#include "harness/harness.h"
+#include "store/store_part.h"
+
+enum { CELLS = 300, BLOCK = 1024, RANKS = 4 };
+
+static const crn_part_options options = {CRN_IO_THREADS, 2, false};
+static const crn_part_id owner = {"golden run 0001", 1, 2, RANKS, CRN_ROLE_OWN};
+
+static uint64_t cell(uint64_t version, uint64_t i)
+{
+    return i * 1000 + (i < 64 ? version : 0);
+}
+
+static cairn_status put_mark(crn_part *part, uint64_t version)
+{
+    uint64_t field[CELLS], global[2] = {3, 400}, offset[2] = {0, 100}, count[2] = {3, 100};
+    crn_var_spec spec = {.name = "field",
+                         .type = "uint64",
+                         .item = 8,
+                         .block = BLOCK,
+                         .nbytes = sizeof field,
+                         .ndims = 2,
+                         .global = global,
+                         .offset = offset,
+                         .count = count,
+                         .attributes = "unit=m\n"};
+    crn_var_spec empty = {.name = "empty", .type = "int8", .item = 1, .block = BLOCK};
+    crn_draft *d;
+    size_t v;
+    for (uint64_t i = 0; i < CELLS; i++)
+        field[i] = cell(version, i);
+    CRN_TRY(crn_draft_begin(part, version, &d));
+    assert_ok(crn_draft_add(d, &spec, &v));
+    assert_ok(crn_draft_put_all(d, v, field));
+    assert_ok(crn_draft_add(d, &empty, &v));
+    return crn_draft_commit(d, 2, NULL);
+}
+
+static int golden_dir(void)
+{
+    int fd = open(TESTS_DIR "/golden", O_RDONLY | O_DIRECTORY);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static void test_good_part(void **state)
+{
+    (void)state;
+    crn_part *part;
+    crn_part_info info;
+    int dir = golden_dir();
+    assert_ok(crn_part_open(dir, "good-part-1", &owner, false, &options, &part));
+    crn_part_describe(part, &info);
+    assert_int_equal(info.nmarks, 2);
+    assert_false(info.fallback);
+    for (uint64_t version = 20; version <= 30; version += 10) {
+        crn_mark *m;
+        uint64_t field[CELLS];
+        assert_ok(crn_part_load(part, version, &m));
+        assert_int_equal(m->nvars, 2);
+        crn_var *v = crn_mark_find(m, "field");
+        assert_non_null(v);
+        assert_string_equal(v->spec.type, "uint64");
+        assert_string_equal(v->spec.attributes, "unit=m\n");
+        assert_true(v->spec.global[1] == 400 && v->spec.offset[1] == 100 && v->spec.count[0] == 3);
+        assert_ok(crn_mark_read(part, m, v, 0, v->nblocks, field, NULL));
+        for (uint64_t i = 0; i < CELLS; i++)
+            assert_true(field[i] == cell(version, i));
+        assert_int_equal(crn_mark_find(m, "empty")->nblocks, 0);
+        crn_mark_free(m);
+    }
+    crn_part_close(part);
+    close(dir);
+}
+
+static cairn_status load_manifest(const char *name, crn_manifest *ret)
+{
+    void *data;
+    size_t n;
+    int dir = golden_dir();
+    assert_ok(crn_file_slurp(dir, name, 1 << 20, &data, &n));
+    close(dir);
+    cairn_status rc = crn_manifest_parse(data, n, ret);
+    free(data);
+    return rc;
+}
+
+static void test_good_manifest(void **state)
+{
+    (void)state;
+    crn_manifest m;
+    assert_ok(load_manifest("good-manifest-1", &m));
+    assert_int_equal(m.mark.n, 2);
+    assert_memory_equal(m.run, owner.run, sizeof m.run);
+    assert_true(m.mark.at[1].version == 30 && m.mark.at[1].nranks == RANKS);
+    assert_true(m.mark.at[0].nbytes == 9600 && m.mark.at[0].levels == CRN_IN_TRAIL);
+    crn_manifest_done(&m);
+}
+
+static void test_bad_files(void **state)
+{
+    (void)state;
+    crn_part *part;
+    crn_manifest m;
+    int dir = golden_dir();
+    assert_fails(crn_part_open(dir, "bad-part-cut", NULL, false, &options, &part), CAIRN_ECORRUPT,
+                 "too few for a part file");
+    assert_fails(crn_part_open(dir, "bad-part-newer", NULL, false, &options, &part),
+                 CAIRN_EUNSUPPORTED, "reads format");
+    assert_fails(crn_part_open(dir, "bad-part-zeroed", NULL, false, &options, &part),
+                 CAIRN_ECORRUPT, "no whole superblock");
+    assert_fails(load_manifest("bad-manifest-cut", &m), CAIRN_ECORRUPT, "cut short");
+    assert_fails(load_manifest("bad-manifest-newer", &m), CAIRN_EUNSUPPORTED, "reads format");
+    close(dir);
+}
+
+/* --- writing them --------------------------------------------------------------------------- */
+
+#include "harness/heal.h"
+
+static void save(int dir, const char *name, const void *data, size_t n)
+{
+    assert_ok(crn_file_replace(dir, name, data, n));
+}
+
+static void write_manifests(int dir)
+{
+    crn_manifest m = {.seq = 2, .created_ns = 1};
+    crn_buf buf = {0};
+    memcpy(m.run, owner.run, sizeof m.run);
+    for (uint64_t version = 20; version <= 30; version += 10)
+        assert_ok(crn_vec_push(&m.mark, (crn_manifest_mark){.version = version,
+                                                            .wall_ns = version,
+                                                            .nbytes = RANKS * CELLS * 8ull,
+                                                            .series = 1,
+                                                            .nranks = RANKS,
+                                                            .levels = CRN_IN_TRAIL}));
+    crn_manifest_put(&m, &buf);
+    assert_ok(crn_buf_status(&buf));
+    save(dir, "good-manifest-1", buf.at, buf.n);
+    save(dir, "bad-manifest-cut", buf.at, buf.n - 20);
+    buf.at[HEAL_SUPER_FORMAT] = 99;
+    heal_manifest(buf.at, buf.n);
+    save(dir, "bad-manifest-newer", buf.at, buf.n);
+    crn_buf_done(&buf);
+    crn_manifest_done(&m);
+}
+
+/* A seed that begins with the number of a decoder of fuzz_part. */
+static void save_seed(int dir, const char *name, int decoder, const void *data, size_t n)
+{
+    crn_buf buf = {0};
+    crn_put_u8(&buf, (uint8_t)decoder);
+    crn_put_bytes(&buf, data, n);
+    assert_ok(crn_buf_status(&buf));
+    save(dir, name, buf.at, buf.n);
+    crn_buf_done(&buf);
+}
+
+static void write_part_seeds(int dir, crn_part *part)
+{
+    crn_buf cat = {0}, record = {0}, wire = {0}, table = {0};
+    crn_mark *m;
+    unsigned char slot[SLOT_BYTES];
+    assert_ok(crn_part_load(part, 30, &m));
+    assert_ok(crn_mark_table(part, m, &m->var[0]));
+    assert_ok(crn_mark_table(part, m, &m->var[1]));
+    crn_format_put_catalogue(part->cat.at, part->cat.n, &cat);
+    crn_format_put_mark(m, &record);
+    crn_mark_put(m, &wire);
+    crn_put_u32(&table, (uint32_t)m->var[0].spec.nbytes);
+    crn_format_put_table(m->var[0].table, m->var[0].nblocks, &table);
+    crn_format_put_super(&part->super, slot);
+    save_seed(dir, "good-catalogue", 0, cat.at, cat.n);
+    save_seed(dir, "good-record", 1, record.at, record.n);
+    save_seed(dir, "good-wire", 2, wire.at, wire.n);
+    save_seed(dir, "good-table", 3, table.at, table.n);
+    save_seed(dir, "good-super", 4, slot + 8, 92);
+    crn_buf_done(&cat);
+    crn_buf_done(&record);
+    crn_buf_done(&wire);
+    crn_buf_done(&table);
+    crn_mark_free(m);
+}
+
+static void write_parts(int dir, int seeds)
+{
+    crn_part *part;
+    void *data;
+    size_t n;
+    assert_ok(crn_part_create(dir, "good-part-1", &owner, &options, &part));
+    for (uint64_t version = 10; version <= 30; version += 10)
+        assert_ok(put_mark(part, version));
+    write_part_seeds(seeds, part);
+    crn_part_close(part);
+    assert_ok(crn_file_slurp(dir, "good-part-1", 1 << 20, &data, &n));
+    unsigned char *file = data;
+    save(seeds, "good-file", file, n);
+    save(dir, "bad-part-cut", file, HEAL_START - 1);
+    for (size_t at = 0; at < HEAL_START; at += HEAL_COPY)
+        file[at + HEAL_SUPER_FORMAT] = 99;
+    heal_part(file, n);
+    save(dir, "bad-part-newer", file, n);
+    memset(file, 0, HEAL_START);
+    save(dir, "bad-part-zeroed", file, n);
+    free(data);
+}
+
+static void write_all(void **state)
+{
+    (void)state;
+    int dir = golden_dir();
+    int parts = open(TESTS_DIR "/fuzz/corpus/part", O_RDONLY | O_DIRECTORY);
+    assert_true(parts >= 0);
+    write_manifests(dir);
+    write_parts(dir, parts);
+    close(parts);
+    close(dir);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good_part),
+        cmocka_unit_test(test_good_manifest),
+        cmocka_unit_test(test_bad_files),
+    };
+    const struct CMUnitTest writing[] = {cmocka_unit_test(write_all)};
+    if (argc == 2 && strcmp(argv[1], "--write") == 0)
+        return cmocka_run_group_tests_name("write", writing, NULL, NULL);
+    return cmocka_run_group_tests_name("golden", tests, NULL, NULL);
+}
