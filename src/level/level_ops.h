@@ -4,9 +4,9 @@
  * only.
  *
  * Shared are the files of a node (crn_vault_part), knowledge of who can read which file
- * (crn_vault_holder), flows of pieces between ranks that cannot deadlock (crn_flows_run), blocks
- * and descriptions fetched from wherever they lie (crn_fetch_blocks, crn_fetch_marks), and the
- * making of a copy (crn_copy).
+ * (crn_vault_holder), parcels and flows of pieces between ranks that cannot deadlock, blocks and
+ * descriptions fetched from wherever they lie (crn_fetch_blocks, crn_fetch_marks), and the making
+ * of a copy (crn_copy).
  */
 #ifndef CAIRN_LEVEL_OPS_H
 #define CAIRN_LEVEL_OPS_H
@@ -17,6 +17,12 @@
 
 /* Bytes of a piece that travels or is read at once, unless one block is larger. */
 enum { CRN_PIECE_BYTES = 1 << 20 };
+
+/*
+ * A role for the vault's own use, beside those of files: a part in the trail. Whoever holds it can
+ * be read by every rank.
+ */
+enum { CRN_ROLE_TRAIL = CRN_ROLE_PARITY + 1 };
 
 /* --- the vault ---------------------------------------------------------------------------- */
 
@@ -31,7 +37,8 @@ typedef struct crn_open_part {
 typedef struct crn_sighting {
     uint32_t role, series, rank, nranks; /* of the file */
     uint64_t version, wall_ns;           /* of the mark in it */
-    uint32_t node;                       /* of the vault's nodes */
+    uint32_t node;                       /* of the vault's nodes: whose ranks can read it */
+    uint32_t dir;                        /* the virtual node's directory that it lies in */
 } crn_sighting;
 
 struct crn_vault {
@@ -51,19 +58,33 @@ struct crn_vault {
 int crn_vault_rank_at(const crn_vault *v, int node, int local);
 
 /* The id of a file of this run. */
-crn_part_id crn_vault_id(const crn_vault *v, crn_role role, uint32_t series, uint32_t rank,
+crn_part_id crn_vault_id(const crn_vault *v, uint32_t role, uint32_t series, uint32_t rank,
                          uint32_t nranks);
 
+crn_part_id crn_vault_own_id(const crn_vault *v);
+
 /*
- * A part file on this node's storage, kept open by the vault until it is freed or, when opened to
+ * A part file on this node's storage, or in the trail (CRN_ROLE_TRAIL; own parts, too, when the
+ * vault has no local storage), kept open by the vault until it is freed or, when opened to
  * read, until crn_vault_close_readers. To write makes the file and its directories, durably, where
  * there are none. CAIRN_ENOTFOUND when it is not there to read, CAIRN_EINVAL when the vault has no
  * local storage.
  */
 cairn_status crn_vault_part(crn_vault *v, const crn_part_id *id, bool write, crn_part **ret);
 
+/* Call visit with a part file of this node that this rank writes, unless there is none. */
+cairn_status crn_vault_visit(crn_vault *v, const crn_part_id *id,
+                             cairn_status (*visit)(crn_part *part, uint64_t arg), uint64_t arg);
+
+/* The directory of the run on this node's storage; dir counts for virtual nodes only. */
+cairn_status crn_vault_dir(crn_vault *v, uint32_t dir, bool create, int *ret_fd);
+
+/* What a file of such a directory is called after; false when its name is none of ours. */
+bool crn_vault_parse_name(const char *name, uint32_t *ret_role, uint32_t *ret_rank);
+
 /* Close what was opened to read: a reader does not see what others commit later. */
 void crn_vault_close_readers(crn_vault *v);
+void crn_vault_close_all(crn_vault *v);
 
 /*
  * After a survey: the rank that can read this mark of this file, itself when its own node has it,
@@ -71,6 +92,12 @@ void crn_vault_close_readers(crn_vault *v);
  * the latest mark first: where ranks moved between nodes, stale files stay behind.
  */
 int crn_vault_holder(const crn_vault *v, const crn_part_id *id, uint64_t version, int nth);
+
+/* How often the most often held file of a role has this mark. The same on all ranks. */
+int crn_vault_ncopies(const crn_vault *v, uint32_t role, const crn_manifest_mark *mark);
+
+/* The virtual node's directory in which this process finds a file to read. */
+uint32_t crn_vault_dir_of(const crn_vault *v, const crn_part_id *id);
 
 /* This rank's own part and its mark version, with all tables. Free *ret_mark. */
 cairn_status crn_vault_own_mark(crn_vault *v, uint64_t version, crn_part **ret_part,
@@ -98,16 +125,16 @@ typedef struct crn_level_ops {
 
     /*
      * Make the copies of a mark that every rank has in its own part; each file retains keep marks
-     * besides the new one. Collective. Add to *stats. A file that has the mark already, with the
-     * same content, is left alone. After a failure anywhere, whatever this rank committed is still
-     * there: the caller rewinds it, through each, on all ranks.
+     * besides the new one. Collective; the same status on all ranks, by crn_copies_finish, which
+     * also takes back what was committed when some rank failed. Add to *stats. A file that has the
+     * mark already, with the same content, is left alone.
      */
     cairn_status (*raise)(crn_vault *v, uint64_t version, uint64_t keep, crn_raise_stats *stats);
 
     /*
      * For each file of the level that this rank writes for the vault's series and that exists, in
-     * any order, call visit with the part opened to write; stop at the first failure. Trimming,
-     * rewinding and undoing are visits. Not collective.
+     * any order, call visit with the part opened to write; stop at the first failure. Trimming and
+     * rewinding are visits. Not collective.
      */
     cairn_status (*each)(crn_vault *v, cairn_status (*visit)(crn_part *part, uint64_t arg),
                          uint64_t arg);
@@ -124,46 +151,85 @@ typedef struct crn_level_ops {
     cairn_status (*describe)(crn_vault *v, const crn_manifest_mark *mark, crn_ask *ask, size_t n);
 
     /*
-     * Bring blocks: for each want, try those listed in want->missing (ascending, relative to the
-     * variable) into want->dst, verify each against want->var->table, and leave in missing what
-     * this level could not give; count in *stats what it gave, and under bad what it should have
-     * had (holds) but could not give. Failures as for describe. Collective.
+     * Bring blocks: for each want, try those listed in want->missing (ascending numbers of the
+     * variable's blocks) into their place of want->dst, verified against want->var->table, and
+     * leave in missing what this level could not give; the caller counts. Failures as for describe.
+     * Collective.
      */
-    cairn_status (*load)(crn_vault *v, const crn_manifest_mark *mark, crn_want *want, size_t n,
-                         crn_load_stats *stats);
+    cairn_status (*load)(crn_vault *v, const crn_manifest_mark *mark, crn_want *want, size_t n);
 } crn_level_ops;
 
-/* The row of a level, or NULL when this build has none. Rows are in the order of cost. */
-const crn_level_ops *crn_level_ops_of(crn_level level);
+/* The rows, in the order of cost. */
+extern const crn_level_ops *const crn_level_table[CRN_NLEVELS];
 
 extern const crn_level_ops crn_level_local, crn_level_partner, crn_level_encoded, crn_level_global;
 
-/* --- flows of pieces ---------------------------------------------------------------------- */
+/* --- between ranks ------------------------------------------------------------------------ */
+
+/* Bytes for or from another rank. */
+typedef struct crn_parcel {
+    int peer;
+    unsigned char *data;
+    size_t n;
+} crn_parcel;
+
+typedef struct crn_parcels {
+    CRN_VEC(crn_parcel) in; /* by ascending peer */
+    unsigned char *data;    /* of all of them */
+} crn_parcels;
+
+/*
+ * Agree on local, and if no rank failed, deliver out (at most one parcel for each peer, of up to
+ * CRN_COMM_PIECE bytes, none for itself) and hand over what others sent here. Empty parcels arrive,
+ * too. The same status on all ranks. Collective.
+ */
+cairn_status crn_parcels_swap(crn_comm *comm, cairn_status local, const crn_parcel *out,
+                              size_t nout, crn_parcels *ret);
+void crn_parcels_done(crn_parcels *p); /* a zeroed one is allowed */
+
+/* Parcels that are being written, one for each peer. Zeroed at first. */
+typedef struct crn_outbox {
+    CRN_VEC(crn_parcel) parcel;
+    CRN_VEC(crn_buf) buf;
+} crn_outbox;
+
+/* The buffer for a peer; valid until the next call. */
+cairn_status crn_outbox_for(crn_outbox *o, int peer, crn_buf **ret);
+
+/* crn_parcels_swap of all that was written, which stays. Collective. */
+cairn_status crn_outbox_swap(crn_outbox *o, crn_comm *comm, cairn_status local, crn_parcels *ret);
+void crn_outbox_done(crn_outbox *o);
 
 /*
  * A sequence of pieces from one rank to another. Both ends know the lengths without asking: next
- * gives the same numbers on both. The two pieces of a flow that are in memory at each end are all
- * the memory it takes.
+ * gives the same numbers on both. Two pieces of a flow are in memory at each end.
  */
 typedef struct crn_flow {
     int peer;
     size_t cap; /* bytes of the largest piece */
     /* The length of the next piece, up to cap; 0: no more. Called once for each piece, for incoming
-     * ones up to two pieces ahead of move. */
+     * ones one piece ahead of move. */
     size_t (*next)(void *arg);
-    /* Outgoing: fill the piece. Incoming: take it. Must not fail: arg remembers what went wrong,
-     * and the flow goes on, so that the other end never waits for nothing. */
+    /* Outgoing: fill the piece. Incoming: take it. Cannot fail: arg remembers what went wrong, and
+     * the flow goes on, so that the other end never waits for nothing. */
     void (*move)(void *arg, unsigned char *piece, size_t nbytes);
     void *arg;
+    /* the runner's own */
+    unsigned char *piece[2];
+    size_t nbytes[2]; /* of the pieces under way; 0: none */
+    crn_msg msg[2];
+    bool ended;
 } crn_flow;
+
+/* Memory for the pieces of n flows: apart from running them, so that ranks can agree between. */
+cairn_status crn_flows_prepare(crn_flow *flow, size_t n);
+void crn_flows_done(crn_flow *flow, size_t n);
 
 /*
  * Let pieces flow out and in, each flow in order, until all have ended. At most one outgoing and
- * one incoming flow for each peer, and not to itself. Collective over all that take part; a rank
- * without flows need not call. Every rank moves the k-th piece of all its flows before the
- * (k+1)-th of any, which is why no pattern of flows deadlocks. Fails only for memory (agreed
- * before anything moves, which makes the call collective over the vault's communicator) or when
- * the transport fails.
+ * one incoming flow for each peer, none to itself. A rank without flows need not call. Every rank
+ * moves the k-th piece of all its flows before the (k+1)-th of any, which is why no pattern of
+ * flows deadlocks. Fails only when the transport does.
  */
 cairn_status crn_flows_run(crn_comm *comm, crn_flow *out, size_t nout, crn_flow *in, size_t nin);
 
@@ -186,9 +252,8 @@ typedef struct crn_block_fetch {
     crn_part_id id;
     uint64_t version;
     const char *var;        /* its name in that file */
-    uint32_t block;         /* bytes of its blocks, and how many there are: if the file says */
-    uint64_t nblocks;       /* otherwise, all are bad */
-    uint64_t nbytes;        /* of the variable */
+    uint32_t block;         /* bytes of its blocks, */
+    uint64_t nbytes;        /* and of all of it: if the file says otherwise, all are bad */
     uint64_t first, n;      /* blocks wanted */
     unsigned char *dst;     /* for n blocks one after the other */
     const crn_block *table; /* the variable's digests to verify against, or NULL: the holder's
@@ -196,24 +261,42 @@ typedef struct crn_block_fetch {
     crn_bad_blocks bad;     /* out, ascending: what did not come whole */
 } crn_block_fetch;
 
+typedef CRN_VEC(crn_block_fetch) crn_block_fetches;
+
+/* Append a request like the given one, which says where from, for each run of w->missing. */
+cairn_status crn_want_split(const crn_want *w, const crn_block_fetch *like, crn_block_fetches *ret);
+
 /*
  * Bring blocks from part files of any node, in pieces, each rank serving and receiving at once.
  * Collective; n may be 0. Damage and absence are told in bad; fails for memory or transport only.
  */
 cairn_status crn_fetch_blocks(crn_vault *v, crn_block_fetch *fetch, size_t n);
 
+/*
+ * Callbacks of a level whose files are plain copies of a rank's part under a role of their own.
+ */
+bool crn_role_holds(const crn_vault *v, uint32_t role, const crn_manifest_mark *mark,
+                    uint32_t rank);
+cairn_status crn_role_describe(crn_vault *v, uint32_t role, const crn_manifest_mark *mark,
+                               crn_ask *ask, size_t n);
+cairn_status crn_role_load(crn_vault *v, uint32_t role, const crn_manifest_mark *mark,
+                           crn_want *want, size_t n);
+
 /* --- copies ------------------------------------------------------------------------------- */
 
 /*
  * A copy of a mark in the making: a draft on another part, and what it lacks. The blocks that the
- * copy's newest mark has already are inherited.
+ * part's newest mark has already are inherited.
  */
 typedef struct crn_copy {
     crn_part *part;
-    crn_draft *draft;     /* NULL: the part has the very mark already */
-    const crn_mark *mark; /* what is copied; the caller's, with tables */
-    uint64_t nlacking;    /* blocks, and their bytes */
-    uint64_t nlacking_bytes;
+    crn_draft *draft;       /* NULL: the part has the very mark already */
+    uint64_t version;       /* of the mark */
+    const crn_mark *mark;   /* what is copied; the caller's, with tables */
+    unsigned char *lacking; /* a bit for each block, in the order of variables and blocks */
+    size_t nlacking;        /* bytes of that */
+    uint64_t nblocks;       /* that are lacking */
+    bool committed;         /* by crn_copies_finish */
 } crn_copy;
 
 /*
@@ -221,37 +304,51 @@ typedef struct crn_copy {
  * the same, and is rewound if not. CAIRN_EINVAL when the part has newer marks.
  */
 cairn_status crn_copy_begin(crn_part *part, const crn_mark *mark, crn_copy *ret);
-void crn_copy_drop(crn_copy *c); /* a zeroed or finished one is allowed */
-
-/* Must block i of variable v be put? */
-bool crn_copy_lacks(const crn_copy *c, size_t v, uint64_t i);
+void crn_copy_done(crn_copy *c); /* drops the draft, if any; a zeroed one is allowed */
 
 /* Put a block, verified against the mark's digest: CAIRN_ECORRUPT. */
 cairn_status crn_copy_put(crn_copy *c, size_t v, uint64_t i, const void *data);
 
-/* Make it durable; of the older marks keep are retained. Adds to *stats what was stored. */
-cairn_status crn_copy_commit(crn_copy *c, uint64_t keep, crn_raise_stats *stats);
+/*
+ * The end of every raise: agree on local, commit all drafts, agree again; each part retains keep
+ * older marks, at least one. If any rank failed, drafts are dropped and what was committed here is
+ * rewound, so that the earlier marks stand everywhere. Adds to stats what was stored. Of a copy
+ * only part, draft and version are used. The same status on all ranks. Collective.
+ */
+cairn_status crn_copies_finish(crn_comm *comm, crn_copy *copy, size_t n, cairn_status local,
+                               uint64_t keep, crn_raise_stats *stats);
 
 /*
- * A walk over the blocks that a copy lacks, in the order of variables and blocks, by runs of
- * consecutive blocks of one variable that fit a piece. lacks answers for the walker, so that
- * another rank can walk with a bitmap.
+ * A walk over the blocks whose bits are set, by runs of consecutive blocks of one variable that fit
+ * a piece. Whoever has the mark's description and the bits walks the same runs.
  */
-typedef struct crn_walk {
+typedef struct crn_gaps {
     const crn_mark *mark;
-    bool (*lacks)(const void *arg, size_t v, uint64_t i);
-    const void *arg;
-    size_t cap; /* bytes of a piece: crn_piece_cap(mark) */
+    const unsigned char *bits;
+    size_t cap; /* bytes of a piece */
     size_t v;   /* the run found: variable, first block, blocks, bytes */
     uint64_t first, n;
     size_t nbytes;
-} crn_walk;
+    uint64_t base; /* bit of the variable's first block */
+} crn_gaps;
 
-crn_walk crn_walk_of(const crn_mark *mark, bool (*lacks)(const void *arg, size_t v, uint64_t i),
-                     const void *arg);
-bool crn_walk_next(crn_walk *w); /* false: no more */
+crn_gaps crn_gaps_of(const crn_mark *mark, const unsigned char *bits);
+bool crn_gaps_next(crn_gaps *w); /* false: no more */
+
+/* Bytes of the bits for all blocks of a mark. */
+size_t crn_mark_bits(const crn_mark *mark);
 
 /* The larger of CRN_PIECE_BYTES and the largest block of the mark. */
 size_t crn_piece_cap(const crn_mark *mark);
+
+static inline bool crn_bit(const unsigned char *bits, uint64_t i)
+{
+    return bits[i / 8] >> (i % 8) & 1;
+}
+
+static inline void crn_bit_set(unsigned char *bits, uint64_t i)
+{
+    bits[i / 8] |= (unsigned char)(1u << (i % 8));
+}
 
 #endif

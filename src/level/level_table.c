@@ -4,6 +4,12 @@
  */
 #include "level/level_ops.h"
 
+const crn_level_ops *const crn_level_table[CRN_NLEVELS] = {
+    [CRN_LEVEL_LOCAL] = &crn_level_local,
+    [CRN_LEVEL_PARTNER] = &crn_level_partner,
+    [CRN_LEVEL_GLOBAL] = &crn_level_global,
+};
+
 const char *crn_level_name(crn_level level)
 {
     static const char *const name[CRN_NLEVELS] = {"local", "partner", "encoded", "global"};

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The global level: a copy of each rank's part in the trail, on the file system that all share.
+ * Without node-local storage the own parts lie there from the beginning, and there is nothing to
+ * copy. Every rank reads the trail itself; nothing travels between ranks.
+ */
+#include "level/level_ops.h"
+
+static cairn_status global_check(const crn_vault *v)
+{
+    (void)v;
+    return CAIRN_OK;
+}
+
+/* --- raising -------------------------------------------------------------------------------- */
+
+static crn_part_id trail_id(const crn_vault *v)
+{
+    return crn_vault_id(v, CRN_ROLE_TRAIL, v->opt.series, (uint32_t)v->rank, (uint32_t)v->nranks);
+}
+
+static cairn_status copy_blocks(crn_part *from, crn_mark *mark, crn_copy *copy)
+{
+    crn_gaps w = crn_gaps_of(mark, copy->lacking);
+    unsigned char *piece;
+    CRN_TRY(crn_alloc_aligned(&piece, w.cap, 4096));
+    cairn_status rc = CAIRN_OK;
+    while (rc == CAIRN_OK && crn_gaps_next(&w)) {
+        crn_var *var = &mark->var[w.v];
+        rc = crn_mark_read(from, mark, var, w.first, w.n, piece, NULL);
+        /* just verified against the digest that it is put with */
+        for (uint64_t i = 0; i < w.n && rc == CAIRN_OK; i++)
+            rc = crn_draft_put(copy->draft, w.v, w.first + i, piece + i * var->spec.block,
+                               &var->table[w.first + i].digest);
+    }
+    free(piece);
+    return rc;
+}
+
+static cairn_status copy_own(crn_vault *v, uint64_t version, crn_mark **mark, crn_copy *copy)
+{
+    crn_part *own, *part;
+    crn_part_id id = trail_id(v);
+    CRN_TRY(crn_vault_own_mark(v, version, &own, mark));
+    CRN_TRY(crn_vault_part(v, &id, true, &part));
+    CRN_TRY(crn_copy_begin(part, *mark, copy));
+    return copy_blocks(own, *mark, copy);
+}
+
+static cairn_status global_raise(crn_vault *v, uint64_t version, uint64_t keep,
+                                 crn_raise_stats *stats)
+{
+    if (!v->local)
+        return crn_level_local.raise(v, version, keep, stats);
+    crn_mark *mark = NULL;
+    crn_copy copy = {0};
+    cairn_status rc = copy_own(v, version, &mark, &copy);
+    rc = crn_copies_finish(v->comm, &copy, 1, rc, keep, stats);
+    crn_copy_done(&copy);
+    crn_mark_free(mark);
+    return rc;
+}
+
+/* Where the trail holds the own parts themselves, they are the local level's to visit. */
+static cairn_status global_each(crn_vault *v, cairn_status (*visit)(crn_part *, uint64_t),
+                                uint64_t arg)
+{
+    crn_part_id id = trail_id(v);
+    return v->local ? crn_vault_visit(v, &id, visit, arg) : CAIRN_OK;
+}
+
+/* --- coming back ---------------------------------------------------------------------------- */
+
+static bool global_holds(const crn_vault *v, const crn_manifest_mark *mark, uint32_t rank)
+{
+    return crn_role_holds(v, CRN_ROLE_TRAIL, mark, rank);
+}
+
+static cairn_status global_describe(crn_vault *v, const crn_manifest_mark *mark, crn_ask *ask,
+                                    size_t n)
+{
+    return crn_role_describe(v, CRN_ROLE_TRAIL, mark, ask, n);
+}
+
+static cairn_status global_load(crn_vault *v, const crn_manifest_mark *mark, crn_want *want,
+                                size_t n)
+{
+    return crn_role_load(v, CRN_ROLE_TRAIL, mark, want, n);
+}
+
+const crn_level_ops crn_level_global = {
+    .name = "global",
+    .check = global_check,
+    .raise = global_raise,
+    .each = global_each,
+    .holds = global_holds,
+    .describe = global_describe,
+    .load = global_load,
+};

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Coming back: the levels are asked in the order of their cost, and each next one only for what is
+ * still missing. Also what the levels of plain copies share, whose files differ by their role only.
+ */
+#include "level/level_ops.h"
+
+#include <inttypes.h>
+
+/* --- descriptions --------------------------------------------------------------------------- */
+
+/* Collective: the sum over all ranks. */
+static cairn_status count_all(crn_vault *v, uint64_t own, uint64_t *ret)
+{
+    CRN_TRY(crn_comm_allreduce_u64(v->comm, CRN_REDUCE_SUM, &own, 1));
+    *ret = own;
+    return CAIRN_OK;
+}
+
+static uint64_t count_unanswered(const crn_ask *ask, size_t n)
+{
+    uint64_t missing = 0;
+    for (size_t i = 0; i < n; i++)
+        missing += ask[i].mark == NULL;
+    return missing;
+}
+
+static cairn_status describe_missing(const crn_manifest_mark *mark, const crn_ask *ask, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        CRN_FAIL_IF(!ask[i].mark, CAIRN_ENOTFOUND,
+                    "mark %" PRIu64 ": no whole description of the share of rank %" PRIu32
+                    " was found, in its own part or at any other level",
+                    mark->version, ask[i].rank);
+    return CAIRN_OK;
+}
+
+static cairn_status ask_levels(crn_vault *v, const crn_manifest_mark *mark, crn_ask *ask, size_t n)
+{
+    for (int level = 0; level < CRN_NLEVELS; level++) {
+        uint64_t missing;
+        CRN_TRY(count_all(v, count_unanswered(ask, n), &missing));
+        if (missing == 0)
+            return CAIRN_OK;
+        if (crn_level_table[level])
+            CRN_TRY(crn_comm_agree(v->comm, crn_level_table[level]->describe(v, mark, ask, n)));
+    }
+    return crn_comm_agree(v->comm, describe_missing(mark, ask, n));
+}
+
+cairn_status crn_vault_describe(crn_vault *v, const crn_manifest_mark *mark, const uint32_t *ranks,
+                                size_t n, crn_mark **ret)
+{
+    crn_ask *ask = NULL;
+    cairn_status rc = crn_alloc(&ask, n);
+    CRN_TRY_OUT(rc, crn_comm_agree(v->comm, rc));
+    for (size_t i = 0; i < n; i++)
+        ask[i].rank = ranks[i];
+    CRN_TRY_OUT(rc, ask_levels(v, mark, ask, n));
+    for (size_t i = 0; i < n; i++)
+        ret[i] = ask[i].mark;
+out:
+    for (size_t i = 0; ask && rc < 0 && i < n; i++)
+        crn_mark_free(ask[i].mark);
+    free(ask);
+    crn_vault_close_readers(v);
+    return rc;
+}
+
+bool crn_role_holds(const crn_vault *v, uint32_t role, const crn_manifest_mark *mark, uint32_t rank)
+{
+    crn_part_id id = crn_vault_id(v, role, mark->series, rank, mark->nranks);
+    if (role == CRN_ROLE_TRAIL)
+        return (mark->levels & CRN_IN_TRAIL) != 0;
+    return crn_vault_holder(v, &id, mark->version, 0) >= 0;
+}
+
+cairn_status crn_role_describe(crn_vault *v, uint32_t role, const crn_manifest_mark *mark,
+                               crn_ask *ask, size_t n)
+{
+    crn_mark_fetch *fetch = NULL;
+    cairn_status rc = crn_comm_agree(v->comm, crn_alloc(&fetch, n));
+    for (int nth = 0; rc == CAIRN_OK && nth < crn_vault_ncopies(v, role, mark); nth++) {
+        size_t nfetch = 0;
+        for (size_t i = 0; i < n; i++) {
+            if (ask[i].mark)
+                continue;
+            crn_part_id id = crn_vault_id(v, role, mark->series, ask[i].rank, mark->nranks);
+            fetch[nfetch++] =
+                (crn_mark_fetch){.holder = crn_vault_holder(v, &id, mark->version, nth),
+                                 .id = id,
+                                 .version = mark->version};
+        }
+        rc = crn_fetch_marks(v, fetch, nfetch);
+        for (size_t i = 0, k = 0; rc == CAIRN_OK && i < n; i++)
+            if (!ask[i].mark)
+                ask[i].mark = fetch[k++].mark;
+    }
+    free(fetch);
+    return rc;
+}
+
+/* --- blocks --------------------------------------------------------------------------------- */
+
+static cairn_status want_all(crn_want *want, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        want[i].missing = (crn_bad_blocks){0};
+    for (size_t i = 0; i < n; i++) {
+        crn_want *w = &want[i];
+        CRN_TRY(crn_vec_reserve(&w->missing, w->n));
+        for (uint64_t k = 0; k < w->n; k++)
+            w->missing.at[w->missing.n++] = w->first + k;
+    }
+    return CAIRN_OK;
+}
+
+static void count_missing(const crn_want *want, size_t n, uint64_t *ret_blocks, uint64_t *ret_bytes)
+{
+    *ret_blocks = *ret_bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        *ret_blocks += want[i].missing.n;
+        for (size_t k = 0; k < want[i].missing.n; k++)
+            *ret_bytes += crn_var_block_bytes(want[i].var, want[i].missing.at[k]);
+    }
+}
+
+static cairn_status still_missing(const crn_manifest_mark *mark, const crn_want *want, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        CRN_FAIL_IF(want[i].missing.n > 0, CAIRN_ENOTFOUND,
+                    "mark %" PRIu64 ", rank %" PRIu32 ", variable '%s': block %" PRIu64
+                    " (and %zu more) is damaged or lost in the own part and at every other level",
+                    mark->version, want[i].rank, want[i].var->spec.name, want[i].missing.at[0],
+                    want[i].missing.n - 1);
+    return CAIRN_OK;
+}
+
+/* One level's round. It should have had what the manifest says was committed there. */
+static cairn_status load_from(crn_vault *v, crn_level level, const crn_manifest_mark *mark,
+                              crn_want *want, size_t n, crn_load_stats *stats)
+{
+    uint64_t blocks, bytes, left, left_bytes;
+    count_missing(want, n, &blocks, &bytes);
+    CRN_TRY(crn_comm_agree(v->comm, crn_level_table[level]->load(v, mark, want, n)));
+    count_missing(want, n, &left, &left_bytes);
+    stats->from[level].blocks += blocks - left;
+    stats->from[level].bytes += bytes - left_bytes;
+    if (mark->levels >> level & 1)
+        stats->from[level].bad += left;
+    return CAIRN_OK;
+}
+
+static cairn_status load_levels(crn_vault *v, const crn_manifest_mark *mark, crn_want *want,
+                                size_t n, crn_load_stats *stats)
+{
+    for (int level = 0; level < CRN_NLEVELS; level++) {
+        uint64_t blocks, bytes, missing;
+        count_missing(want, n, &blocks, &bytes);
+        CRN_TRY(count_all(v, blocks, &missing));
+        if (missing == 0)
+            return CAIRN_OK;
+        if (crn_level_table[level])
+            CRN_TRY(load_from(v, level, mark, want, n, stats));
+    }
+    return crn_comm_agree(v->comm, still_missing(mark, want, n));
+}
+
+cairn_status crn_vault_load(crn_vault *v, const crn_manifest_mark *mark, crn_want *want, size_t n,
+                            crn_load_stats *ret_stats)
+{
+    crn_load_stats stats = {0};
+    cairn_status rc = crn_comm_agree(v->comm, want_all(want, n));
+    if (rc == CAIRN_OK)
+        rc = load_levels(v, mark, want, n, &stats);
+    for (size_t i = 0; i < n; i++)
+        crn_vec_done(&want[i].missing);
+    crn_vault_close_readers(v);
+    if (rc == CAIRN_OK && ret_stats)
+        *ret_stats = stats;
+    return rc;
+}
+
+/* --- wants as requests ---------------------------------------------------------------------- */
+
+cairn_status crn_want_split(const crn_want *w, const crn_block_fetch *like, crn_block_fetches *ret)
+{
+    for (size_t i = 0, k; i < w->missing.n; i = k) {
+        crn_block_fetch f = *like;
+        for (k = i + 1; k < w->missing.n && w->missing.at[k] == w->missing.at[k - 1] + 1;)
+            k++;
+        f.var = w->var->spec.name;
+        f.block = w->var->spec.block;
+        f.nbytes = w->var->spec.nbytes;
+        f.first = w->missing.at[i];
+        f.n = k - i;
+        f.dst = w->dst + (f.first - w->first) * f.block;
+        f.table = w->var->table;
+        CRN_TRY(crn_vec_push(ret, f));
+    }
+    return CAIRN_OK;
+}
+
+/* What is bad now is a part of what was missing, in the same order: it fits where that was. */
+static void keep_missing(crn_want *w, const crn_block_fetch *f, size_t nfetch)
+{
+    w->missing.n = 0;
+    for (size_t i = 0; i < nfetch; i++)
+        for (size_t k = 0; k < f[i].bad.n; k++)
+            w->missing.at[w->missing.n++] = f[i].bad.at[k];
+}
+
+static cairn_status load_nth(crn_vault *v, uint32_t role, int nth, const crn_manifest_mark *mark,
+                             crn_want *want, size_t n, size_t *start)
+{
+    crn_block_fetches f = {0};
+    cairn_status rc = CAIRN_OK;
+    for (size_t i = 0; i < n && rc == CAIRN_OK; i++) {
+        crn_part_id id = crn_vault_id(v, role, mark->series, want[i].rank, mark->nranks);
+        crn_block_fetch like = {.holder = crn_vault_holder(v, &id, mark->version, nth),
+                                .id = id,
+                                .version = mark->version};
+        start[i] = f.n;
+        rc = crn_want_split(&want[i], &like, &f);
+        start[i + 1] = f.n;
+    }
+    rc = crn_comm_agree(v->comm, rc);
+    if (rc == CAIRN_OK)
+        rc = crn_fetch_blocks(v, f.at, f.n);
+    for (size_t i = 0; i < n && rc == CAIRN_OK; i++)
+        keep_missing(&want[i], f.at + start[i], start[i + 1] - start[i]);
+    for (size_t i = 0; i < f.n; i++)
+        crn_vec_done(&f.at[i].bad);
+    crn_vec_done(&f);
+    return rc;
+}
+
+cairn_status crn_role_load(crn_vault *v, uint32_t role, const crn_manifest_mark *mark,
+                           crn_want *want, size_t n)
+{
+    size_t *start = NULL;
+    cairn_status rc = crn_comm_agree(v->comm, crn_alloc(&start, n + 1));
+    for (int nth = 0; rc == CAIRN_OK && nth < crn_vault_ncopies(v, role, mark); nth++)
+        rc = load_nth(v, role, nth, mark, want, n, start);
+    free(start);
+    return rc;
+}
