@@ -17,5 +17,6 @@
 #include "tracefmt/tracefmt_fold.h"
 #include "tracefmt/tracefmt_build.h"
 #include "tracefmt/tracefmt_merge.h"
+#include "tracefmt/tracefmt_text.h"
 
 #endif

@@ -196,7 +196,8 @@ bool crn_pattern_join(const char *pattern, const int64_t *number, int n, char *b
  * part of one; a reader checks everything it reads, and gives CAIRN_ECORRUPT for what no writer
  * made, CAIRN_EUNSUPPORTED for a newer version.
  */
-cairn_status crn_trace_encode(const crn_trace *t, crn_buf *b);
+enum { CRN_TRACE_QUICK = 1, CRN_TRACE_BEST = 19 }; /* levels of compression */
+cairn_status crn_trace_encode(const crn_trace *t, int level, crn_buf *b);
 cairn_status crn_trace_decode(const void *data, size_t nbytes, crn_trace **ret);
 cairn_status crn_trace_save(const crn_trace *t, const char *path);
 cairn_status crn_trace_load(const char *path, crn_trace **ret);

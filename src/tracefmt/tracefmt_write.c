@@ -259,7 +259,7 @@ out:
     return rc;
 }
 
-static cairn_status compress(const crn_buf *raw, crn_buf *b)
+static cairn_status compress(const crn_buf *raw, int level, crn_buf *b)
 {
     cairn_status rc = CAIRN_OK;
     unsigned char *frame = NULL;
@@ -268,8 +268,9 @@ static cairn_status compress(const crn_buf *raw, crn_buf *b)
     if (!z)
         return crn_fail(CAIRN_ENOMEM, "cannot allocate a compressor");
     CRN_TRY_OUT(rc, crn_alloc(&frame, cap));
-    /* Traces are small, so the slowest level costs little; large ones take a quick one. */
-    ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, raw->n < CRN_TRACE_SMALL ? 19 : 6);
+    /* Traces are small, so the best level costs little; of large ones it would take minutes. */
+    level = raw->n < CRN_TRACE_SMALL ? level : CRN_MIN(level, 6);
+    ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, level);
     ZSTD_CCtx_setParameter(z, ZSTD_c_checksumFlag, 1);
     n = ZSTD_compress2(z, frame, cap, raw->at, raw->n);
     if (ZSTD_isError(n)) {
@@ -289,7 +290,7 @@ out:
     return rc;
 }
 
-cairn_status crn_trace_encode(const crn_trace *t, crn_buf *b)
+cairn_status crn_trace_encode(const crn_trace *t, int level, crn_buf *b)
 {
     crn_buf raw = {0};
     cairn_status rc;
@@ -299,7 +300,7 @@ cairn_status crn_trace_encode(const crn_trace *t, crn_buf *b)
                       (unsigned long long)CRN_TRACE_MAX);
         goto out;
     }
-    CRN_TRY_OUT(rc, compress(&raw, b));
+    CRN_TRY_OUT(rc, compress(&raw, level, b));
 out:
     crn_buf_done(&raw);
     return rc;
@@ -341,7 +342,7 @@ cairn_status crn_trace_save(const crn_trace *t, const char *path)
     char *temp = NULL;
     cairn_status rc;
     size_t cap = strlen(path) + sizeof ".new";
-    CRN_TRY_OUT(rc, crn_trace_encode(t, &b));
+    CRN_TRY_OUT(rc, crn_trace_encode(t, CRN_TRACE_BEST, &b));
     CRN_TRY_OUT(rc, crn_alloc(&temp, cap));
     snprintf(temp, cap, "%s.new", path);
     CRN_TRY_OUT(rc, write_and_rename(&b, temp, path));

@@ -190,7 +190,7 @@ static crn_trace *through_bytes(crn_trace *t)
 {
     crn_buf b = {0};
     crn_trace *copy;
-    assert_ok(crn_trace_encode(t, &b));
+    assert_ok(crn_trace_encode(t, CRN_TRACE_QUICK, &b));
     crn_trace_free(t);
     assert_ok(crn_trace_decode(b.at, b.n, &copy));
     crn_buf_done(&b);

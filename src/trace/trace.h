@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * trace: the recorder, libcairn-trace.so, which is preloaded into other people's MPI programs. It
+ * never ends, blocks or changes the program: what it cannot record, it leaves out and counts.
+ *
+ *     trace_wrap_*.c  (generated)  one wrapper per call: enter, note parameters, call, leave
+ *     trace_event.c                from a wrapped call to a crn_record
+ *     trace_handle.c, trace_comm.c, trace_type.c, trace_request.c   numbers for MPI's handles
+ *     trace_stack.c                call sites
+ *     trace_posix.c                the wrappers of the system's calls
+ *     trace_state.c                the process: configuration, threads, lanes
+ *     trace_finish.c               merging over the ranks, the file, what is kept of a dying run
+ *     trace_plain.c                the plain log, for tests and measurements
+ *
+ * DESIGN, threads. Each thread has a crn_thread with its own builder; its lock is only ever
+ * contended while the trace is kept aside. What the threads share (tables, handles) is guarded by
+ * the recorder's lock. No lock is held across a wrapped call.
+ */
+#ifndef CAIRN_TRACE_H
+#define CAIRN_TRACE_H
+
+#include <mpi.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracefmt/tracefmt.h"
+
+#define CRN_EXPORT __attribute__((visibility("default")))
+
+/* ---- the process (trace_state.c) ---- */
+
+typedef struct crn_frame_cache crn_frame_cache;
+
+typedef CRN_VEC(int64_t) crn_ints;
+
+typedef struct crn_thread {
+    pthread_mutex_t lock; /* guards build: the owner adds, the one that keeps aside reads */
+    crn_build build;
+    unsigned lane;
+    bool in_use; /* by a living thread; guarded by the recorder's lock */
+    /* the rest belongs to the owner alone */
+    int depth;                  /* wrapped calls that we are in */
+    uint32_t outer, outer_site; /* the outermost of them, and where it was called */
+    crn_frame_cache *stack;
+    crn_ints list[CRN_COLUMNS];  /* room for the lists of the current event */
+    CRN_VEC(uint32_t) request;   /* slots of the requests of the current event */
+    CRN_VEC(MPI_Status) status;  /* where the program ignores them */
+    CRN_VEC(MPI_Request) handle; /* the requests, indices and statuses of a Fortran call */
+    CRN_VEC(int) index;
+    CRN_VEC(MPI_Fint) fstatus;
+    FILE *plain;
+} crn_thread;
+
+typedef struct crn_recorder {
+    _Atomic int state; /* crn_state; written by MPI_Init and MPI_Finalize */
+    int rank, size;
+    uint32_t precision;
+    bool times, want_plain;
+    char *out;       /* the trace file */
+    uint64_t budget; /* bytes for the builders of all threads */
+    uint64_t began, began_wall;
+    uint64_t keep_every; /* nanoseconds between two keepings aside; 0: never */
+    _Atomic uint64_t keep_next;
+    _Atomic unsigned nlanes;
+    MPI_Comm comm;        /* a copy of the world, for the merge */
+    pthread_mutex_t lock; /* guards what follows */
+    crn_tables tables;
+    CRN_VEC(crn_thread *) thread; /* by lane; never shrinks */
+} crn_recorder;
+
+enum crn_state {
+    CRN_BEFORE, /* MPI_Init has not returned */
+    CRN_RUNNING,
+    CRN_OVER /* MPI_Finalize was entered, or recording is off */
+};
+
+extern crn_recorder crn_rec;
+
+/* After PMPI_Init: read the environment, start recording. */
+void crn_rec_start(void);
+
+/* This thread, made on first use; NULL when recording is impossible. */
+crn_thread *crn_rec_thread(void);
+
+static inline bool crn_rec_running(void)
+{
+    /* relaxed: what MPI_Init set up is ordered by how the program's threads were started */
+    return atomic_load_explicit(&crn_rec.state, memory_order_relaxed) == CRN_RUNNING;
+}
+
+static inline void crn_rec_lock(void)
+{
+    pthread_mutex_lock(&crn_rec.lock);
+}
+
+static inline void crn_rec_unlock(void)
+{
+    pthread_mutex_unlock(&crn_rec.lock);
+}
+
+/* ---- call sites (trace_stack.c) ---- */
+
+/* The site of a wrapper's caller: its return address and frame. 0 if unknown. */
+uint32_t crn_stack_site(crn_thread *t, const void *ret, const void *frame);
+void crn_stack_free(crn_frame_cache *c);
+
+/* ---- handles: numbers instead of pointers ---- */
+
+/* A table from handles to numbers; the smallest free number is given next. Recorder's lock held. */
+typedef struct crn_handles {
+    struct crn_handle {
+        uintptr_t handle;
+        int64_t number; /* -1: free slot */
+    } * slot;
+    size_t nslots, n;
+    CRN_VEC(bool) taken;
+} crn_handles;
+
+int64_t crn_handles_find(const crn_handles *h, uintptr_t handle); /* -1 */
+int64_t crn_handles_add(crn_handles *h, uintptr_t handle);        /* -1: no memory */
+void crn_handles_drop(crn_handles *h, uintptr_t handle);
+
+typedef struct crn_comm_info {
+    int64_t number;
+    int64_t rank, size; /* 0, 0 where peers are not relative */
+} crn_comm_info;
+
+crn_comm_info crn_comm_of(MPI_Comm comm);
+crn_comm_info crn_comm_new(MPI_Comm comm, crn_ints *world);
+void crn_comm_drop(MPI_Comm comm);
+
+int64_t crn_type_of(MPI_Datatype type);
+void crn_type_drop(MPI_Datatype type);
+
+typedef struct crn_request_key {
+    uint32_t call;
+    int64_t peer, tag, comm;
+} crn_request_key;
+
+typedef struct crn_request {
+    MPI_Request handle;
+    const void *var; /* the program's variable: tells equal handles apart */
+    int64_t number;
+    uint32_t next; /* in the chain of its hash: slot + 1 */
+    uint32_t pool;
+    bool live, persistent, wild;
+    bool seen; /* by the call that is being noted */
+} crn_request;
+
+#define CRN_NO_REQUEST UINT32_MAX
+
+int64_t crn_request_new(const MPI_Request *var, crn_request_key key, bool persistent, bool wild);
+uint32_t crn_request_find(const MPI_Request *var); /* slot; marks it seen */
+crn_request crn_request_get(uint32_t slot);
+void crn_request_unsee(uint32_t slot);
+void crn_request_drop(uint32_t slot);
+
+/* ---- events (trace_event.c) ---- */
+
+typedef struct crn_ev {
+    crn_thread *t;
+    crn_record r;
+    int64_t peer_key, tag_key; /* for the pool of a new request */
+    bool wild;                 /* a receive here takes any source or any tag */
+    bool nothing;              /* a test that found nothing */
+    MPI_Status *status, one;   /* what the call filled in, if anyone asked; room for one */
+    const MPI_Request *after;  /* the requests of the call, when it is over */
+    const int *some;           /* which of them are done, where a call says so */
+    int nsome, only;
+    int64_t number[CRN_NAME_NUMBERS];
+    int nnumbers;
+} crn_ev;
+
+/* A wrapper is entered; false: do not record. */
+bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame);
+void crn_ev_start(crn_ev *e);
+void crn_ev_stop(crn_ev *e);
+void crn_ev_leave(crn_ev *e);
+
+/* Not to be recorded, but entered: what it calls is its own affair. */
+typedef struct crn_quiet {
+    crn_thread *t;
+} crn_quiet;
+crn_quiet crn_quiet_enter(void);
+void crn_quiet_leave(crn_quiet q);
+
+/* The parameters, by the words of calls.table; c is the column. */
+void crn_ev_int(crn_ev *e, int c, int64_t v);
+void crn_ev_type(crn_ev *e, int c, MPI_Datatype type);
+void crn_ev_peer(crn_ev *e, int c, int peer);
+void crn_ev_rank(crn_ev *e, int c, int rank);
+void crn_ev_tag(crn_ev *e, int c, int tag);
+void crn_ev_comm(crn_ev *e, int c, MPI_Comm comm);
+void crn_ev_op(crn_ev *e, int c, MPI_Op op);
+void crn_ev_whence(crn_ev *e, int c, int whence);
+void crn_ev_split_type(crn_ev *e, int c, int type);
+void crn_ev_list(crn_ev *e, int c, const int *v, int n);
+void crn_ev_counts(crn_ev *e, int c, const int *counts, int64_t n);
+void crn_ev_root_counts(crn_ev *e, int c, const int *counts, int root);
+void crn_ev_type_counts(crn_ev *e, int c, const int *counts, const MPI_Datatype *types);
+void crn_ev_neighbor_counts(crn_ev *e, int c, const int *counts, MPI_Comm comm, bool out);
+void crn_ev_cart_dims(crn_ev *e, int c, const int *dims, MPI_Comm comm);
+void crn_ev_new_comm(crn_ev *e, int c, MPI_Comm comm);
+void crn_ev_old_comm(crn_ev *e, int c, MPI_Comm comm);
+void crn_ev_old_file(crn_ev *e, int c, MPI_File file);
+void crn_ev_file(crn_ev *e, int c, MPI_File file);
+void crn_ev_old_win(crn_ev *e, int c, MPI_Win win);
+void crn_ev_win(crn_ev *e, int c, MPI_Win win);
+void crn_ev_name(crn_ev *e, const char *name, size_t n);
+void crn_ev_new_request(crn_ev *e, int c, const MPI_Request *request);
+void crn_ev_request(crn_ev *e, int c, const MPI_Request *request);
+void crn_ev_requests(crn_ev *e, int c, int n, const MPI_Request *request);
+void crn_ev_completed(crn_ev *e, const MPI_Request *request);
+void crn_ev_flag(crn_ev *e, int c, int flag);
+void crn_ev_index(crn_ev *e, int c, int index);
+void crn_ev_indices(crn_ev *e, int c, int n, const int *index);
+MPI_Status *crn_ev_status(crn_ev *e, MPI_Status *status);
+MPI_Status *crn_ev_statuses(crn_ev *e, int n, MPI_Status *statuses);
+
+/* ---- the end (trace_finish.c) ---- */
+
+void crn_finish(void);     /* merge and write; collective, before PMPI_Finalize */
+void crn_keep_aside(void); /* what was recorded so far, into this rank's own file */
+void crn_keep_maybe(uint64_t now);
+
+/* ---- the plain log (trace_plain.c) ---- */
+
+void crn_plain_write(crn_thread *t, const crn_record *r);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Communicators: number, own rank and size of each. The last one that a thread used is at hand;
+ * a count of changes tells when it may be another.
+ */
+#include "trace/trace.h"
+
+typedef struct known {
+    MPI_Comm comm;
+    crn_comm_info info;
+} known;
+
+static crn_handles handles;            /* guarded by the recorder's lock */
+static CRN_VEC(crn_comm_info) info_of; /* by number; guarded by the recorder's lock */
+static _Atomic unsigned changes;
+
+static _Thread_local struct {
+    known comm;
+    unsigned changes;
+    bool valid;
+} last __attribute__((tls_model("initial-exec")));
+
+static uintptr_t key_of(MPI_Comm comm)
+{
+    return (uintptr_t)comm;
+}
+
+/* What MPI says of a communicator. Peers of an intercommunicator are in the other group. */
+static crn_comm_info ask(MPI_Comm comm)
+{
+    crn_comm_info info = {0};
+    int rank, size, inter = 0;
+    PMPI_Comm_test_inter(comm, &inter);
+    if (inter) {
+        PMPI_Comm_remote_size(comm, &size);
+        info.size = size;
+        return info;
+    }
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_size(comm, &size);
+    info.rank = rank;
+    info.size = size;
+    return info;
+}
+
+static crn_comm_info remember(MPI_Comm comm, crn_comm_info info)
+{
+    int64_t number = crn_handles_add(&handles, key_of(comm));
+    while (number >= 0 && info_of.n <= (size_t)number) {
+        if (crn_vec_push(&info_of, (crn_comm_info){0}) < 0)
+            number = -1;
+    }
+    info.number = number;
+    if (number >= 0)
+        info_of.at[number] = info;
+    return info;
+}
+
+/* World and self have their numbers before any other. */
+static void first_two(void)
+{
+    if (handles.n > 0)
+        return;
+    remember(MPI_COMM_WORLD, ask(MPI_COMM_WORLD));
+    remember(MPI_COMM_SELF, ask(MPI_COMM_SELF));
+}
+
+static crn_comm_info look_up(MPI_Comm comm)
+{
+    crn_comm_info info;
+    crn_rec_lock();
+    first_two();
+    int64_t number = crn_handles_find(&handles, key_of(comm));
+    if (number >= 0) {
+        info = info_of.at[number];
+    } else { /* made by a call that we do not know: its ranks stay as they are */
+        info = remember(comm, (crn_comm_info){0});
+    }
+    crn_rec_unlock();
+    return info;
+}
+
+crn_comm_info crn_comm_of(MPI_Comm comm)
+{
+    if (comm == MPI_COMM_NULL)
+        return (crn_comm_info){.number = CRN_COMM_NULL};
+    unsigned now = atomic_load_explicit(&changes, memory_order_acquire);
+    if (last.valid && last.comm.comm == comm && last.changes == now)
+        return last.comm.info;
+    last.comm = (known){.comm = comm, .info = look_up(comm)};
+    last.changes = now;
+    last.valid = true;
+    return last.comm.info;
+}
+
+/* World ranks of a communicator's processes: those that peers are counted among. */
+static void world_ranks(MPI_Comm comm, crn_ints *ret)
+{
+    MPI_Group group, world;
+    int inter = 0, n, *rank = NULL;
+    ret->n = 0;
+    PMPI_Comm_test_inter(comm, &inter);
+    if (inter)
+        PMPI_Comm_remote_group(comm, &group);
+    else
+        PMPI_Comm_group(comm, &group);
+    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    PMPI_Group_size(group, &n);
+    if (crn_alloc(&rank, 2 * (size_t)n) == 0 && crn_vec_reserve(ret, (size_t)n) == 0) {
+        for (int i = 0; i < n; i++)
+            rank[i] = i;
+        PMPI_Group_translate_ranks(group, n, rank, world, rank + n);
+        for (int i = 0; i < n; i++)
+            ret->at[ret->n++] = rank[n + i] == MPI_UNDEFINED ? -1 : rank[n + i];
+    }
+    free(rank);
+    PMPI_Group_free(&group);
+    PMPI_Group_free(&world);
+}
+
+crn_comm_info crn_comm_new(MPI_Comm comm, crn_ints *world)
+{
+    world->n = 0;
+    if (comm == MPI_COMM_NULL)
+        return (crn_comm_info){.number = CRN_COMM_NULL};
+    world_ranks(comm, world);
+    crn_comm_info info = ask(comm);
+    crn_rec_lock();
+    first_two();
+    crn_handles_drop(&handles, key_of(comm)); /* freed by a call that we do not know */
+    info = remember(comm, info);
+    /* release: pairs with the acquire above, so a thread that sees the change looks anew */
+    atomic_fetch_add_explicit(&changes, 1, memory_order_release);
+    crn_rec_unlock();
+    return info;
+}
+
+void crn_comm_drop(MPI_Comm comm)
+{
+    crn_rec_lock();
+    crn_handles_drop(&handles, key_of(comm));
+    atomic_fetch_add_explicit(&changes, 1, memory_order_release);
+    crn_rec_unlock();
+}

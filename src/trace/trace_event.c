@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * From a wrapped call to a record: entering and leaving, and the simple parameters.
+ */
+#include "trace/trace.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+enum { BUDGET_EVERY = 4096 }; /* events between looks at the memory */
+
+static crn_handles files, windows, ops; /* guarded by the recorder's lock */
+
+bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame)
+{
+    if (!crn_rec_running())
+        return false;
+    crn_thread *t = crn_rec_thread();
+    if (!t)
+        return false;
+    const crn_call *row = crn_call_row(call);
+    bool inner = t->depth > 0;
+    /* what MPI does inside itself is not the program's, but for the file system below MPI-IO */
+    if (inner && (row->layer != CRN_LAYER_POSIX ||
+                  crn_call_row(t->outer)->layer != CRN_LAYER_MPIIO || t->depth > 1))
+        return false;
+    e->t = t;
+    e->r.call = call;
+    e->r.ncolumns = row->ncolumns;
+    e->r.name = 0;
+    e->r.within = inner ? t->outer : CRN_CALL_NONE;
+    e->r.site = inner ? t->outer_site : crn_stack_site(t, ret, frame);
+    e->r.comm_rank = e->r.comm_size = 0;
+    e->peer_key = e->tag_key = 0;
+    e->wild = e->nothing = false;
+    e->status = NULL;
+    e->after = NULL;
+    e->some = NULL;
+    e->only = -1;
+    e->nnumbers = 0;
+    t->request.n = 0;
+    if (!inner) {
+        t->outer = call;
+        t->outer_site = e->r.site;
+    }
+    t->depth++;
+    return true;
+}
+
+void crn_ev_start(crn_ev *e)
+{
+    e->r.start = crn_now_ns();
+}
+
+void crn_ev_stop(crn_ev *e)
+{
+    e->r.end = crn_now_ns();
+}
+
+/* Each lane has an equal share of the memory. */
+static void check_budget(crn_thread *t)
+{
+    unsigned n = atomic_load_explicit(&crn_rec.nlanes, memory_order_relaxed); /* a rough share */
+    if (crn_build_nbytes(&t->build) > crn_rec.budget / n)
+        t->build.failed = true; /* from here on events are only counted */
+}
+
+static void add(crn_ev *e)
+{
+    crn_thread *t = e->t;
+    pthread_mutex_lock(&t->lock);
+    crn_build_add(&t->build, &e->r);
+    if (t->build.events % BUDGET_EVERY == 0)
+        check_budget(t);
+    pthread_mutex_unlock(&t->lock);
+    if (crn_rec.want_plain)
+        crn_plain_write(t, &e->r);
+}
+
+/* Who a wildcard receive got its message from. */
+static void add_match(crn_ev *e, const MPI_Status *status)
+{
+    int nbytes = 0;
+    crn_ev match = {.t = e->t};
+    PMPI_Get_count(status, MPI_BYTE, &nbytes);
+    match.r = (crn_record){.call = CRN_CALL_match, .site = e->r.site, .ncolumns = 3};
+    match.r.value[0] = status->MPI_SOURCE == MPI_PROC_NULL ? CRN_PEER_NULL : status->MPI_SOURCE;
+    match.r.value[1] = status->MPI_TAG == MPI_ANY_TAG ? CRN_TAG_ANY : status->MPI_TAG;
+    match.r.value[2] = nbytes == MPI_UNDEFINED ? -1 : nbytes;
+    match.r.start = match.r.end = e->r.end;
+    add(&match);
+}
+
+/* The status of the i-th request of the call; NULL if it has none. */
+static const MPI_Status *status_of(const crn_ev *e, size_t i)
+{
+    if (!e->status || e->nothing)
+        return NULL;
+    if (e->only >= 0)
+        return i == (size_t)e->only ? e->status : NULL;
+    if (!e->some)
+        return &e->status[i];
+    for (int k = 0; k < e->nsome; k++) {
+        if ((size_t)e->some[k] == i)
+            return &e->status[k];
+    }
+    return NULL;
+}
+
+/*
+ * After the event: requests that became null are done, persistent ones and those that the call only
+ * named stay. Wildcard receives that are done tell who they got.
+ */
+static void settle_requests(crn_ev *e)
+{
+    for (size_t i = 0; i < e->t->request.n; i++) {
+        uint32_t slot = e->t->request.at[i];
+        if (slot == CRN_NO_REQUEST)
+            continue;
+        crn_request r = crn_request_get(slot);
+        const MPI_Status *status = status_of(e, i);
+        bool gone = e->after && e->after[i] == MPI_REQUEST_NULL;
+        if (r.wild && e->after && status && (gone || r.persistent))
+            add_match(e, status);
+        if (gone)
+            crn_request_drop(slot);
+        else
+            crn_request_unsee(slot);
+    }
+}
+
+void crn_ev_leave(crn_ev *e)
+{
+    for (int i = 0; i < e->nnumbers; i++)
+        e->r.value[e->r.ncolumns++] = e->number[i];
+    add(e);
+    if (e->t->request.n > 0)
+        settle_requests(e);
+    else if (e->wild && e->status && !e->nothing)
+        add_match(e, e->status);
+    e->t->depth--;
+    crn_keep_maybe(e->r.end);
+}
+
+crn_quiet crn_quiet_enter(void)
+{
+    crn_quiet q = {crn_rec_running() ? crn_rec_thread() : NULL};
+    if (q.t && q.t->depth++ == 0)
+        q.t->outer = CRN_CALL_NONE;
+    return q;
+}
+
+void crn_quiet_leave(crn_quiet q)
+{
+    if (q.t)
+        q.t->depth--;
+}
+
+/* ---- numbers ---- */
+
+void crn_ev_int(crn_ev *e, int c, int64_t v)
+{
+    e->r.value[c] = v;
+}
+
+static int64_t rank_of(int rank)
+{
+    if (rank == MPI_ANY_SOURCE)
+        return CRN_PEER_ANY;
+    if (rank == MPI_PROC_NULL)
+        return CRN_PEER_NULL;
+    if (rank == MPI_ROOT)
+        return CRN_PEER_ROOT;
+    return rank;
+}
+
+void crn_ev_peer(crn_ev *e, int c, int peer)
+{
+    e->r.value[c] = e->peer_key = rank_of(peer);
+    e->wild |= peer == MPI_ANY_SOURCE;
+}
+
+void crn_ev_rank(crn_ev *e, int c, int rank)
+{
+    e->r.value[c] = rank_of(rank);
+}
+
+void crn_ev_tag(crn_ev *e, int c, int tag)
+{
+    e->r.value[c] = e->tag_key = tag == MPI_ANY_TAG ? CRN_TAG_ANY : tag;
+    e->wild |= tag == MPI_ANY_TAG;
+}
+
+void crn_ev_whence(crn_ev *e, int c, int whence)
+{
+    e->r.value[c] = whence == MPI_SEEK_SET   ? SEEK_SET
+                    : whence == MPI_SEEK_CUR ? SEEK_CUR
+                                             : SEEK_END;
+}
+
+void crn_ev_split_type(crn_ev *e, int c, int type)
+{
+    e->r.value[c] = type == MPI_COMM_TYPE_SHARED ? 1 : type == MPI_UNDEFINED ? -1 : 0;
+}
+
+void crn_ev_type(crn_ev *e, int c, MPI_Datatype type)
+{
+    e->r.value[c] = crn_type_of(type);
+}
+
+void crn_ev_comm(crn_ev *e, int c, MPI_Comm comm)
+{
+    crn_comm_info info = crn_comm_of(comm);
+    e->r.value[c] = info.number;
+    e->r.comm_rank = info.rank;
+    e->r.comm_size = info.size;
+}
+
+void crn_ev_new_comm(crn_ev *e, int c, MPI_Comm comm)
+{
+    crn_ints *world = &e->t->list[c + 1];
+    crn_comm_info info = crn_comm_new(comm, world);
+    e->r.value[c] = info.number;
+    e->r.value[c + 1] = 0;
+    e->r.list[c + 1] = (crn_list){world->at, world->n};
+}
+
+void crn_ev_old_comm(crn_ev *e, int c, MPI_Comm comm)
+{
+    crn_ev_comm(e, c, comm);
+    crn_comm_drop(comm);
+}
+
+void crn_ev_op(crn_ev *e, int c, MPI_Op op)
+{
+    static const MPI_Op known[CRN_OP_USER] = {
+        MPI_MAX, MPI_MIN,  MPI_SUM,  MPI_PROD,   MPI_LAND,   MPI_BAND,    MPI_LOR,
+        MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP};
+    for (int i = 0; i < CRN_OP_USER; i++) {
+        if (known[i] == op) {
+            e->r.value[c] = i;
+            return;
+        }
+    }
+    crn_rec_lock();
+    e->r.value[c] =
+        op == MPI_OP_NULL ? CRN_OP_NULL : CRN_OP_USER + crn_handles_add(&ops, (uintptr_t)op);
+    crn_rec_unlock();
+}
+
+/* ---- files and windows ---- */
+
+static int64_t number_of(crn_handles *h, uintptr_t handle)
+{
+    crn_rec_lock();
+    int64_t number = crn_handles_add(h, handle);
+    crn_rec_unlock();
+    return number;
+}
+
+static int64_t last_number_of(crn_handles *h, uintptr_t handle)
+{
+    crn_rec_lock();
+    int64_t number = crn_handles_find(h, handle);
+    crn_handles_drop(h, handle);
+    crn_rec_unlock();
+    return number;
+}
+
+void crn_ev_file(crn_ev *e, int c, MPI_File file)
+{
+    e->r.value[c] = file == MPI_FILE_NULL ? -1 : number_of(&files, (uintptr_t)file);
+}
+
+void crn_ev_old_file(crn_ev *e, int c, MPI_File file)
+{
+    e->r.value[c] = last_number_of(&files, (uintptr_t)file);
+}
+
+void crn_ev_win(crn_ev *e, int c, MPI_Win win)
+{
+    e->r.value[c] = win == MPI_WIN_NULL ? -1 : number_of(&windows, (uintptr_t)win);
+}
+
+void crn_ev_old_win(crn_ev *e, int c, MPI_Win win)
+{
+    e->r.value[c] = last_number_of(&windows, (uintptr_t)win);
+}
+
+/* A file name of n bytes: its pattern, and its numbers at the end of the columns. */
+void crn_ev_name(crn_ev *e, const char *name, size_t n)
+{
+    char text[PATH_MAX];
+    n = CRN_MIN(n, sizeof text - 1);
+    memcpy(text, name, n);
+    text[n] = 0;
+    crn_rec_lock();
+    if (crn_tables_pattern(&crn_rec.tables, text, e->number, &e->nnumbers, &e->r.name) < 0)
+        e->nnumbers = 0;
+    crn_rec_unlock();
+}
+
+/* ---- lists ---- */
+
+void crn_ev_list(crn_ev *e, int c, const int *v, int n)
+{
+    crn_ints *list = &e->t->list[c];
+    list->n = 0;
+    if (n > 0 && crn_vec_reserve(list, (size_t)n) == 0) {
+        for (int i = 0; i < n; i++)
+            list->at[list->n++] = v[i];
+    }
+    e->r.value[c] = 0;
+    e->r.list[c] = (crn_list){list->at, list->n};
+}
+
+/* Two columns: the sum, and the counts. */
+void crn_ev_counts(crn_ev *e, int c, const int *counts, int64_t n)
+{
+    int64_t total = 0;
+    for (int64_t i = 0; i < n; i++)
+        total += counts[i];
+    e->r.value[c] = total;
+    crn_ev_list(e, c + 1, counts, (int)n);
+}
+
+void crn_ev_root_counts(crn_ev *e, int c, const int *counts, int root)
+{
+    bool here = root == MPI_ROOT || (root != MPI_PROC_NULL && root == e->r.comm_rank);
+    crn_ev_counts(e, c, counts, here ? e->r.comm_size : 0);
+}
+
+void crn_ev_type_counts(crn_ev *e, int c, const int *counts, const MPI_Datatype *types)
+{
+    int64_t total = 0;
+    for (int64_t i = 0; counts && types && i < e->r.comm_size; i++) {
+        int size = 0;
+        if (counts[i] > 0)
+            PMPI_Type_size(types[i], &size);
+        total += (int64_t)counts[i] * size;
+    }
+    e->r.value[c] = total;
+}
+
+static int neighbors(MPI_Comm comm, bool out)
+{
+    int status, in_n = 0, out_n = 0, weighted, rank;
+    PMPI_Topo_test(comm, &status);
+    if (status == MPI_DIST_GRAPH) {
+        PMPI_Dist_graph_neighbors_count(comm, &in_n, &out_n, &weighted);
+        return out ? out_n : in_n;
+    }
+    if (status == MPI_CART) {
+        PMPI_Cartdim_get(comm, &in_n);
+        return 2 * in_n;
+    }
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Graph_neighbors_count(comm, rank, &in_n);
+    return in_n;
+}
+
+void crn_ev_neighbor_counts(crn_ev *e, int c, const int *counts, MPI_Comm comm, bool out)
+{
+    crn_ev_counts(e, c, counts, neighbors(comm, out));
+}
+
+void crn_ev_cart_dims(crn_ev *e, int c, const int *dims, MPI_Comm comm)
+{
+    int n = 0;
+    PMPI_Cartdim_get(comm, &n);
+    crn_ev_list(e, c, dims, n);
+}
+
+/* ---- requests ---- */
+
+static bool starts_persistent(uint32_t call)
+{
+    return call >= CRN_CALL_MPI_Send_init && call <= CRN_CALL_MPI_Recv_init;
+}
+
+void crn_ev_new_request(crn_ev *e, int c, const MPI_Request *request)
+{
+    crn_request_key key = {.call = e->r.call, .peer = e->peer_key, .tag = e->tag_key};
+    const crn_call *row = crn_call_row(e->r.call);
+    for (int i = 0; i < row->ncolumns; i++) {
+        if (row->kind[i] == CRN_KIND_COMM || row->kind[i] == CRN_KIND_FILE)
+            key.comm = e->r.value[i];
+    }
+    e->r.value[c] = crn_request_new(request, key, starts_persistent(e->r.call), e->wild);
+    e->wild = false; /* who it got is known when it completes */
+}
+
+static int64_t note_request(crn_ev *e, const MPI_Request *request)
+{
+    uint32_t slot = crn_request_find(request);
+    if (crn_vec_push(&e->t->request, slot) < 0)
+        return CRN_REQ_NULL;
+    if (slot == CRN_NO_REQUEST)
+        return CRN_REQ_NULL;
+    crn_request r = crn_request_get(slot);
+    e->wild |= r.wild;
+    return r.number;
+}
+
+void crn_ev_request(crn_ev *e, int c, const MPI_Request *request)
+{
+    e->r.value[c] = note_request(e, request);
+}
+
+void crn_ev_requests(crn_ev *e, int c, int n, const MPI_Request *request)
+{
+    crn_ints *list = &e->t->list[c];
+    list->n = 0;
+    for (int i = 0; i < n; i++) {
+        if (crn_vec_push(list, note_request(e, &request[i])) < 0)
+            break;
+    }
+    e->r.value[c] = 0;
+    e->r.list[c] = (crn_list){list->at, list->n};
+}
+
+void crn_ev_completed(crn_ev *e, const MPI_Request *request)
+{
+    e->after = request;
+}
+
+void crn_ev_flag(crn_ev *e, int c, int flag)
+{
+    e->r.value[c] = flag != 0;
+    e->nothing = flag == 0;
+}
+
+void crn_ev_index(crn_ev *e, int c, int index)
+{
+    e->r.value[c] = index == MPI_UNDEFINED ? -1 : index;
+    e->only = index == MPI_UNDEFINED ? -1 : index;
+    e->nothing |= index == MPI_UNDEFINED;
+}
+
+void crn_ev_indices(crn_ev *e, int c, int n, const int *index)
+{
+    n = n == MPI_UNDEFINED ? 0 : n;
+    crn_ev_list(e, c, index, n);
+    e->some = index;
+    e->nsome = n;
+}
+
+/* A status that the program ignores is only asked for where a wildcard wants to know. */
+MPI_Status *crn_ev_status(crn_ev *e, MPI_Status *status)
+{
+    if (status == MPI_STATUS_IGNORE && !e->wild)
+        return status;
+    e->status = status == MPI_STATUS_IGNORE ? &e->one : status;
+    return e->status;
+}
+
+MPI_Status *crn_ev_statuses(crn_ev *e, int n, MPI_Status *statuses)
+{
+    if (statuses == MPI_STATUSES_IGNORE) {
+        if (!e->wild || crn_vec_reserve(&e->t->status, (size_t)CRN_MAX(n, 1)) < 0)
+            return statuses;
+        e->status = e->t->status.at;
+    } else {
+        e->status = statuses;
+    }
+    return e->status;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The plain log: each event as a line, in order, one file per thread. What tests compare a folded
+ * trace with, and measurements its size.
+ */
+#include "trace/trace.h"
+
+#include <limits.h>
+
+static FILE *open_log(const crn_thread *t)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%d.%u.log", getenv("CAIRN_TRACE_PLAIN"), crn_rec.rank, t->lane);
+    return fopen(path, "we");
+}
+
+void crn_plain_write(crn_thread *t, const crn_record *r)
+{
+    crn_buf b = {0};
+    if (!t->plain)
+        t->plain = open_log(t);
+    if (!t->plain)
+        return;
+    crn_rec_lock();
+    crn_names names = crn_names_of_tables(&crn_rec.tables);
+    crn_text_record(&b, &names, r);
+    crn_rec_unlock();
+    crn_put_u8(&b, '\n');
+    if (!b.failed)
+        fwrite(b.at, 1, b.n, t->plain);
+    crn_buf_done(&b);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Call sites. Walking the stack takes microseconds, so a walk is remembered together with the stack
+ * slots in which it found the return addresses. The next call with the same return address at the
+ * same depth takes the remembered site if all those slots still hold what they held: then walking
+ * would find the same.
+ *
+ * Addresses are kept relative to their module, so that sites are the same for each process and run.
+ */
+#define UNW_LOCAL_ONLY
+#include "trace/trace.h"
+
+#include <dlfcn.h>
+#include <libunwind.h>
+
+enum { DEPTH = 24, WAYS = 512, OWN_FRAMES = 8 };
+
+typedef struct walk {
+    const void *ret, *frame; /* of the wrapper: the key */
+    uint32_t site;
+    bool sound; /* all slots are known */
+    int n;
+    struct {
+        const uintptr_t *slot;
+        uintptr_t value;
+    } at[DEPTH];
+} walk;
+
+struct crn_frame_cache {
+    walk way[WAYS];
+};
+
+void crn_stack_free(crn_frame_cache *c)
+{
+    free(c);
+}
+
+static bool still_true(const walk *w)
+{
+    if (!w->sound)
+        return false;
+    for (int i = 0; i < w->n; i++) {
+        if (*w->at[i].slot != w->at[i].value)
+            return false;
+    }
+    return true;
+}
+
+/* The frame of the wrapper's caller, skipping our own. */
+static bool to_caller(unw_cursor_t *c, const void *ret)
+{
+    unw_word_t ip = 0;
+    for (int i = 0; i < OWN_FRAMES; i++) {
+        if (unw_get_reg(c, UNW_REG_IP, &ip) == 0 && ip == (unw_word_t)(uintptr_t)ret)
+            return true;
+        if (unw_step(c) <= 0)
+            return false;
+    }
+    return false;
+}
+
+/* Where the current frame's address was found; NULL where that is not memory. */
+static const uintptr_t *return_slot(unw_cursor_t *c)
+{
+    unw_save_loc_t loc;
+    if (unw_get_save_loc(c, UNW_REG_IP, &loc) != 0 || loc.type != UNW_SLT_MEMORY)
+        return NULL;
+    return (const uintptr_t *)(uintptr_t)loc.u.addr;
+}
+
+/* Walk outwards from the caller: addresses into pc, innermost first; slots into w. */
+static int walk_stack(walk *w, uintptr_t pc[DEPTH])
+{
+    unw_context_t context;
+    unw_cursor_t c;
+    unw_word_t ip;
+    int n = 0;
+    w->n = 0;
+    w->sound = true;
+    pc[n++] = (uintptr_t)w->ret;
+    if (unw_getcontext(&context) != 0 || unw_init_local(&c, &context) != 0 ||
+        !to_caller(&c, w->ret))
+        return n;
+    while (n < DEPTH && unw_step(&c) > 0 && unw_get_reg(&c, UNW_REG_IP, &ip) == 0 && ip != 0) {
+        const uintptr_t *slot = return_slot(&c);
+        pc[n++] = (uintptr_t)ip;
+        if (slot && *slot == (uintptr_t)ip) {
+            w->at[w->n].slot = slot;
+            w->at[w->n++].value = (uintptr_t)ip;
+        } else {
+            w->sound = false;
+        }
+    }
+    return n;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Frames beyond main, and the start of threads, are of no interest. */
+static bool is_libc(const char *module)
+{
+    return strncmp(module, "libc.so", 7) == 0 || strncmp(module, "libpthread", 10) == 0 ||
+           strncmp(module, "libc-", 5) == 0;
+}
+
+/* The number of the innermost site of a stack; outer frames are entered first. */
+static uint32_t intern(const uintptr_t *pc, int n)
+{
+    crn_site site[DEPTH];
+    uint32_t number = 0;
+    Dl_info info;
+    int known = 0;
+    crn_rec_lock();
+    for (; known < n && dladdr((const void *)(pc[known] - 1), &info) && info.dli_fname; known++) {
+        const char *module = base_name(info.dli_fname);
+        if (known > 0 && is_libc(module))
+            break;
+        if (crn_tables_string(&crn_rec.tables, module, &site[known].module) < 0)
+            break;
+        site[known].off = pc[known] - (uintptr_t)info.dli_fbase;
+    }
+    while (known-- > 0) {
+        site[known].outer = number;
+        if (crn_tables_site(&crn_rec.tables, site[known], &number) < 0)
+            break;
+    }
+    crn_rec_unlock();
+    return number;
+}
+
+uint32_t crn_stack_site(crn_thread *t, const void *ret, const void *frame)
+{
+    uintptr_t pc[DEPTH];
+    if (!t->stack && crn_alloc(&t->stack, 1) < 0)
+        return 0;
+    size_t hash = ((uintptr_t)ret * 0x9e3779b97f4a7c15u) ^ ((uintptr_t)frame >> 4);
+    walk *w = &t->stack->way[(hash ^ hash >> 20) % WAYS];
+    if (w->ret == ret && w->frame == frame && still_true(w))
+        return w->site;
+    w->ret = ret;
+    w->frame = frame;
+    w->site = intern(pc, walk_stack(w, pc));
+    return w->site;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The process: what the environment asks for, its threads and their lanes.
+ *
+ *     CAIRN_TRACE_OUT        the trace file ("cairn.ctr")
+ *     CAIRN_TRACE_PRECISION  100 (lossless) to 0 (all that has the same shape is one)
+ *     CAIRN_TRACE_TIMES      0: no times
+ *     CAIRN_TRACE_KEEP       seconds between keepings aside (2); 0: never
+ *     CAIRN_TRACE_MEMORY     bytes for each process (256 MiB)
+ *     CAIRN_TRACE_PLAIN      a directory: also write a plain log of each thread there
+ *     CAIRN_TRACE_OFF        1: load, but record nothing
+ */
+#include "trace/trace.h"
+
+#include <stdlib.h>
+
+crn_recorder crn_rec = {.lock = PTHREAD_MUTEX_INITIALIZER, .comm = MPI_COMM_NULL};
+
+static _Thread_local crn_thread *self __attribute__((tls_model("initial-exec")));
+static pthread_key_t at_exit;
+
+static double number_from(const char *name, double otherwise, double min, double max)
+{
+    const char *text = getenv(name);
+    char *end;
+    if (!text || !*text)
+        return otherwise;
+    double v = strtod(text, &end);
+    if (*end || !(v >= min && v <= max)) {
+        fprintf(stderr, "cairn: %s=%s is not a number from %g to %g; %g is taken\n", name, text,
+                min, max, otherwise);
+        return otherwise;
+    }
+    return v;
+}
+
+static uint64_t memory_from(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    uint64_t v;
+    if (!text || !*text || crn_parse_nbytes(text, &v) < 0)
+        return otherwise;
+    return v;
+}
+
+/* A thread has ended: its lane is free for the next one. */
+static void thread_ended(void *arg)
+{
+    crn_thread *t = arg;
+    crn_rec_lock();
+    t->in_use = false;
+    crn_rec_unlock();
+    self = NULL;
+}
+
+/* A child of fork is not a rank: it must not write the rank's files. */
+static void in_child(void)
+{
+    atomic_store(&crn_rec.state, CRN_OVER);
+}
+
+void crn_rec_start(void)
+{
+    crn_recorder *r = &crn_rec;
+    const char *out = getenv("CAIRN_TRACE_OUT");
+    if (atomic_load(&r->state) != CRN_BEFORE) /* Fortran's MPI_Init may have called C's */
+        return;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &r->rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &r->size);
+    r->precision = (uint32_t)number_from("CAIRN_TRACE_PRECISION", 100, 0, 100);
+    r->times = number_from("CAIRN_TRACE_TIMES", 1, 0, 1) != 0;
+    r->keep_every = (uint64_t)(1e9 * number_from("CAIRN_TRACE_KEEP", 2, 0, 1e6));
+    r->budget = memory_from("CAIRN_TRACE_MEMORY", (uint64_t)256 << 20);
+    r->want_plain = getenv("CAIRN_TRACE_PLAIN") != NULL;
+    r->began = crn_now_ns();
+    r->began_wall = crn_wall_ns();
+    r->keep_next = r->began + r->keep_every;
+    if (number_from("CAIRN_TRACE_OFF", 0, 0, 1) != 0 ||
+        crn_strdup(out && *out ? out : "cairn.ctr", &r->out) < 0 ||
+        crn_tables_init(&r->tables) < 0 || pthread_key_create(&at_exit, thread_ended) != 0 ||
+        pthread_atfork(NULL, NULL, in_child) != 0 ||
+        PMPI_Comm_dup(MPI_COMM_WORLD, &r->comm) != MPI_SUCCESS) {
+        atomic_store(&r->state, CRN_OVER);
+        return;
+    }
+    atomic_store(&r->state, CRN_RUNNING);
+}
+
+static crn_thread *new_thread(void)
+{
+    crn_thread *t;
+    if (crn_alloc(&t, 1) < 0)
+        return NULL;
+    if (crn_build_init(&t->build, (uint32_t)crn_rec.rank, crn_rec.precision, crn_rec.times) < 0 ||
+        crn_vec_push(&crn_rec.thread, t) < 0) {
+        crn_build_done(&t->build);
+        free(t);
+        return NULL;
+    }
+    pthread_mutex_init(&t->lock, NULL);
+    t->lane = (unsigned)crn_rec.thread.n - 1;
+    atomic_store_explicit(&crn_rec.nlanes, t->lane + 1, memory_order_relaxed);
+    return t;
+}
+
+/* A lane that no living thread has, or a new one. */
+static crn_thread *take_lane(void)
+{
+    for (size_t i = 0; i < crn_rec.thread.n; i++) {
+        if (!crn_rec.thread.at[i]->in_use)
+            return crn_rec.thread.at[i];
+    }
+    return new_thread();
+}
+
+crn_thread *crn_rec_thread(void)
+{
+    if (self)
+        return self;
+    crn_rec_lock();
+    crn_thread *t = take_lane();
+    if (t) {
+        t->in_use = true;
+        t->depth = 0;
+    }
+    crn_rec_unlock();
+    if (t)
+        pthread_setspecific(at_exit, t);
+    return self = t;
+}

@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Record a program, expand the trace, and compare with the plain log of the same run:
+# trace_check.sh MPI RANKS RECORDER EXPANDER PROGRAM [ARGUMENTS]
+set -eu
+mpi=$1 ranks=$2 recorder=$3 expander=$4
+shift 4
+top=$(cd "$(dirname "$0")/../.." && pwd)
+scratch=$(mktemp -d ./scratch-trace-XXXXXX)
+scratch=$(cd "$scratch" && pwd)
+trap 'rm -rf "$scratch"' EXIT
+mkdir "$scratch/plain" "$scratch/expanded" "$scratch/run"
+program=$(realpath "$1")
+shift
+cd "$scratch/run"
+"$top/tools/mpi-test" "$mpi" "$ranks" env LD_PRELOAD="$recorder" \
+    CAIRN_TRACE_OUT="$scratch/run.ctr" CAIRN_TRACE_PLAIN="$scratch/plain" "$program" "$@"
+"$expander" "$scratch/run.ctr" "$scratch/expanded"
+diff -r "$scratch/plain" "$scratch/expanded" > "$scratch/diff" || {
+    head -40 "$scratch/diff"
+    exit 1
+}
+ls "$scratch" | grep -q 'run.ctr\.' && { echo "files of single ranks were left"; exit 1; }
+printf '%s events, %s bytes of log, %s bytes of trace\n' "$(cat "$scratch"/plain/* | wc -l)" \
+    "$(cat "$scratch"/plain/* | wc -c)" "$(wc -c < "$scratch/run.ctr")"
