@@ -390,11 +390,17 @@ static inline int disk_by_path(const void *a, const void *b)
     return strcmp(((const disk_name *)a)->path, ((const disk_name *)b)->path);
 }
 
+static inline void disk_sort(disk *d)
+{
+    if (d->kept.n > 0) /* an empty disk has no array */
+        qsort(d->kept.at, d->kept.n, sizeof *d->kept.at, disk_by_path);
+}
+
 /* Tells one image from another. */
 static inline crn_digest disk_digest(disk *d)
 {
     crn_buf all = {0};
-    qsort(d->kept.at, d->kept.n, sizeof *d->kept.at, disk_by_path);
+    disk_sort(d);
     for (size_t i = 0; i < d->kept.n; i++) {
         const disk_inode *f = &d->inode.at[d->kept.at[i].inode];
         crn_digest content = crn_digest_of(f->data, f->nbytes);
@@ -410,7 +416,7 @@ static inline crn_digest disk_digest(disk *d)
 /* Write the durable files into an empty directory. What lies in a lost directory is lost. */
 static inline void disk_write_out(disk *d, const char *dir)
 {
-    qsort(d->kept.at, d->kept.n, sizeof *d->kept.at, disk_by_path); /* directories come first */
+    disk_sort(d); /* directories come first */
     for (size_t i = 0; i < d->kept.n; i++) {
         const disk_inode *f = &d->inode.at[d->kept.at[i].inode];
         char path[PATH_MAX];
