@@ -33,6 +33,10 @@ typedef struct crn_open_part {
     crn_part *part;
 } crn_open_part;
 
+/* What the encoded level's survey found in parity files. */
+typedef struct crn_parity crn_parity;
+void crn_parity_free(crn_parity *p); /* NULL is allowed */
+
 /* One mark in one file on one node's storage. */
 typedef struct crn_sighting {
     uint32_t role, series, rank, nranks; /* of the file */
@@ -52,6 +56,7 @@ struct crn_vault {
     CRN_VEC(crn_open_part) open;
     CRN_VEC(crn_sighting) seen; /* sorted by file and version, the newest of equals first */
     uint64_t ndamaged;          /* files or marks that the survey could not read, on all nodes */
+    crn_parity *parity;         /* NULL before the first survey */
 };
 
 /* The rank at place local of a node; places count modulo the ranks there. */
@@ -138,6 +143,10 @@ typedef struct crn_level_ops {
      */
     cairn_status (*each)(crn_vault *v, cairn_status (*visit)(crn_part *part, uint64_t arg),
                          uint64_t arg);
+
+    /* The files are known: learn what else holds, describe and load need of them. NULL: nothing.
+     * The same status on all ranks. Collective. */
+    cairn_status (*survey)(crn_vault *v);
 
     /* After a survey: may the share of an old rank come from this level? The same on all ranks; not
      * collective. */

@@ -215,7 +215,10 @@ cairn_status crn_vault_survey(crn_vault *v)
     rc = take_all(v, &all);
     CRN_TRY_OUT(rc, crn_comm_agree(v->comm, rc));
     v->ndamaged = s.ndamaged;
-    rc = crn_comm_allreduce_u64(v->comm, CRN_REDUCE_SUM, &v->ndamaged, 1);
+    CRN_TRY_OUT(rc, crn_comm_allreduce_u64(v->comm, CRN_REDUCE_SUM, &v->ndamaged, 1));
+    for (int level = 0; level < CRN_NLEVELS; level++)
+        if (crn_level_table[level]->survey)
+            CRN_TRY_OUT(rc, crn_level_table[level]->survey(v));
 out:
     crn_gathered_done(&all);
     crn_buf_done(&s.found);

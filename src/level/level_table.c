@@ -7,6 +7,7 @@
 const crn_level_ops *const crn_level_table[CRN_NLEVELS] = {
     [CRN_LEVEL_LOCAL] = &crn_level_local,
     [CRN_LEVEL_PARTNER] = &crn_level_partner,
+    [CRN_LEVEL_ENCODED] = &crn_level_encoded,
     [CRN_LEVEL_GLOBAL] = &crn_level_global,
 };
 

@@ -59,6 +59,7 @@ void crn_vault_free(crn_vault *v)
     crn_vault_close_all(v);
     crn_nodes_done(&v->nodes);
     crn_vec_done(&v->seen);
+    crn_parity_free(v->parity);
     free(v->rank_at);
     free(v->first);
     free(v->local);
