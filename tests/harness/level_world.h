@@ -12,13 +12,16 @@
 #include "io/io_fault.h"
 #include "level/level.h"
 
-enum { WORLD_BYTES = 60000, WORLD_SERIES = 1, WORLD_KEEP = 8 };
+enum { WORLD_SERIES = 1, WORLD_KEEP = 8 };
+
+/* How large the variables of the models are; a test may choose others before it begins. */
+static uint64_t world_bytes = 60000, world_block_sizes = 4;
 
 typedef struct world {
     crn_comm *comm;
     int rank, nranks;
     char dir[64], local[96];
-    int node_size;
+    int node_size, group, nparity;
     bool no_local;
     crn_trail *trail;
     crn_run *run;
@@ -28,10 +31,16 @@ typedef struct world {
     uint32_t writers; /* ranks that wrote it */
 } world;
 
+static inline void world_model_init(model *m, int rank)
+{
+    model_init(m, test_seed() + 1000 * (uint64_t)rank, world_bytes);
+    m->nblock_sizes = world_block_sizes;
+}
+
 /* The model of a rank after so many marks. */
 static inline void world_model(model *m, uint32_t rank, uint64_t nmarks)
 {
-    model_init(m, test_seed() + 1000 * rank, WORLD_BYTES);
+    world_model_init(m, (int)rank);
     for (uint64_t version = 1; version <= nmarks; version++) {
         model_step(m);
         model_remember(m, version);
@@ -67,8 +76,8 @@ static inline void world_enter(world *w, crn_comm *comm, bool create)
                              .series = WORLD_SERIES,
                              .local = w->no_local ? NULL : w->local,
                              .node_size = w->node_size,
-                             .group = 2,
-                             .nparity = 1,
+                             .group = w->group,
+                             .nparity = w->nparity,
                              .part = model_options};
     assert_ok(crn_vault_create(comm, &opt, &w->vault));
 }
@@ -90,17 +99,21 @@ static inline void world_scratch(char *dir, size_t cap)
         make_scratch(dir, cap, "level");
 }
 
-static inline void world_begin(world *w, crn_comm *comm, int node_size, bool no_local)
+/* Begin with what *w says of nodes, groups and storage; the rest of it is zero. */
+static inline void world_begin_as(world *w, crn_comm *comm)
 {
-    memset(w, 0, sizeof *w);
-    w->node_size = node_size;
-    w->no_local = no_local;
     if (crn_comm_rank(comm) == 0)
         world_scratch(w->dir, sizeof w->dir);
     assert_ok(crn_comm_bcast(comm, w->dir, sizeof w->dir, 0));
     snprintf(w->local, sizeof w->local, "%s/local", w->dir);
     world_enter(w, comm, true);
-    model_init(&w->model, test_seed() + 1000 * (uint64_t)w->rank, WORLD_BYTES);
+    world_model_init(&w->model, w->rank);
+}
+
+static inline void world_begin(world *w, crn_comm *comm, int node_size, bool no_local)
+{
+    *w = (world){.node_size = node_size, .group = 2, .nparity = 1, .no_local = no_local};
+    world_begin_as(w, comm);
 }
 
 static inline void world_end(world *w)

@@ -28,7 +28,8 @@ typedef struct model_state {
 
 typedef struct model {
     crn_rng rng;
-    uint64_t max_bytes; /* of a variable */
+    uint64_t max_bytes;    /* of a variable */
+    uint64_t nblock_sizes; /* that it may have: 1 KiB, 2 KiB, ... */
     uint64_t version;
     model_state now;
     model_state past[MODEL_MARKS]; /* by version % MODEL_MARKS */
@@ -41,8 +42,10 @@ static inline void model_name(int i, char name[16])
 
 static inline void model_fill(model *m, unsigned char *at, uint64_t n)
 {
-    for (uint64_t i = 0; i < n; i++)
-        at[i] = (unsigned char)crn_rng_u64(&m->rng);
+    for (uint64_t i = 0; i < n; i += 8) {
+        uint64_t random = crn_rng_u64(&m->rng);
+        memcpy(at + i, &random, CRN_MIN(n - i, sizeof random));
+    }
 }
 
 static inline void model_resize(model *m, model_var *v, uint64_t nbytes)
@@ -59,7 +62,7 @@ static inline void model_create(model *m, model_var *v)
 {
     v->exists = true;
     v->item = 1u << crn_rng_below(&m->rng, 4);
-    v->block = 1024u << crn_rng_below(&m->rng, 4);
+    v->block = 1024u << crn_rng_below(&m->rng, m->nblock_sizes);
     v->nbytes = 0;
     model_resize(m, v, crn_rng_below(&m->rng, m->max_bytes) / v->item * v->item);
 }
@@ -95,7 +98,7 @@ static inline void model_step(model *m)
         } else if (dice == 1) {
             model_resize(m, v, crn_rng_below(&m->rng, m->max_bytes) / v->item * v->item);
         } else if (dice == 2) {
-            v->block = 1024u << crn_rng_below(&m->rng, 4);
+            v->block = 1024u << crn_rng_below(&m->rng, m->nblock_sizes);
         } else {
             model_touch(m, v);
         }
@@ -114,6 +117,7 @@ static inline void model_init(model *m, uint64_t seed, uint64_t max_bytes)
     memset(m, 0, sizeof *m);
     m->rng = crn_rng_of(seed, 0);
     m->max_bytes = max_bytes;
+    m->nblock_sizes = 4;
 }
 
 static inline void model_done(model *m)
