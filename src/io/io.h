@@ -95,6 +95,12 @@ cairn_status crn_file_slurp(int dirfd, const char *name, size_t max, void **ret,
 cairn_status crn_rename(int dirfd, const char *from, const char *to);
 cairn_status crn_unlink(int dirfd, const char *name); /* also an empty directory */
 
+/*
+ * Memory for transfers, aligned for direct ones; free it. A large piece lies on huge pages where
+ * the system has them: a device takes few long segments at up to twice the speed of many pages.
+ */
+cairn_status crn_io_memory(size_t nbytes, unsigned char **ret);
+
 /* --- many operations in flight -------------------------------------------------------------- */
 
 typedef struct crn_io crn_io;

@@ -262,7 +262,7 @@ static cairn_status put_changed(crn_draft *d, size_t v, uint64_t i, const void *
 {
     uint32_t nbytes = crn_var_block_bytes(&d->mark->var[v], i);
     const crn_digest *old = crn_draft_inherited(d, v, i);
-    if (!old && lend && crn_gather_can_lend(d->gather, data, nbytes))
+    if (!old && lend && crn_gather_can_lend(d->gather, nbytes))
         return put_lent(d, v, i, data);
     if (!old)
         return crn_draft_put(d, v, i, data, NULL);

@@ -150,7 +150,7 @@ cairn_status crn_gather_add(crn_gather *g, crn_block *block, unsigned char **ret
     if (!b) {
         CRN_TRY(begin(g, stream, &b));
         if (!b->data)
-            CRN_TRY(crn_alloc_aligned(&b->data, GATHER_BYTES, PAGE));
+            CRN_TRY(crn_io_memory(GATHER_BYTES, &b->data));
         b->start = b->data;
         g->open[stream] = b;
     }
@@ -162,11 +162,12 @@ cairn_status crn_gather_add(crn_gather *g, crn_block *block, unsigned char **ret
     return CAIRN_OK;
 }
 
-bool crn_gather_can_lend(const crn_gather *g, const void *data, uint32_t nbytes)
+/* Direct writes from the program's own pages, which lie scattered, were slower than from buffers on
+ * huge pages, the copy included. */
+bool crn_gather_can_lend(const crn_gather *g, uint32_t nbytes)
 {
-    size_t align = crn_file_direct_align(g->part->file);
-    return nbytes >= PAGE && crn_format_block_room(nbytes) == nbytes &&
-           (align == 0 || (uintptr_t)data % align == 0);
+    return crn_file_direct_align(g->part->file) == 0 && nbytes >= PAGE &&
+           crn_format_block_room(nbytes) == nbytes;
 }
 
 cairn_status crn_gather_lend(crn_gather *g, crn_block *block, const void *data)

@@ -50,11 +50,11 @@ void crn_gather_reset(crn_gather *g);
 cairn_status crn_gather_add(crn_gather *g, crn_block *block, unsigned char **ret);
 
 /*
- * May a block lie where it is until it is written? That saves a copy where much is written from
- * one piece of memory. crn_gather_lend is then the other way to add it; before the memory may
- * change, crn_gather_finish must have been called.
+ * May a block of nbytes stay where it lies until it is written? That saves a copy where the kernel
+ * makes another one. crn_gather_lend is then the other way to add it; before the memory may change,
+ * crn_gather_finish must have been called.
  */
-bool crn_gather_can_lend(const crn_gather *g, const void *data, uint32_t nbytes);
+bool crn_gather_can_lend(const crn_gather *g, uint32_t nbytes);
 cairn_status crn_gather_lend(crn_gather *g, crn_block *block, const void *data);
 
 /* Write what is left and wait for everything, also when that fails. */

@@ -12,7 +12,6 @@ typedef struct read_run {
     crn_op op;
     struct iovec iov;
     uint64_t first, n;
-    unsigned char *bounce; /* an aligned buffer, made when the destination is not aligned */
 } read_run;
 
 typedef struct reader {
@@ -22,7 +21,10 @@ typedef struct reader {
     uint64_t first, last, next; /* blocks asked for; the next to submit */
     unsigned char *dst;
     crn_bad_blocks *bad;
-    size_t align; /* of direct reads; 0: through the page cache */
+    size_t align;         /* of direct reads; 0: through the page cache */
+    bool large;           /* worth to be read by way of memory that a device writes fast */
+    unsigned char *stage; /* that memory: a slot for each run; made when needed */
+    size_t slot;
     read_run run[NRUNS];
 } reader;
 
@@ -42,6 +44,15 @@ static uint64_t run_length(const reader *r, uint64_t i)
     return n;
 }
 
+/* The run's slot of the stage. */
+static cairn_status stage(reader *r, const read_run *run, unsigned char **ret)
+{
+    if (!r->stage)
+        CRN_TRY(crn_io_memory(r->slot * CRN_MIN((uint64_t)NRUNS, r->last - r->first), &r->stage));
+    *ret = r->stage + r->slot * (size_t)(run - r->run);
+    return CAIRN_OK;
+}
+
 static cairn_status start(reader *r, read_run *run)
 {
     const crn_block *t = r->var->table;
@@ -53,11 +64,8 @@ static cairn_status start(reader *r, read_run *run)
     if (r->align > 0) {
         /* direct reads take whole sectors, which may end past a short last block */
         uint64_t whole = CRN_ROUND_UP(nbytes, (uint64_t)r->align);
-        if (((uintptr_t)to % r->align != 0 || whole != nbytes) && !run->bounce)
-            CRN_TRY(crn_alloc_aligned(&run->bounce, CRN_MAX((size_t)RUN_BYTES, r->var->spec.block),
-                                      r->align));
-        if ((uintptr_t)to % r->align != 0 || whole != nbytes)
-            to = run->bounce;
+        if (r->large || (uintptr_t)to % r->align != 0 || whole != nbytes)
+            CRN_TRY(stage(r, run, &to));
         nbytes = t[run->first].off + whole <= r->part->super.end ? whole : nbytes;
     }
     run->iov = (struct iovec){to, nbytes};
@@ -164,8 +172,12 @@ cairn_status crn_mark_read(crn_part *part, const crn_mark *m, crn_var *v, uint64
                 .dst = dst,
                 .bad = bad,
                 .align = crn_file_direct_align(part->file)};
+    uint64_t nbytes = n * v->spec.block;
+    r.large = nbytes >= (uint64_t)NRUNS * RUN_BYTES;
+    r.slot = CRN_MIN(nbytes, CRN_MAX((uint64_t)RUN_BYTES, v->spec.block));
+    if (r.align > 0)
+        r.slot = CRN_ROUND_UP(r.slot, r.align);
     cairn_status rc = pump(&r);
-    for (int i = 0; i < NRUNS; i++)
-        free(r.run[i].bounce);
+    free(r.stage);
     return rc;
 }
