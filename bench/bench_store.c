@@ -52,13 +52,6 @@ static void make_state(state *s, size_t mib)
     memset(s->back, 1, s->nbytes); /* pages are there before the clock runs */
 }
 
-static void check_back(const state *s, const char *who)
-{
-    if (memcmp(s->data, s->back, s->nbytes) != 0)
-        bench_need(crn_fail(CAIRN_ECORRUPT, "%s read something else than was written", who));
-    memset(s->back, 0, s->nbytes);
-}
-
 /* --- a part file and a plain one ------------------------------------------------------------ */
 
 static const crn_part_id owner = {.run = "bench", .series = 1, .rank = 0, .nranks = 1};
@@ -120,117 +113,162 @@ static void read_plain(const state *s, int dirfd)
     close(fd);
 }
 
-/* --- the state of the page cache ------------------------------------------------------------ */
+/* --- the state that both sides begin with --------------------------------------------------- */
 
-static void remove_files(const place *p)
+/* No files, and nothing left to write. */
+static void begin_fresh(const state *s, const place *p)
 {
+    (void)s;
     (void)unlinkat(p->fd, "bench.part", 0);
     (void)unlinkat(p->fd, "bench.plain", 0);
     need_sys(syncfs(p->fd) == 0, "cannot sync the file system");
 }
 
-static void set_cache(const state *s, const place *p, bool cold)
+/* The part file in the page cache. */
+static void begin_warm(const state *s, const place *p)
 {
-    if (!cold) {
-        read_plain(s, p->fd);
-        return;
-    }
+    read_plain(s, p->fd);
+}
+
+/* The part file on disk only. */
+static void begin_cold(const state *s, const place *p)
+{
+    (void)s;
     int fd = openat(p->fd, "bench.part", O_RDONLY);
     need_sys(fd >= 0, "cannot open 'bench.part'");
     need_sys(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0, "cannot empty the cache");
     close(fd);
 }
 
-/* --- measurements --------------------------------------------------------------------------- */
+/* --- speed ---------------------------------------------------------------------------------- */
 
 typedef void work(const state *s, int dirfd);
 
-static double rate(work *w, const state *s, const place *p)
+/* Something to measure on both sides, and the state in which each begins. */
+typedef struct contest {
+    const char *name;
+    void (*begin)(const state *s, const place *p);
+    work *ours, *peer;
+    double bar;
+    const char *note;
+} contest;
+
+static const contest writing = {
+    "write",
+    begin_fresh,
+    write_part,
+    write_plain,
+    0.90,
+    "full first mark with its syncs; peer is pwrite of 8 MiB pieces to a "
+    "fresh file and fdatasync"};
+static const contest reading_warm = {
+    "read.warm",
+    begin_warm,
+    read_part,
+    read_plain,
+    0.85,
+    "all blocks, verified, from the page cache; peer is pread of 8 MiB pieces of the same file"};
+static const contest reading_cold = {
+    "read.cold",
+    begin_cold,
+    read_part,
+    read_plain,
+    0.85,
+    "all blocks, verified, none in the page cache; peer is pread of 8 MiB pieces of the same file"};
+
+static double rate(const contest *c, work *w, const state *s, const place *p)
 {
+    c->begin(s, p);
     double start = bench_seconds();
     w(s, p->fd);
     return (double)s->nbytes * 1e-9 / (bench_seconds() - start);
 }
 
-/* GB/s of the two sides, medians of turns. */
-typedef struct pair {
-    double ours, peer;
-} pair;
+/* A ratio between sides that vary more than this by themselves is to be read with care. */
+static const double noisy = 1.5;
 
-static pair compare_writes(const state *s, const place *p)
+static void print_speed(const char *name, const contest *c, double *ours, double *peer, size_t n)
 {
-    double ours[TURNS_MAX] = {0}, peer[TURNS_MAX] = {0};
-    for (size_t i = 0; i < s->turns; i++) {
-        remove_files(p);
-        ours[i] = rate(write_part, s, p);
-        remove_files(p);
-        peer[i] = rate(write_plain, s, p);
-    }
-    remove_files(p);
-    return (pair){bench_median(ours, s->turns), bench_median(peer, s->turns)};
+    char note[256];
+    bench_result r = {.name = name,
+                      .ours = bench_median(ours, n),
+                      .peer = bench_median(peer, n),
+                      .unit = "GB/s",
+                      .bar = c->bar > 0 ? BENCH_AT_LEAST : BENCH_NO_BAR,
+                      .limit = c->bar,
+                      .note = note};
+    bool calm = ours[n - 1] < noisy * ours[0] && peer[n - 1] < noisy * peer[0];
+    int end = snprintf(note, sizeof note, "%s", c->note);
+    if (!calm)
+        snprintf(note + end, sizeof note - (size_t)end,
+                 "; noisy machine: ours %.2f to %.2f, peer %.2f to %.2f", ours[0], ours[n - 1],
+                 peer[0], peer[n - 1]);
+    bench_print(&r);
 }
 
-/* Of the part file that is there. */
-static pair compare_reads(const state *s, const place *p, bool cold)
+static void hold(const contest *c, const state *s, const place *p)
 {
     double ours[TURNS_MAX] = {0}, peer[TURNS_MAX] = {0};
-    for (size_t i = 0; i < s->turns; i++) {
-        set_cache(s, p, cold);
-        ours[i] = rate(read_part, s, p);
-        check_back(s, "the store");
-        set_cache(s, p, cold);
-        peer[i] = rate(read_plain, s, p);
-    }
-    return (pair){bench_median(ours, s->turns), bench_median(peer, s->turns)};
-}
-
-static void print(const char *what, const char *where, pair rates, double limit, const char *note)
-{
     char name[64];
-    snprintf(name, sizeof name, "store.%s.%s", what, where);
-    bench_print(&(bench_result){.name = name,
-                                .ours = rates.ours,
-                                .peer = rates.peer,
-                                .unit = "GB/s",
-                                .bar = limit > 0 ? BENCH_AT_LEAST : BENCH_NO_BAR,
-                                .limit = limit,
-                                .note = note});
+    for (size_t i = 0; i < s->turns;
+         i++) { /* who goes first may find it harder, so they take turns */
+        if (i % 2 == 0)
+            ours[i] = rate(c, c->ours, s, p);
+        peer[i] = rate(c, c->peer, s, p);
+        if (i % 2 == 1)
+            ours[i] = rate(c, c->ours, s, p);
+    }
+    snprintf(name, sizeof name, "store.%s.%s", c->name, p->name);
+    print_speed(name, c, ours, peer, s->turns);
+}
+
+/* A part file to read, which gives back what was written. */
+static void make_part(const state *s, const place *p)
+{
+    begin_fresh(s, p);
+    write_part(s, p->fd);
+    memset(s->back, 0, s->nbytes);
+    read_part(s, p->fd);
+    if (memcmp(s->data, s->back, s->nbytes) != 0)
+        bench_need(crn_fail(CAIRN_ECORRUPT, "the store reads something else than it wrote"));
 }
 
 static void measure_speed(const state *s, const place *p)
 {
-    print("write", p->name, compare_writes(s, p), 0.90,
-          "full first mark with its syncs; peer is pwrite of 8 MiB pieces to a fresh file and "
-          "fdatasync");
-    write_part(s, p->fd);
-    print(p->cold ? "read.warm" : "read", p->name, compare_reads(s, p, false), 0.85,
-          "all blocks, verified, from the page cache; peer is pread of 8 MiB pieces of the same "
-          "file");
+    hold(&writing, s, p);
+    make_part(s, p);
+    hold(&reading_warm, s, p);
     if (p->cold)
-        print("read.cold", p->name, compare_reads(s, p, true), 0.85,
-              "all blocks, verified, none in the page cache; peer is pread of 8 MiB pieces of the "
-              "same file");
-    remove_files(p);
+        hold(&reading_cold, s, p);
+    begin_fresh(s, p);
 }
 
 /* How the block size decides: not judged, but the reason for the default. */
 static void measure_blocks(const state *s, const place *p)
 {
     for (uint32_t block = 4 << 10; block <= 1 << 20; block *= 4) {
-        char what[32];
+        char name[32];
+        contest c = writing;
         state t = *s;
         t.block = block;
-        t.turns = CRN_MIN(s->turns, 3);
-        snprintf(what, sizeof what, "block.%uk.write", block >> 10);
-        print(what, p->name, compare_writes(&t, p), 0, "as store.write, with this block size");
-        write_part(&t, p->fd);
-        snprintf(what, sizeof what, "block.%uk.read", block >> 10);
-        print(what, p->name, compare_reads(&t, p, p->cold), 0,
-              p->cold ? "as store.read.cold, with this block size"
-                      : "as store.read, with this block size");
-        remove_files(p);
+        c.name = name;
+        c.bar = 0;
+        c.note = "as store.write, with this block size";
+        snprintf(name, sizeof name, "block.%uk.write", block >> 10);
+        hold(&c, &t, p);
+        make_part(&t, p);
+        c = p->cold ? reading_cold : reading_warm;
+        c.name = name;
+        c.bar = 0;
+        c.note = p->cold ? "as store.read.cold, with this block size"
+                         : "as store.read.warm, with this block size";
+        snprintf(name, sizeof name, "block.%uk.read", block >> 10);
+        hold(&c, &t, p);
     }
+    begin_fresh(s, p);
 }
+
+/* --- few changes ---------------------------------------------------------------------------- */
 
 /* Change one byte in each of 1% of the blocks, scattered. */
 static void change_some(state *s, crn_rng *rng)
@@ -276,7 +314,7 @@ static void measure_change(state *s, const place *p)
         file = CRN_MAX(file, info.file_bytes);
     }
     crn_part_close(part);
-    remove_files(p);
+    begin_fresh(s, p);
     char note[160];
     snprintf(note, sizeof note,
              "blocks written by a mark with 1%% of them changed, the most of 100 marks, beside "
@@ -292,7 +330,7 @@ static void measure(state *s, place *p)
 {
     p->fd = open(p->path, O_RDONLY | O_DIRECTORY);
     need_sys(p->fd >= 0, p->path);
-    remove_files(p);
+    begin_fresh(s, p);
     measure_speed(s, p);
     measure_blocks(s, p);
     measure_change(s, p);
