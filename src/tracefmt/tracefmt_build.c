@@ -127,6 +127,7 @@ bool crn_kind_is_drawn(unsigned kind)
     case CRN_KIND_OFFSET:
     case CRN_KIND_INDEX:
     case CRN_KIND_FLAG:
+    case CRN_KIND_REQ:
     case CRN_KIND_REPEAT:
         return true;
     default: /* handles and names must stay what they are */

@@ -6,22 +6,23 @@
 #include "tracefmt/tracefmt_lane.h"
 
 /* A group of this one rank: the base apart, the items as they are. Takes s over. */
-static cairn_status group_of(uint32_t rank, crn_seq *s, crn_group *g)
+static cairn_status group_of(const crn_build *b, crn_seq *s, uint64_t reads, crn_group *g)
 {
-    int64_t self = rank;
+    int64_t self = b->rank;
+    g->reads = b->precision < 100 ? reads : 0;
     g->base.base = s->base;
     g->value = (crn_seq){.at = s->at, .n = s->n};
     return crn_seq_of(&self, 1, &g->ranks);
 }
 
-static cairn_status encode_group(const crn_seq_build *b, uint32_t rank, crn_group **ret,
+static cairn_status encode_group(const crn_build *build, const crn_seq_build *b, crn_group **ret,
                                  size_t *ret_n)
 {
     crn_seq s;
     CRN_TRY(crn_alloc(ret, 1));
     *ret_n = 1;
     CRN_TRY(crn_seq_encode(b, NULL, true, &s));
-    return group_of(rank, &s, *ret);
+    return group_of(build, &s, b->count, *ret);
 }
 
 /* Lists are kept relative to the first element of the first one. */
@@ -45,9 +46,9 @@ static cairn_status copy_hists(const crn_column_build *c, crn_group *g)
     return CAIRN_OK;
 }
 
-static cairn_status encode_column(const crn_column_build *b, uint32_t rank, crn_column *c)
+static cairn_status encode_column(const crn_build *build, const crn_column_build *b, crn_column *c)
 {
-    CRN_TRY(encode_group(&b->value, rank, &c->group, &c->ngroups));
+    CRN_TRY(encode_group(build, &b->value, &c->group, &c->ngroups));
     if (b->list.n > 0)
         CRN_TRY(copy_lists(b, c->group));
     if (b->hist.n > 0)
@@ -55,16 +56,17 @@ static cairn_status encode_column(const crn_column_build *b, uint32_t rank, crn_
     if (b->kind != CRN_KIND_PEER)
         return CAIRN_OK;
     c->enc = CRN_ENC_REL;
-    return b->hist.n > 0 ? CAIRN_OK : encode_group(&b->other, rank, &c->other, &c->nothers);
+    return b->hist.n > 0 ? CAIRN_OK : encode_group(build, &b->other, &c->other, &c->nothers);
 }
 
-static cairn_status encode_count(const crn_fold *f, uint32_t symbol, uint32_t rank, crn_column *c)
+static cairn_status encode_count(const crn_build *b, uint32_t symbol, crn_column *c)
 {
     crn_seq s;
+    uint64_t reads;
     CRN_TRY(crn_alloc(&c->group, 1));
     c->ngroups = 1;
-    CRN_TRY(crn_fold_count(f, symbol, &s));
-    return group_of(rank, &s, c->group);
+    CRN_TRY(crn_fold_count(&b->fold, symbol, &s, &reads));
+    return group_of(b, &s, reads, c->group);
 }
 
 static cairn_status encode_place(const crn_build *b, const crn_place_build *p, crn_symbol *s)
@@ -75,9 +77,9 @@ static cairn_status encode_place(const crn_build *b, const crn_place_build *p, c
     s->name = p->name;
     CRN_TRY(crn_alloc(&s->column, p->ncolumns + 1));
     s->ncolumns = p->ncolumns + 1;
-    CRN_TRY(encode_count(&b->fold, p->symbol, b->rank, &s->column[0]));
+    CRN_TRY(encode_count(b, p->symbol, &s->column[0]));
     for (size_t i = 0; i < p->ncolumns; i++)
-        CRN_TRY(encode_column(&p->column[i], b->rank, &s->column[i + 1]));
+        CRN_TRY(encode_column(b, &p->column[i], &s->column[i + 1]));
     return CAIRN_OK;
 }
 
@@ -89,7 +91,7 @@ static cairn_status encode_rule(const crn_build *b, uint32_t rule, crn_symbol *s
     memcpy(s->body, f->body, f->nbody * sizeof *s->body);
     CRN_TRY(crn_alloc(&s->column, 1));
     s->ncolumns = 1;
-    return encode_count(&b->fold, rule, b->rank, s->column);
+    return encode_count(b, rule, s->column);
 }
 
 /* The root is one more rule, met once. */
@@ -103,7 +105,7 @@ static cairn_status encode_root(const crn_build *b, crn_lane *l)
     s->ncolumns = 1;
     CRN_TRY(crn_alloc(&s->column->group, 1));
     s->column->ngroups = 1;
-    return group_of(b->rank, &once, s->column->group);
+    return group_of(b, &once, 1, s->column->group);
 }
 
 static cairn_status encode_times(const crn_build *b, crn_lane *l)

@@ -17,6 +17,7 @@ enum {
     CRN_GROUP_ALL = 1,         /* the group has all ranks of the lane */
     CRN_GROUP_LISTS = 2,
     CRN_GROUP_HISTS = 4,
+    CRN_GROUP_READS = 8,
     CRN_ENC_BOTH = 3, /* in a file: groups as CRN_ENC_REL, then as CRN_ENC_XOR */
 };
 

@@ -408,7 +408,7 @@ out:
     return rc;
 }
 
-cairn_status crn_fold_count(const crn_fold *f, uint32_t symbol, crn_seq *ret)
+cairn_status crn_fold_count(const crn_fold *f, uint32_t symbol, crn_seq *ret, uint64_t *ret_n)
 {
     const crn_fold_symbol *s = &f->symbol.at[symbol];
     int64_t more = 0;
@@ -426,6 +426,7 @@ cairn_status crn_fold_count(const crn_fold *f, uint32_t symbol, crn_seq *ret)
             has = d == 0 || more > 0;
         }
     }
+    *ret_n = s->count.count + has;
     return crn_seq_encode(&s->count, has ? &more : NULL, true, ret);
 }
 

@@ -86,7 +86,7 @@ static inline void crn_fold_event(crn_fold *f, uint32_t place)
  * to be freed), column 0 of each symbol by crn_fold_count.
  */
 cairn_status crn_fold_root(const crn_fold *f, uint32_t **ret_root, size_t *ret_n);
-cairn_status crn_fold_count(const crn_fold *f, uint32_t symbol, crn_seq *ret);
+cairn_status crn_fold_count(const crn_fold *f, uint32_t symbol, crn_seq *ret, uint64_t *ret_n);
 
 size_t crn_fold_nbytes(const crn_fold *f);
 

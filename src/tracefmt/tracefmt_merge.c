@@ -550,7 +550,7 @@ static cairn_status merge_traces(crn_trace *a, crn_trace *b, crn_table_map *m)
         CRN_TRY(merge_lane(&a->lane[i], &b->lane[i], m, b->ntypes));
     }
     for (size_t i = 0; i < a->nlanes && a->precision < 100; i++)
-        CRN_TRY(crn_lane_draw(a, i));
+        CRN_TRY(crn_lane_draw(&a->lane[i], a->precision, false));
     return CAIRN_OK;
 }
 
@@ -565,6 +565,8 @@ cairn_status crn_trace_merge(crn_trace *a, crn_trace *b)
 
 cairn_status crn_trace_finish(crn_trace *t)
 {
+    for (size_t i = 0; i < t->nlanes && t->precision < 100; i++)
+        CRN_TRY(crn_lane_draw(&t->lane[i], t->precision, true));
     crn_trace_choose(t);
     return CAIRN_OK;
 }

@@ -38,6 +38,7 @@ static cairn_status join(crn_group *a, const crn_group *b)
     CRN_TRY(crn_seq_concat(&a->base, na, &b->base, nb, true, &base));
     crn_seq_done(&a->base);
     a->base = base;
+    a->reads += b->reads;
     return CAIRN_OK;
 }
 

@@ -35,7 +35,10 @@ typedef CRN_VEC(crn_pair) crn_pairs;
 cairn_status crn_align(const uint32_t *a, size_t na, const uint32_t *b, size_t nb,
                        const uint32_t *weight, crn_pairs *ret);
 
-/* tracefmt_draw.c: below 100 per cent, unite groups of drawn kinds. count: events per rank. */
-cairn_status crn_lane_draw(const crn_trace *t, size_t lane);
+/*
+ * tracefmt_draw.c: below 100 per cent, unite the groups of columns whose values may be drawn; with
+ * last also draw what is long.
+ */
+cairn_status crn_lane_draw(crn_lane *l, uint32_t precision, bool last);
 
 #endif

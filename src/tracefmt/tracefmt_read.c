@@ -122,6 +122,8 @@ static cairn_status get_group(reader *r, crn_cursor *c, const crn_seq *all, crn_
                 "a column of a trace has %llu bases for %llu ranks", (unsigned long long)nbases,
                 (unsigned long long)nranks);
     CRN_TRY(get_items(r, c, &g->value));
+    if (flags & CRN_GROUP_READS)
+        g->reads = crn_get_var_max(c, CRN_SEQ_MAX);
     if (flags & CRN_GROUP_LISTS)
         CRN_TRY(get_lists(r, c, g));
     if (flags & CRN_GROUP_HISTS)

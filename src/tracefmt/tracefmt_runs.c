@@ -4,51 +4,71 @@
  */
 #include "tracefmt/tracefmt.h"
 
-/* The sum of the first n values of a symbol's column 0 for a rank. */
-static uint64_t sum_of(const crn_symbol *s, uint32_t rank, uint64_t n)
+/* The means of the histograms that the first n values of a drawn column name, summed. */
+static double sum_drawn(const crn_group *g, int64_t base, uint64_t n)
 {
-    int64_t base;
-    const crn_group *g = crn_column_group(&s->column[0], rank, &base);
-    if (!g || n == 0)
-        return 0;
-    if (g->nhists == 0)
-        return (uint64_t)crn_seq_sum(&g->value, n) + n * (uint64_t)base;
-    double sum = 0; /* drawn: each value gives a histogram */
+    double sum = 0;
     crn_seq_iter it;
     int64_t v, stride;
-    uint64_t got, left = n;
+    uint64_t got;
     crn_seq_iter_init(&it, &g->value);
-    while (left > 0) {
-        if (!crn_seq_next_run(&it, left, &v, &stride, &got)) {
+    while (n > 0) {
+        if (!crn_seq_next_run(&it, n, &v, &stride, &got)) {
             crn_seq_iter_init(&it, &g->value);
             continue;
         }
-        got = stride == 0 ? got : 1;
-        sum += (double)got * crn_hist_mean(&g->hist[(uint64_t)v < g->nhists ? v : 0]);
-        left -= got;
+        for (uint64_t i = 0; i < (stride == 0 ? 1 : got); i++) {
+            uint64_t index = (uint64_t)base + (uint64_t)v + i * (uint64_t)stride;
+            double mean = crn_hist_mean(&g->hist[index < g->nhists ? index : 0]);
+            sum += mean * (stride == 0 ? (double)got : 1);
+        }
+        n -= got;
     }
-    return (uint64_t)(sum + 0.5);
+    return sum;
+}
+
+/*
+ * The sum of the first n values of a symbol's column 0 for a rank. Below a rule whose turns are
+ * drawn, n is an expected number and need not be whole.
+ */
+static double sum_of(const crn_symbol *s, uint32_t rank, double n)
+{
+    int64_t base;
+    const crn_group *g = crn_column_group(&s->column[0], rank, &base);
+    if (!g || !(n > 0 && n < 1e15))
+        return 0;
+    uint64_t whole = (uint64_t)CRN_MAX(n + 0.5, 1);
+    if (g->nhists > 0)
+        return sum_drawn(g, base, whole) * (n / (double)whole);
+    return (double)crn_seq_sum(&g->value, whole) * (n / (double)whole) + n * (double)base;
+}
+
+/* Only a damaged trace has counts beyond all bounds. */
+static uint64_t rounded(double n)
+{
+    return n > 0 && n < 1e18 ? (uint64_t)(n + 0.5) : 0;
 }
 
 cairn_status crn_lane_counts(const crn_trace *t, size_t lane, uint32_t rank, uint64_t *count)
 {
     CRN_FAIL_IF(lane >= t->nlanes, CAIRN_ENOTFOUND, "the trace has no thread %zu", lane);
     const crn_lane *l = &t->lane[lane];
-    uint64_t *met; /* times that a symbol is met; rules are met by rules of larger numbers */
+    double *met, turns; /* times that a symbol is met; rules are met by rules of larger numbers */
     CRN_TRY(crn_alloc(&met, l->nsymbols));
     met[l->root] = 1;
-    memset(count, 0, l->nsymbols * sizeof *count);
     for (size_t i = l->nsymbols; i-- > 0;) {
         const crn_symbol *s = &l->symbol[i];
         if (s->call != CRN_CALL_NONE)
             continue;
-        count[i] = sum_of(s, rank, met[i]);
+        turns = sum_of(s, rank, met[i]);
+        count[i] = rounded(turns);
         for (size_t k = 0; k < s->nbody; k++)
-            met[s->body[k]] += count[i];
+            met[s->body[k]] += turns;
     }
     for (size_t i = 0; i < l->nsymbols; i++) {
-        if (l->symbol[i].call != CRN_CALL_NONE)
-            count[i] = sum_of(&l->symbol[i], rank, met[i]);
+        if (l->symbol[i].call == CRN_CALL_NONE)
+            continue;
+        count[i] = rounded(sum_of(&l->symbol[i], rank, met[i]));
     }
     free(met);
     return CAIRN_OK;
@@ -93,7 +113,7 @@ bool crn_runs_next(crn_runs *r, crn_run *ret)
             crn_seq_iter_init(&r->it[i], &r->group[i]->value);
             crn_seq_next_run(&r->it[i], ret->n, &ret->value[i], &ret->stride[i], &n);
         }
-        if (r->group[i]->nlists == 0 && r->group[i]->nhists == 0)
+        if (r->group[i]->nlists == 0)
             ret->value[i] = (int64_t)((uint64_t)ret->value[i] + (uint64_t)r->base[i]);
     }
     r->left -= ret->n;

@@ -53,12 +53,14 @@ typedef enum crn_enc {
  * Ranks that agree in a column up to a base of each. Of the three forms of a value:
  *   plain    nlists = nhists = 0: base of the rank + items of value
  *   lists    value gives the index of a list; its elements are base of the rank + list
- *   drawn    value gives the index of a histogram: what came is known by distribution only
+ *   drawn    base + value gives the index of a histogram: the values are known by distribution only
  */
 typedef struct crn_group {
-    crn_seq ranks; /* ascending */
-    crn_seq base;  /* one for each rank of ranks */
-    crn_seq value; /* its own base is 0 */
+    crn_seq ranks;  /* ascending */
+    crn_seq base;   /* one for each rank of ranks */
+    crn_seq value;  /* its own base is 0 */
+    uint64_t reads; /* values of all these ranks together; 0: not kept. The merge of what may become
+                     * histograms needs it, since a constant does not know its length */
     crn_seq *list;
     size_t nlists;
     crn_hist *hist;

@@ -145,15 +145,15 @@ static int64_t read_value(crn_walk *w, uint32_t symbol, size_t column, uint64_t 
     if (!r->group)
         return 0;
     int64_t v = read_next(r);
-    if (r->group->nhists > 0) {
-        *ret_hist = &r->group->hist[(uint64_t)v < r->group->nhists ? v : 0];
-        return draw(w, symbol, column, n, *ret_hist);
-    }
     if (r->group->nlists > 0) {
         w->failed |= !read_list(r, v);
         return v;
     }
-    return (int64_t)((uint64_t)r->base + (uint64_t)v);
+    v = (int64_t)((uint64_t)r->base + (uint64_t)v);
+    if (r->group->nhists == 0)
+        return v;
+    *ret_hist = &r->group->hist[(uint64_t)v < r->group->nhists ? v : 0];
+    return draw(w, symbol, column, n, *ret_hist);
 }
 
 /* Turns of a rule, or repeat of a place, that is met now. */

@@ -36,11 +36,13 @@ static void put_group(crn_buf *b, const crn_group *g, const crn_seq *all)
 {
     bool everyone = crn_seq_equal(&g->ranks, all);
     crn_put_u8(b, (uint8_t)((everyone ? CRN_GROUP_ALL : 0) | (g->nlists ? CRN_GROUP_LISTS : 0) |
-                            (g->nhists ? CRN_GROUP_HISTS : 0)));
+                            (g->nhists ? CRN_GROUP_HISTS : 0) | (g->reads ? CRN_GROUP_READS : 0)));
     if (!everyone)
         put_seq(b, &g->ranks);
     put_seq(b, &g->base);
     put_items(b, &g->value);
+    if (g->reads > 0)
+        crn_put_var(b, g->reads);
     if (g->nlists > 0) {
         crn_put_var(b, g->nlists);
         for (size_t i = 0; i < g->nlists; i++)
@@ -57,7 +59,7 @@ static bool is_constant(const crn_column *c, const crn_seq *all)
 {
     return c->enc == CRN_ENC_PLAIN && c->ngroups == 1 && c->group->base.n == 0 &&
            c->group->value.n == 0 && c->group->nlists == 0 && c->group->nhists == 0 &&
-           crn_seq_equal(&c->group->ranks, all);
+           c->group->reads == 0 && crn_seq_equal(&c->group->ranks, all);
 }
 
 static void put_column(crn_buf *b, const crn_column *c, const crn_seq *all)

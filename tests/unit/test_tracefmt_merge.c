@@ -197,7 +197,8 @@ static crn_trace *through_bytes(crn_trace *t)
     return copy;
 }
 
-static crn_trace *record(rank *x, uint32_t r, uint32_t nranks, const node *program, uint64_t seed)
+static crn_trace *record(rank *x, uint32_t r, uint32_t nranks, const node *program, uint64_t seed,
+                         uint32_t precision)
 {
     crn_build *build = &x->build;
     crn_trace *t;
@@ -212,7 +213,7 @@ static crn_trace *record(rank *x, uint32_t r, uint32_t nranks, const node *progr
     for (uint32_t i = 0; i < 2; i++) /* the ranks do not agree on the numbers of datatypes */
         assert_ok(crn_tables_type(&x->tables, &(crn_type){.name = 1, .nbytes = (i + r) % 2 + 4},
                                   &number));
-    assert_ok(crn_build_init(build, r, 100, true));
+    assert_ok(crn_build_init(build, r, precision, true));
     run(x, program);
     assert_ok(crn_build_trace(&build, 1, &x->tables, r, nranks, &t));
     return through_bytes(t);
@@ -292,7 +293,7 @@ static void test_random_programs_come_back(void **state)
         node *program = random_node(&r, 4, &sites);
         assert_ok(crn_alloc(&x, nranks));
         for (uint32_t i = 0; i < nranks; i++) {
-            t[i] = record(&x[i], i, nranks, program, test_seed() + (uint64_t)round);
+            t[i] = record(&x[i], i, nranks, program, test_seed() + (uint64_t)round, 100);
             expect_events(t[i], &x[i]);
         }
         crn_trace *all = merge_tree(t, nranks);
@@ -311,6 +312,122 @@ static void test_random_programs_come_back(void **state)
     }
 }
 
+/* Events and elements of each site, over all ranks. */
+typedef struct sums {
+    double events[300], elements[300];
+} sums;
+
+static void sum_log(const rank *x, sums *s)
+{
+    for (size_t i = 0; i < x->log.n; i++) {
+        const plain *p = &x->log.at[i];
+        s->events[p->site]++;
+        if (p->call == CRN_CALL_MPI_Send || p->call == CRN_CALL_MPI_Recv)
+            s->elements[p->site] += (double)p->value[0];
+    }
+}
+
+static double sum_run(const crn_runs *runs, const crn_run *run)
+{
+    const crn_group *g = runs->group[0];
+    if (g->nhists > 0)
+        return (double)run->n * crn_hist_mean(&g->hist[run->value[0]]);
+    return (double)run->n *
+           ((double)run->value[0] + (double)run->stride[0] * (double)(run->n - 1) / 2);
+}
+
+static void sum_trace(const crn_trace *t, uint32_t r, sums *s)
+{
+    const crn_lane *l = &t->lane[0];
+    uint64_t *count;
+    assert_ok(crn_alloc(&count, l->nsymbols));
+    assert_ok(crn_lane_counts(t, 0, r, count));
+    for (size_t i = 0; i < l->nsymbols; i++) {
+        crn_runs runs;
+        crn_run run;
+        const crn_symbol *place = &l->symbol[i];
+        uint64_t site = t->site[place->site].off;
+        if (place->call == CRN_CALL_NONE)
+            continue;
+        s->events[site] += (double)count[i];
+        if (place->call != CRN_CALL_MPI_Send && place->call != CRN_CALL_MPI_Recv)
+            continue;
+        if (count[i] > 0 && crn_runs_init(&runs, place, r, count[i])) {
+            while (crn_runs_next(&runs, &run))
+                s->elements[site] += sum_run(&runs, &run);
+        }
+    }
+    free(count);
+}
+
+/* Every rank's walk ends, and after about as many events as there were. */
+static double walk_length(const crn_trace *t, uint32_t nranks)
+{
+    double n = 0;
+    crn_event e;
+    for (uint32_t i = 0; i < nranks; i++) {
+        crn_walk *w;
+        assert_ok(crn_walk_open(t, 0, i, 7, &w));
+        for (uint64_t k = 0; crn_walk_next(w, &e); k++, n++)
+            assert_true(k < 1000000);
+        crn_walk_close(w);
+    }
+    return n;
+}
+
+static void expect_near(double a, double b, double slack)
+{
+    if (a > b + slack || a < b - slack)
+        fail_msg("%g instead of %g", a, b);
+}
+
+static void lossy_round(const node *program, uint32_t nranks, int sites, uint64_t seed,
+                        uint32_t precision)
+{
+    rank *x;
+    crn_trace *t[NRANKS_MAX] = {0};
+    sums log = {0}, trace = {0};
+    double total = 0;
+    assert_ok(crn_alloc(&x, nranks));
+    for (uint32_t i = 0; i < nranks; i++) {
+        t[i] = record(&x[i], i, nranks, program, seed, precision);
+        sum_log(&x[i], &log);
+        total += (double)x[i].log.n;
+    }
+    crn_trace *all = merge_tree(t, nranks);
+    assert_ok(crn_trace_finish(all));
+    all = through_bytes(all);
+    for (uint32_t i = 0; i < nranks; i++)
+        sum_trace(all, i, &trace);
+    double margin = 0.02 + (100 - precision) / 400.0;
+    for (int i = 1; i <= sites; i++) {
+        expect_near(trace.events[i], log.events[i], nranks + 0.02 * log.events[i]);
+        expect_near(trace.elements[i], log.elements[i], 1000.0 * nranks + margin * log.elements[i]);
+    }
+    expect_near(walk_length(all, nranks), total, 200 + total);
+    crn_trace_free(all);
+    for (uint32_t i = 0; i < nranks; i++) {
+        crn_tables_done(&x[i].tables);
+        crn_build_done(&x[i].build);
+        crn_vec_done(&x[i].log);
+    }
+    free(x);
+}
+
+static void test_lossy_traces_keep_the_sums(void **state)
+{
+    (void)state;
+    crn_rng r = crn_rng_of(test_seed(), 3);
+    for (int round = 0; round < 40; round++) {
+        uint32_t nranks = 1 + (uint32_t)crn_rng_below(&r, 12);
+        int sites = 0;
+        node *program = random_node(&r, 4, &sites);
+        lossy_round(program, nranks, sites, test_seed() + (uint64_t)round, 0);
+        lossy_round(program, nranks, sites, test_seed() + (uint64_t)round, 90);
+        free_node(program);
+    }
+}
+
 static void test_ranks_must_ascend(void **state)
 {
     (void)state;
@@ -319,7 +436,8 @@ static void test_ranks_must_ascend(void **state)
     crn_rng r = crn_rng_of(test_seed(), 2);
     node *program = random_node(&r, 0, &sites);
     program->who = 0;
-    crn_trace *one = record(&x[1], 1, 2, program, 1), *zero = record(&x[0], 0, 2, program, 1);
+    crn_trace *one = record(&x[1], 1, 2, program, 1, 100),
+              *zero = record(&x[0], 0, 2, program, 1, 100);
     assert_fails(crn_trace_merge(one, zero), CAIRN_EINVAL, "rank 0 is to be merged after rank 1");
     crn_trace_free(one);
     for (int i = 0; i < 2; i++) {
@@ -334,6 +452,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_programs_come_back),
+        cmocka_unit_test(test_lossy_traces_keep_the_sums),
         cmocka_unit_test(test_ranks_must_ascend),
     };
     return cmocka_run_group_tests_name("tracefmt_merge", tests, NULL, NULL);
