@@ -63,6 +63,7 @@ typedef struct crn_recorder {
     uint64_t budget; /* bytes for the builders of all threads */
     uint64_t began, began_wall;
     uint64_t keep_every; /* nanoseconds between two keepings aside; 0: never */
+    uint64_t keep_cost;  /* or this many times what the last one took */
     _Atomic uint64_t keep_next;
     _Atomic unsigned nlanes;
     MPI_Comm comm;        /* a copy of the world, for the merge */

@@ -10,10 +10,7 @@
 #include <limits.h>
 #include <unistd.h>
 
-enum {
-    KEEP_COST = 200, /* keeping aside takes at most one part in so many of the time */
-    TAG = 1
-};
+enum { TAG = 1 };
 
 static void complain(const char *what)
 {
@@ -221,6 +218,7 @@ void crn_keep_maybe(uint64_t now)
         return;
     crn_keep_aside();
     uint64_t took = crn_now_ns() - now;
-    atomic_store_explicit(&crn_rec.keep_next, now + CRN_MAX(crn_rec.keep_every, KEEP_COST * took),
+    atomic_store_explicit(&crn_rec.keep_next,
+                          now + CRN_MAX(crn_rec.keep_every, crn_rec.keep_cost * took),
                           memory_order_relaxed);
 }

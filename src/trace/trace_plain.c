@@ -11,7 +11,10 @@ static FILE *open_log(const crn_thread *t)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/%d.%u.log", getenv("CAIRN_TRACE_PLAIN"), crn_rec.rank, t->lane);
-    return fopen(path, "we");
+    FILE *log = fopen(path, "we");
+    if (log)
+        setvbuf(log, NULL, _IOLBF, 0); /* so that a child of fork inherits nothing to write */
+    return log;
 }
 
 void crn_plain_write(crn_thread *t, const crn_record *r)

@@ -5,14 +5,15 @@
  *     CAIRN_TRACE_OUT        the trace file ("cairn.ctr")
  *     CAIRN_TRACE_PRECISION  100 (lossless) to 0 (all that has the same shape is one)
  *     CAIRN_TRACE_TIMES      0: no times
- *     CAIRN_TRACE_KEEP       seconds between keepings aside (2); 0: never
- *     CAIRN_TRACE_MEMORY     bytes for each process (256 MiB)
- *     CAIRN_TRACE_PLAIN      a directory: also write a plain log of each thread there
- *     CAIRN_TRACE_OFF        1: load, but record nothing
+ *     CAIRN_TRACE_KEEP       seconds between keepings aside (2, or more where it takes long); 0:
+ * never CAIRN_TRACE_MEMORY     bytes for each process (256 MiB) CAIRN_TRACE_PLAIN      a directory:
+ * also write a plain log of each thread there CAIRN_TRACE_OFF        1: load, but record nothing
  */
 #include "trace/trace.h"
 
 #include <stdlib.h>
+
+enum { KEEP_COST = 200 }; /* keeping aside takes at most one part in so many of the time */
 
 crn_recorder crn_rec = {.lock = PTHREAD_MUTEX_INITIALIZER, .comm = MPI_COMM_NULL};
 
@@ -70,6 +71,7 @@ void crn_rec_start(void)
     r->precision = (uint32_t)number_from("CAIRN_TRACE_PRECISION", 100, 0, 100);
     r->times = number_from("CAIRN_TRACE_TIMES", 1, 0, 1) != 0;
     r->keep_every = (uint64_t)(1e9 * number_from("CAIRN_TRACE_KEEP", 2, 0, 1e6));
+    r->keep_cost = getenv("CAIRN_TRACE_KEEP") ? 0 : KEEP_COST;
     r->budget = memory_from("CAIRN_TRACE_MEMORY", (uint64_t)256 << 20);
     r->want_plain = getenv("CAIRN_TRACE_PLAIN") != NULL;
     r->began = crn_now_ns();

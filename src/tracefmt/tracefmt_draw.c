@@ -128,8 +128,11 @@ static cairn_status draw_rank(drawing *d, const crn_group *g, int64_t rank, int6
                               uint64_t reads, size_t *ret)
 {
     crn_seq_build b = {0};
-    cairn_status rc = g->nhists > 0 ? draw_again(d, &b, g, base)
-                                    : draw_exact(d, &b, g, base, (int32_t)rank, reads);
+    cairn_status rc;
+    if (g->nhists > 0)
+        rc = draw_again(d, &b, g, base);
+    else
+        rc = draw_exact(d, &b, g, base, (int32_t)rank, reads);
     if (rc == CAIRN_OK)
         rc = group_of(d, &b, ret);
     crn_seq_build_done(&b);

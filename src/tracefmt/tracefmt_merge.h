@@ -27,4 +27,10 @@ cairn_status crn_trace_merge(crn_trace *a, crn_trace *b);
  */
 cairn_status crn_trace_finish(crn_trace *t);
 
+/*
+ * The trace of a run that was killed: from the files PATH.0, PATH.1 ... that its ranks kept aside.
+ * Ranks whose files are not there, or damaged, are named in missing. CAIRN_ENOTFOUND if none is.
+ */
+cairn_status crn_trace_salvage(const char *path, crn_trace **ret);
+
 #endif

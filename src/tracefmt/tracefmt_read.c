@@ -403,7 +403,7 @@ static cairn_status get_payload(reader *r)
     return CAIRN_OK;
 }
 
-static cairn_status parse(const void *raw, size_t n, crn_trace **ret)
+cairn_status crn_trace_parse(const void *raw, size_t n, crn_trace **ret)
 {
     reader r = {.c = crn_cursor_of(raw, n), .budget = CRN_TRACE_MAX};
     CRN_TRY(crn_alloc(&r.t, 1));
@@ -442,7 +442,7 @@ cairn_status crn_trace_decode(const void *data, size_t nbytes, crn_trace **ret)
     if (ZSTD_isError(got) || got != n)
         rc = crn_fail(CAIRN_ECORRUPT, "a trace does not decompress: %s", ZSTD_getErrorName(got));
     else
-        rc = parse(raw, n, ret);
+        rc = crn_trace_parse(raw, n, ret);
     free(raw);
     return rc;
 }

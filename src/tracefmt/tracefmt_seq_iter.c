@@ -165,25 +165,73 @@ bool crn_seq_next(crn_seq_iter *it, int64_t *ret)
     return crn_seq_next_run(it, 1, ret, &stride, &n);
 }
 
+/* Values that follow each other, when the run before them started at 0. */
+typedef struct stretch {
+    uint64_t n, sum;
+    uint64_t shift; /* start of its last run */
+} stretch;
+
+/* n (n - 1) / 2, wrapping: the even factor is halved before it can wrap. */
+static uint64_t pairs(uint64_t n)
+{
+    return n % 2 ? (n - 1) / 2 * n : n / 2 * (n - 1);
+}
+
+/* Append n times a stretch, each moved on by the shift of the one before. */
+static void add_turns(stretch *s, const stretch *turn, uint64_t n)
+{
+    s->sum += n * turn->sum + turn->n * (n * s->shift + turn->shift * pairs(n));
+    s->n += n * turn->n;
+    s->shift += n * turn->shift;
+}
+
+static void add_items(crn_cursor *c, uint64_t nitems, uint64_t limit, stretch *s);
+
+static void add_run(crn_cursor *c, uint64_t n, uint64_t limit, stretch *s)
+{
+    uint64_t start = s->shift + (uint64_t)crn_get_svar(c);
+    uint64_t stride = n > 1 ? (uint64_t)crn_get_svar(c) : 0;
+    uint64_t some = CRN_MIN(n, limit);
+    s->sum += some * start + pairs(some) * stride;
+    s->n += some;
+    s->shift = start;
+}
+
+static void add_loop(crn_cursor *c, uint64_t turns, uint64_t limit, stretch *s)
+{
+    stretch turn = {0}, rest = {0};
+    uint64_t nitems = crn_get_var(c);
+    crn_cursor body = *c;
+    add_items(c, nitems, UINT64_MAX, &turn);
+    uint64_t whole = turn.n > 0 ? CRN_MIN(turns, limit / turn.n) : 0;
+    add_turns(s, &turn, whole);
+    if (whole < turns) {
+        add_items(&body, nitems, limit - whole * turn.n, &rest);
+        add_turns(s, &rest, 1);
+    }
+}
+
+/* Append items, but at most limit values. */
+static void add_items(crn_cursor *c, uint64_t nitems, uint64_t limit, stretch *s)
+{
+    for (uint64_t i = 0; i < nitems && c->n > 0 && !c->failed && s->n < limit; i++) {
+        uint64_t key = crn_get_var(c), n = (key >> 1) + 1;
+        if (key & 1)
+            add_loop(c, n, limit - s->n, s);
+        else
+            add_run(c, n, limit - s->n, s);
+    }
+}
+
 int64_t crn_seq_sum(const crn_seq *s, uint64_t n)
 {
+    stretch all = {.shift = (uint64_t)s->base}, first = all;
+    crn_cursor c = crn_cursor_of(s->at, s->n), again = c;
     if (s->n == 0)
         return (int64_t)((uint64_t)s->base * n);
-    uint64_t sum = 0, got;
-    int64_t v, stride;
-    crn_seq_iter it;
-    crn_seq_iter_init(&it, s);
-    while (n > 0) {
-        if (!crn_seq_next_run(&it, n, &v, &stride, &got)) {
-            crn_seq_iter_init(&it, s);
-            continue;
-        }
-        /* got * (got - 1) is even, and halved before it wraps */
-        uint64_t pairs = got % 2 ? (got - 1) / 2 * got : got / 2 * (got - 1);
-        sum += got * (uint64_t)v + pairs * (uint64_t)stride;
-        n -= got;
-    }
-    return (int64_t)sum;
+    add_items(&c, UINT64_MAX, UINT64_MAX, &all);
+    add_items(&again, UINT64_MAX, n % all.n, &first);
+    return (int64_t)(n / all.n * all.sum + first.sum);
 }
 
 bool crn_seq_find(const crn_seq *s, int64_t v, uint64_t *ret)

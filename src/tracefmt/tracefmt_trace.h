@@ -196,11 +196,12 @@ bool crn_pattern_join(const char *pattern, const int64_t *number, int n, char *b
 /*
  * Files. A trace file is written anew beside path and renamed over it, so a reader never sees a
  * part of one; a reader checks everything it reads, and gives CAIRN_ECORRUPT for what no writer
- * made, CAIRN_EUNSUPPORTED for a newer version.
+ * made, CAIRN_EUNSUPPORTED for a newer version. A payload is what lies in a file, uncompressed.
  */
 enum { CRN_TRACE_QUICK = 1, CRN_TRACE_BEST = 19 }; /* levels of compression */
 cairn_status crn_trace_encode(const crn_trace *t, int level, crn_buf *b);
 cairn_status crn_trace_decode(const void *data, size_t nbytes, crn_trace **ret);
+cairn_status crn_trace_parse(const void *payload, size_t nbytes, crn_trace **ret);
 cairn_status crn_trace_save(const crn_trace *t, const char *path);
 cairn_status crn_trace_load(const char *path, crn_trace **ret);
 

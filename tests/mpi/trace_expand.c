@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Expand a trace into the plain logs that it stands for: trace_expand TRACE DIRECTORY.
+ * Expand a trace into the plain logs that it stands for: trace_expand TRACE DIRECTORY. Without the
+ * trace, what its ranks kept aside is taken.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,8 @@ int main(int argc, char **argv)
         return 2;
     }
     cairn_status rc = crn_trace_load(argv[1], &t);
+    if (rc == CAIRN_ENOTFOUND)
+        rc = crn_trace_salvage(argv[1], &t);
     if (rc == CAIRN_OK)
         rc = expand_all(t, argv[2]);
     if (rc < 0)
