@@ -202,12 +202,12 @@ cairn_status crn_want_split(const crn_want *w, const crn_block_fetch *like, crn_
 }
 
 /* What is bad now is a part of what was missing, in the same order: it fits where that was. */
-static void keep_missing(crn_want *w, const crn_block_fetch *f, size_t nfetch)
+static void keep_missing(crn_want *w, const crn_block_fetches *f, size_t first, size_t end)
 {
     w->missing.n = 0;
-    for (size_t i = 0; i < nfetch; i++)
-        for (size_t k = 0; k < f[i].bad.n; k++)
-            w->missing.at[w->missing.n++] = f[i].bad.at[k];
+    for (size_t i = first; i < end; i++)
+        for (size_t k = 0; k < f->at[i].bad.n; k++)
+            w->missing.at[w->missing.n++] = f->at[i].bad.at[k];
 }
 
 static cairn_status load_nth(crn_vault *v, uint32_t role, int nth, const crn_manifest_mark *mark,
@@ -228,7 +228,7 @@ static cairn_status load_nth(crn_vault *v, uint32_t role, int nth, const crn_man
     if (rc == CAIRN_OK)
         rc = crn_fetch_blocks(v, f.at, f.n);
     for (size_t i = 0; i < n && rc == CAIRN_OK; i++)
-        keep_missing(&want[i], f.at + start[i], start[i + 1] - start[i]);
+        keep_missing(&want[i], &f, start[i], start[i + 1]);
     for (size_t i = 0; i < f.n; i++)
         crn_vec_done(&f.at[i].bad);
     crn_vec_done(&f);

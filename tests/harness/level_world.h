@@ -15,7 +15,7 @@
 enum { WORLD_SERIES = 1, WORLD_KEEP = 8 };
 
 /* How large the variables of the models are; a test may choose others before it begins. */
-static uint64_t world_bytes = 60000, world_block_sizes = 4;
+static uint64_t world_bytes = 24000, world_block_sizes = 4;
 
 typedef struct world {
     crn_comm *comm;
