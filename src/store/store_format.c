@@ -284,6 +284,7 @@ static cairn_status get_mark(crn_cursor *c, uint64_t end, get_rest_fn *get_rest,
     m->version = crn_get_u64(c);
     m->seq = crn_get_u64(c);
     m->wall_ns = crn_get_u64(c);
+    CRN_TRY_OUT(rc, crn_cursor_status(c, "mark record")); /* there may be no variable to fail */
     while (m->nvars < nvars) {
         crn_var *v = &m->var[m->nvars++]; /* counted first: what it holds by then is freed */
         CRN_TRY_OUT(rc, get_declaration(c, v));
