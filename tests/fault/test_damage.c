@@ -40,10 +40,18 @@ static void save(const char *name, const void *data, size_t n)
     close(fd);
 }
 
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer) ||                           \
+    defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define SANITIZED /* and in need of all address space */
+#endif
+
 /* Memory enough for all that the tests do, and not for a length out of a forged file. */
 static void limit_memory(void)
 {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef SANITIZED
     struct rlimit limit = {1u << 30, 1u << 30};
     assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
 #endif
