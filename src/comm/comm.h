@@ -37,8 +37,9 @@ typedef struct crn_comm crn_comm;
 #ifdef MPI_VERSION
 /*
  * A private copy of mpi; only seen by those that include <mpi.h> first. Collective. Errors of MPI
- * on the copy are returned, whatever the program chose for its own communicators. CAIRN_EINVAL when
- * MPI is not running, or mpi is MPI_COMM_NULL or an inter-communicator.
+ * on the copy are returned, whatever the program chose for its own communicators. Where MPI is not
+ * running, MPI_COMM_SELF is the process alone. CAIRN_EINVAL when MPI is not running otherwise, or
+ * mpi is MPI_COMM_NULL or an inter-communicator.
  */
 cairn_status crn_comm_create(MPI_Comm mpi, crn_comm **ret);
 #endif

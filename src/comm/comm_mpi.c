@@ -138,6 +138,8 @@ static bool mpi_runs(void)
 
 cairn_status crn_comm_create(MPI_Comm mpi, crn_comm **ret)
 {
+    if (mpi == MPI_COMM_SELF && !mpi_runs())
+        return crn_comm_create_self(ret);
     CRN_FAIL_IF(!mpi_runs(), CAIRN_EINVAL,
                 "MPI is not running; call MPI_Init before, and nothing after MPI_Finalize");
     CRN_FAIL_IF(mpi == MPI_COMM_NULL, CAIRN_EINVAL, "the communicator is MPI_COMM_NULL");

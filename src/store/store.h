@@ -33,7 +33,8 @@ enum {
     CRN_BLOCK_MAX = 1 << 22
 };
 
-#define CRN_KEEP_ALL UINT64_MAX
+#define CRN_KEEP_ALL   UINT64_MAX
+#define CRN_NO_VERSION UINT64_MAX /* no mark: a version that no mark can have */
 
 /* --- a part file -------------------------------------------------------------------------- */
 
@@ -109,6 +110,9 @@ typedef struct crn_var_spec {
     const char *attributes;                  /* "key=value" lines, or NULL */
 } crn_var_spec;
 
+/* Is spec what a program may declare? CAIRN_EINVAL names the variable and what is wrong. */
+cairn_status crn_var_spec_check(const crn_var_spec *spec);
+
 /* Where a block lies. */
 typedef struct crn_block {
     uint64_t off;
@@ -165,12 +169,21 @@ typedef CRN_VEC(uint64_t) crn_bad_blocks;
 cairn_status crn_mark_read(crn_part *part, const crn_mark *m, crn_var *v, uint64_t first,
                            uint64_t n, void *dst, crn_bad_blocks *bad);
 
+/*
+ * Let drafts hold back up to nbytes of blocks in memory until they are committed, so that putting
+ * costs a copy and no more; 0, the start, lets them be written at once.
+ */
+void crn_part_set_staging(crn_part *part, uint64_t nbytes);
+
 /* --- drafts ------------------------------------------------------------------------------- */
 
 typedef struct crn_draft crn_draft;
 
 /* Begin a mark. It inherits from the newest mark of the part. One draft at a time. */
 cairn_status crn_draft_begin(crn_part *part, uint64_t version, crn_draft **ret);
+
+/* Say when the mark was taken, which is now otherwise. Copies of a mark have its time, too. */
+void crn_draft_set_time(crn_draft *d, uint64_t wall_ns);
 
 /*
  * Add a variable; *ret is its number, from 0. Blocks of the variable with the same name in the
@@ -237,6 +250,7 @@ enum { CRN_IN_TRAIL = 8 }; /* the bit of the global level: the parts lie in the 
 typedef struct crn_manifest {
     unsigned char run[16];
     uint64_t seq, created_ns;
+    bool finished;                   /* the program came to its end: nothing is left to resume */
     CRN_VEC(crn_manifest_mark) mark; /* in the order of commits */
 } crn_manifest;
 
@@ -266,8 +280,12 @@ cairn_status crn_run_part(crn_run *run, uint32_t series, uint32_t rank, uint32_t
  */
 cairn_status crn_run_commit(crn_run *run, const crn_manifest_mark *mark, uint64_t keep);
 
-/* Replace the marks of the manifest, atomically. */
-cairn_status crn_run_replace_marks(crn_run *run, const crn_manifest_mark *mark, size_t n);
+/* Replace the marks of the manifest, and whether the run is finished, atomically. */
+cairn_status crn_run_replace_marks(crn_run *run, const crn_manifest_mark *mark, size_t n,
+                                   bool finished);
+
+/* Append a line to the run's event log. Opened to write only. */
+cairn_status crn_run_log(crn_run *run, const char *line);
 
 /* Open a run that another rank has opened to write, knowing its manifest; the file is not read. */
 cairn_status crn_run_attach(crn_trail *t, const char *name, const crn_manifest *m, crn_run **ret);

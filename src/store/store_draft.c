@@ -91,6 +91,7 @@ cairn_status crn_draft_begin(crn_part *part, uint64_t version, crn_draft **ret)
 {
     assert(part->write);
     CRN_FAIL_IF(part->drafting, CAIRN_EBUSY, "'%s': another mark is being written", part->name);
+    CRN_FAIL_IF(version == CRN_NO_VERSION, CAIRN_EINVAL, "%" PRIu64 " is not a version", version);
     CRN_FAIL_IF(part->cat.n > 0 && version <= part->cat.at[part->cat.n - 1].version, CAIRN_EINVAL,
                 "mark %" PRIu64 " would follow mark %" PRIu64 ": versions must grow", version,
                 part->cat.at[part->cat.n - 1].version);
@@ -102,6 +103,7 @@ cairn_status crn_draft_begin(crn_part *part, uint64_t version, crn_draft **ret)
     CRN_TRY(crn_alloc(&d, 1));
     d->part = part;
     d->gather = part->gather;
+    d->gather->staging = part->staging;
     cairn_status rc;
     CRN_TRY_OUT(rc, crn_alloc(&d->mark, 1));
     d->mark->version = version;
@@ -113,6 +115,11 @@ cairn_status crn_draft_begin(crn_part *part, uint64_t version, crn_draft **ret)
 out:
     free(d);
     return rc;
+}
+
+void crn_draft_set_time(crn_draft *d, uint64_t wall_ns)
+{
+    d->mark->wall_ns = wall_ns;
 }
 
 /* --- variables ---------------------------------------------------------------------------- */
@@ -185,7 +192,7 @@ static cairn_status furnish(crn_draft *d, crn_var *v, draft_var *dv)
 cairn_status crn_draft_add(crn_draft *d, const crn_var_spec *spec, size_t *ret)
 {
     crn_mark *m = d->mark;
-    CRN_TRY(crn_format_check_spec(spec));
+    CRN_TRY(crn_var_spec_check(spec));
     CRN_FAIL_IF(crn_mark_find(m, spec->name), CAIRN_EINVAL, "variable '%s' is declared twice",
                 spec->name);
     CRN_FAIL_IF(m->nvars == VARS_MAX, CAIRN_EINVAL, "more than %d variables", VARS_MAX);
@@ -276,7 +283,7 @@ cairn_status crn_draft_put_all(crn_draft *d, size_t v, const void *data)
     const unsigned char *at = data;
     cairn_status rc = CAIRN_OK;
     /* Where much is new it is worth to write it from where it lies, and to wait for that here. */
-    bool lend = d->var.at[v].missing * var->spec.block >= GATHER_LENT;
+    bool lend = d->gather->staging == 0 && d->var.at[v].missing * var->spec.block >= GATHER_LENT;
     for (uint64_t i = 0; i < var->nblocks && rc == CAIRN_OK; i++)
         rc = put_changed(d, v, i, at + i * var->spec.block, lend);
     if (lend) { /* also after a failure: the memory is the program's again */

@@ -234,7 +234,7 @@ static cairn_status get_declaration(crn_cursor *c, crn_var *v)
     v->stored_bytes = crn_get_u64(c);
     v->root = get_digest(c);
     CRN_TRY(crn_cursor_status(c, "mark record"));
-    cairn_status rc = crn_format_check_spec(&v->spec);
+    cairn_status rc = crn_var_spec_check(&v->spec);
     CRN_FAIL_IF(rc == CAIRN_EINVAL, CAIRN_ECORRUPT, "mark record declares an impossible variable");
     v->nblocks = count_blocks(v->spec.nbytes, v->spec.block);
     crn_cursor_expect(c, v->nchanged <= v->nblocks);
@@ -371,7 +371,7 @@ static cairn_status check_shape(const crn_var_spec *s)
     return CAIRN_OK;
 }
 
-cairn_status crn_format_check_spec(const crn_var_spec *s)
+cairn_status crn_var_spec_check(const crn_var_spec *s)
 {
     size_t n = strlen(s->name);
     CRN_FAIL_IF(n == 0 || n > CRN_VAR_NAME, CAIRN_EINVAL,

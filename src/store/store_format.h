@@ -70,7 +70,4 @@ uint64_t crn_format_blob_room(uint64_t nbytes);
 /* Is [off, off + nbytes) a piece of the data area of a file that ends at end? */
 bool crn_format_extent_fits(uint64_t off, uint64_t nbytes, uint64_t end);
 
-/* Is spec what a program may declare? CAIRN_EINVAL names the variable and what is wrong. */
-cairn_status crn_format_check_spec(const crn_var_spec *spec);
-
 #endif

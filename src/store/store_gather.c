@@ -25,14 +25,16 @@ static cairn_status reap(crn_gather *g)
 /* Wait for what is in flight; its failures were reported before, or no longer matter. */
 static void quieten(crn_gather *g)
 {
-    for (int i = 0; i < GATHER_BUFFERS; i++)
-        while (g->buffer[i].pending > 0)
+    for (size_t i = 0; i < g->buffer.n; i++)
+        while (g->buffer.at[i]->pending > 0)
             (void)reap(g);
 }
 
 void crn_gather_reset(crn_gather *g)
 {
     quieten(g);
+    for (size_t i = 0; i < g->buffer.n; i++)
+        g->buffer.at[i]->held = false;
     memset(g->open, 0, sizeof g->open);
     g->taken.n = 0;
     g->nbytes = g->nwrites = 0;
@@ -43,12 +45,15 @@ void crn_gather_free(crn_gather *g)
     if (!g)
         return;
     crn_gather_reset(g);
-    for (int i = 0; i < GATHER_BUFFERS; i++) {
-        free(g->buffer[i].data);
-        crn_vec_done(&g->buffer[i].item);
-        crn_vec_done(&g->buffer[i].op);
-        crn_vec_done(&g->buffer[i].iov);
+    for (size_t i = 0; i < g->buffer.n; i++) {
+        gather_buffer *b = g->buffer.at[i];
+        free(b->data);
+        crn_vec_done(&b->item);
+        crn_vec_done(&b->op);
+        crn_vec_done(&b->iov);
+        free(b);
     }
+    crn_vec_done(&g->buffer);
     crn_vec_done(&g->taken);
     free(g);
 }
@@ -89,8 +94,8 @@ static cairn_status place(crn_gather *g, gather_buffer *b, uint64_t align)
 
 static cairn_status wait_all(crn_gather *g)
 {
-    for (int i = 0; i < GATHER_BUFFERS; i++)
-        while (g->buffer[i].pending > 0)
+    for (size_t i = 0; i < g->buffer.n; i++)
+        while (g->buffer.at[i]->pending > 0)
             CRN_TRY(reap(g));
     return CAIRN_OK;
 }
@@ -109,33 +114,80 @@ static cairn_status submit(crn_gather *g, gather_buffer *b, crn_op *op)
     return CAIRN_OK;
 }
 
-static cairn_status flush(crn_gather *g, int stream)
+static cairn_status write_buffer(crn_gather *g, gather_buffer *b)
 {
-    gather_buffer *b = g->open[stream];
-    g->open[stream] = NULL;
-    if (!b || b->item.n == 0)
+    b->held = false;
+    if (b->item.n == 0)
         return CAIRN_OK;
-    CRN_TRY(place(g, b, stream == 0 ? PAGE : GRAIN));
+    CRN_TRY(place(g, b, b->stream == 0 ? PAGE : GRAIN));
     for (size_t i = 0; i < b->op.n; i++)
         CRN_TRY(submit(g, b, &b->op.at[i]));
     return CAIRN_OK;
 }
 
-/* An empty buffer for the stream, waiting for one to be written if need be. */
+/* The buffer of a stream is full: write it, or hold it back. */
+static cairn_status flush(crn_gather *g, int stream)
+{
+    gather_buffer *b = g->open[stream];
+    g->open[stream] = NULL;
+    if (g->staging == 0)
+        return write_buffer(g, b);
+    b->held = true;
+    return CAIRN_OK;
+}
+
+/* Write all that is held back, and what is still open. */
+static cairn_status write_all(crn_gather *g)
+{
+    for (size_t i = 0; i < g->buffer.n; i++)
+        if (g->buffer.at[i]->held)
+            CRN_TRY(write_buffer(g, g->buffer.at[i]));
+    for (int stream = 0; stream < GATHER_STREAMS; stream++) {
+        gather_buffer *b = g->open[stream];
+        g->open[stream] = NULL;
+        if (b)
+            CRN_TRY(write_buffer(g, b));
+    }
+    return CAIRN_OK;
+}
+
+static cairn_status new_buffer(crn_gather *g, gather_buffer **ret)
+{
+    gather_buffer *b;
+    CRN_TRY(crn_vec_reserve(&g->buffer, 1));
+    CRN_TRY(crn_alloc(&b, 1));
+    g->buffer.at[g->buffer.n++] = b;
+    *ret = b;
+    return CAIRN_OK;
+}
+
+/* A buffer that is neither open, held nor being written; NULL: none. */
+static gather_buffer *idle_buffer(const crn_gather *g)
+{
+    for (size_t i = 0; i < g->buffer.n; i++) {
+        gather_buffer *b = g->buffer.at[i];
+        if (b->pending == 0 && !b->held && b != g->open[0] && b != g->open[1])
+            return b;
+    }
+    return NULL;
+}
+
+/* An empty buffer for the stream: an idle one, a new one, or one that is waited for. */
 static cairn_status begin(crn_gather *g, int stream, gather_buffer **ret)
 {
-    for (;;) {
-        for (int i = 0; i < GATHER_BUFFERS; i++) {
-            gather_buffer *b = &g->buffer[i];
-            if (b->pending > 0 || b == g->open[1 - stream])
-                continue;
-            b->fill = 0;
-            b->item.n = 0;
-            *ret = b;
-            return CAIRN_OK;
-        }
+    const size_t most = CRN_MAX((size_t)(g->staging / GATHER_BYTES), (size_t)GATHER_BUFFERS);
+    gather_buffer *b = idle_buffer(g);
+    if (!b && g->buffer.n < most)
+        CRN_TRY(new_buffer(g, &b));
+    if (!b)
+        CRN_TRY(write_all(g));
+    for (; !b; b = idle_buffer(g))
         CRN_TRY(reap(g));
-    }
+    b->fill = 0;
+    b->item.n = 0;
+    b->stream = stream;
+    *ret = b;
+    return CAIRN_OK;
 }
 
 cairn_status crn_gather_add(crn_gather *g, crn_block *block, unsigned char **ret)
@@ -166,7 +218,7 @@ cairn_status crn_gather_add(crn_gather *g, crn_block *block, unsigned char **ret
  * huge pages, the copy included. */
 bool crn_gather_can_lend(const crn_gather *g, uint32_t nbytes)
 {
-    return crn_file_direct_align(g->part->file) == 0 && nbytes >= PAGE &&
+    return g->staging == 0 && crn_file_direct_align(g->part->file) == 0 && nbytes >= PAGE &&
            crn_format_block_room(nbytes) == nbytes;
 }
 
@@ -190,9 +242,7 @@ cairn_status crn_gather_lend(crn_gather *g, crn_block *block, const void *data)
 
 cairn_status crn_gather_finish(crn_gather *g)
 {
-    cairn_status rc = CAIRN_OK;
-    for (int stream = 0; stream < GATHER_STREAMS && rc == CAIRN_OK; stream++)
-        rc = flush(g, stream);
+    cairn_status rc = write_all(g);
     if (rc == CAIRN_OK)
         rc = wait_all(g);
     if (rc == CAIRN_OK)

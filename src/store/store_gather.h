@@ -3,6 +3,9 @@
  * Gathering: blocks of any size on their way to free space become few large writes, several in
  * flight. Blocks of at least a page and smaller ones go to separate buffers, so that the former
  * stay aligned for direct writes.
+ *
+ * A full buffer is written at once. With staging, it is held back until the gathering ends, as long
+ * as the buffers stay within the limit: whoever adds blocks then pays for a copy only.
  */
 #ifndef CAIRN_STORE_GATHER_H
 #define CAIRN_STORE_GATHER_H
@@ -12,7 +15,7 @@
 enum {
     GATHER_BYTES = CRN_BLOCK_MAX,   /* of a buffer: at least one block of any size */
     GATHER_LENT = 4 * GATHER_BYTES, /* of the program's memory in one write */
-    GATHER_BUFFERS = 6,
+    GATHER_BUFFERS = 6,             /* without staging */
     GATHER_STREAMS = 2
 };
 
@@ -28,12 +31,15 @@ typedef struct gather_buffer {
     CRN_VEC(gather_item) item;
     CRN_VEC(crn_op) op;
     CRN_VEC(struct iovec) iov;
+    int stream;
+    bool held;        /* full, and not yet written */
     unsigned pending; /* operations in flight */
 } gather_buffer;
 
 typedef struct crn_gather {
     crn_part *part;
-    gather_buffer buffer[GATHER_BUFFERS];
+    CRN_VEC(gather_buffer *) buffer;     /* as many as were needed so far */
+    uint64_t staging;                    /* bytes that may be held back; 0: none */
     gather_buffer *open[GATHER_STREAMS]; /* being filled; NULL: none */
     crn_extents taken;                   /* all space that was used, to be given back on failure */
     uint64_t nbytes, nwrites;

@@ -6,7 +6,7 @@
 
 static const char manifest_magic[8] = {'C', 'A', 'I', 'R', 'N', 'M', 'F', '\n'};
 
-enum { MANIFEST_MARK_BYTES = 40, DIGEST_BYTES = 16, HEAD_BYTES = 48 };
+enum { MANIFEST_MARK_BYTES = 40, DIGEST_BYTES = 16, HEAD_BYTES = 56 };
 
 void crn_manifest_put(const crn_manifest *m, crn_buf *buf)
 {
@@ -17,6 +17,8 @@ void crn_manifest_put(const crn_manifest *m, crn_buf *buf)
     crn_put_bytes(buf, m->run, sizeof m->run);
     crn_put_u64(buf, m->seq);
     crn_put_u64(buf, m->created_ns);
+    crn_put_u32(buf, m->finished);
+    crn_put_u32(buf, 0);
     for (size_t i = 0; i < m->mark.n; i++) {
         const crn_manifest_mark *k = &m->mark.at[i];
         crn_put_u64(buf, k->version);
@@ -73,6 +75,8 @@ cairn_status crn_manifest_parse(const void *data, size_t nbytes, crn_manifest *r
     crn_get_bytes(&c, m.run, sizeof m.run);
     m.seq = crn_get_u64(&c);
     m.created_ns = crn_get_u64(&c);
+    m.finished = crn_get_u32(&c) & 1;
+    crn_get_u32(&c);
     CRN_TRY(crn_vec_reserve(&m.mark, n));
     for (; m.mark.n < n; m.mark.n++)
         get_mark(&c, &m.mark.at[m.mark.n]);

@@ -65,8 +65,7 @@ static cairn_status load_catalogue(crn_part *part, const part_super *s, part_cat
                         s->dropped);
     }
     cat.n -= s->dropped;
-    if (s->dropped > 0)
-        memmove(cat.at, cat.at + s->dropped, cat.n * sizeof *cat.at);
+    memmove(cat.at, cat.at + s->dropped, cat.n * sizeof *cat.at);
     *ret = cat;
     return CAIRN_OK;
 }
@@ -253,6 +252,11 @@ cairn_status crn_part_is_stale(crn_part *part, bool *ret)
     CRN_TRY(find_supers(part, found, &n));
     *ret = found[0].seq > part->super.seq;
     return CAIRN_OK;
+}
+
+void crn_part_set_staging(crn_part *part, uint64_t nbytes)
+{
+    part->staging = nbytes;
 }
 
 uint64_t crn_part_version(const crn_part *part, size_t i)

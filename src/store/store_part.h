@@ -22,6 +22,7 @@ struct crn_part {
     crn_space space;                 /* when write */
     struct crn_gather *gather;       /* write buffers, made by the first draft */
     crn_mark *tip;                   /* the newest mark; tables as far as a draft needed them */
+    uint64_t staging;                /* bytes that a draft may hold back */
     bool drafting;                   /* one draft at a time */
     uint64_t found_seq, found_bytes; /* superblock and length of the file when it was opened */
     /* Which of the two superblocks a crash would leave as the newest is unknown: the disk failed

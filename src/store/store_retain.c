@@ -167,7 +167,7 @@ cairn_status crn_part_rewind(crn_part *part, uint64_t version)
     assert(part->write && !part->drafting);
     CRN_TRY(crn_part_resolve(part));
     size_t n = part->cat.n;
-    while (n > 0 && part->cat.at[n - 1].version > version)
+    while (n > 0 && (version == CRN_NO_VERSION || part->cat.at[n - 1].version > version))
         n--;
     if (n == part->cat.n)
         return CAIRN_OK;

@@ -113,6 +113,7 @@ void crn_run_close(crn_run *run)
     if (!run)
         return;
     crn_file_close(run->lock);
+    crn_file_close(run->events);
     if (run->fd >= 0)
         close(run->fd);
     crn_manifest_done(&run->manifest);
@@ -305,7 +306,8 @@ cairn_status crn_run_part(crn_run *run, uint32_t series, uint32_t rank, uint32_t
 
 /* --- marks of a run ----------------------------------------------------------------------- */
 
-cairn_status crn_run_replace_marks(crn_run *run, const crn_manifest_mark *mark, size_t n)
+cairn_status crn_run_replace_marks(crn_run *run, const crn_manifest_mark *mark, size_t n,
+                                   bool finished)
 {
     crn_manifest next = run->manifest;
     memset(&next.mark, 0, sizeof next.mark);
@@ -313,6 +315,7 @@ cairn_status crn_run_replace_marks(crn_run *run, const crn_manifest_mark *mark, 
     for (; next.mark.n < n; next.mark.n++)
         next.mark.at[next.mark.n] = mark[next.mark.n];
     next.seq++;
+    next.finished = finished;
     cairn_status rc = write_manifest(run, &next);
     if (rc < 0) {
         crn_manifest_done(&next);
@@ -329,7 +332,7 @@ cairn_status crn_run_commit(crn_run *run, const crn_manifest_mark *mark, uint64_
     size_t ndrop = keep <= n ? n + 1 - (size_t)CRN_MAX(keep, 1) : 0;
     CRN_TRY(crn_vec_reserve(&run->manifest.mark, 1));
     run->manifest.mark.at[n] = *mark; /* behind the end, until the file says so */
-    return crn_run_replace_marks(run, run->manifest.mark.at + ndrop, n + 1 - ndrop);
+    return crn_run_replace_marks(run, run->manifest.mark.at + ndrop, n + 1 - ndrop, false);
 }
 
 cairn_status crn_run_attach(crn_trail *t, const char *name, const crn_manifest *m, crn_run **ret)
@@ -375,4 +378,36 @@ cairn_status crn_run_remove_series(crn_run *run, uint32_t series)
     crn_series_name(series, name);
     cairn_status rc = remove_dir(run->fd, name, 1);
     return rc == CAIRN_ENOTFOUND ? CAIRN_OK : rc;
+}
+
+/* --- events --------------------------------------------------------------------------------- */
+
+/* Lines are appended in one write each; a last line without its end was cut by a crash, and the
+ * next one begins behind it on a line of its own. */
+static cairn_status open_events(crn_run *run)
+{
+    char last = '\n';
+    CRN_TRY(crn_file_open(run->fd, "events", CRN_READ | CRN_WRITE | CRN_CREATE, &run->events));
+    CRN_TRY(crn_file_nbytes(run->events, &run->events_end));
+    if (run->events_end > 0)
+        CRN_TRY(crn_file_read(run->events, &last, 1, run->events_end - 1));
+    if (last != '\n')
+        CRN_TRY(crn_file_write(run->events, "\n", 1, run->events_end++));
+    return CAIRN_OK;
+}
+
+cairn_status crn_run_log(crn_run *run, const char *line)
+{
+    crn_buf b = {0};
+    if (!run->events)
+        CRN_TRY(open_events(run));
+    crn_put_bytes(&b, line, strlen(line));
+    crn_put_bytes(&b, "\n", 1);
+    cairn_status rc = crn_buf_status(&b);
+    if (rc == CAIRN_OK)
+        rc = crn_file_write(run->events, b.at, b.n, run->events_end);
+    if (rc == CAIRN_OK)
+        run->events_end += b.n;
+    crn_buf_done(&b);
+    return rc;
 }

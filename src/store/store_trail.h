@@ -4,6 +4,7 @@
  *
  *     TRAIL/trail                              says that this is one, and its format
  *     TRAIL/RUN/manifest                       the marks that count
+ *     TRAIL/RUN/events                         what happened: a line of JSON each
  *     TRAIL/RUN/lock                           held while a program writes the run
  *     TRAIL/RUN/series-<s>/<rank / 1000>/part-<rank>
  */
@@ -23,6 +24,8 @@ struct crn_run {
     int fd;
     crn_file *lock; /* NULL: opened to read */
     char *name;
+    crn_file *events; /* NULL until something is logged */
+    uint64_t events_end;
     crn_manifest manifest;
     bool rebuilt;
 };

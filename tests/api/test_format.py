@@ -80,7 +80,7 @@ def read_manifest(path, digests):
     form, n = b.numbers("II")
     assert form == 1
     identity = b.raw(16)
-    b.numbers("QQ")
+    b.numbers("QQII")
     marks = [b.numbers("QQQIIII") for _ in range(n)]
     digests.expect(data[:-16], b.raw(16))
     b.end()

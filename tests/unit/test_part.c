@@ -47,6 +47,7 @@ static void random_history(uint64_t seed, uint64_t keep, crn_io_backend backend)
     crn_part_options opt = {backend, 8, seed % 2 == 0};
     model_init(&m, seed, 40000);
     assert_ok(crn_part_create(dirfd, "random", &model_id, &opt, &part));
+    crn_part_set_staging(part, seed % 5 == 0 ? 16 << 20 : 0);
     for (uint64_t version = 1; version <= 20; version++) {
         model_step(&m);
         assert_ok(model_mark(&m, part, version, keep, NULL));
