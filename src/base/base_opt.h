@@ -54,7 +54,7 @@ typedef union crn_opt_value {
 /* Check text against the row and take its value. CAIRN_EINVAL says what is wrong with it. */
 cairn_status crn_opt_parse(const crn_opt *row, const char *text, crn_opt_value *ret);
 
-/* The row's environment variable, "CAIRN_STORE_KEEP", into buf of CRN_OPT_ENV bytes. */
+/* The row's environment variable, "CAIRN_KEEP_LOCAL", into buf of CRN_OPT_ENV bytes. */
 char *crn_opt_env(const crn_opt *row, char *buf);
 
 enum { CRN_OPT_ENV = 80 };

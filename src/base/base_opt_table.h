@@ -12,9 +12,45 @@
  */
 CRN_OPT_ROW(STORE_BLOCK, "store", "block", NBYTES, "64KiB", "1KiB..4MiB, a power of two",
             "block size: the unit of change, integrity and comparison")
-CRN_OPT_ROW(STORE_KEEP, "store", "keep", COUNT, "2", "1..|all", "marks to retain")
 CRN_OPT_ROW(IO_BACKEND, "io", "backend", WORD, "auto", "auto|uring|threads",
             "how files are read and written: io_uring, a pool of threads, or whichever works")
 CRN_OPT_ROW(IO_DEPTH, "io", "depth", COUNT, "32", "1..1024", "operations in flight at once")
 CRN_OPT_ROW(IO_DIRECT, "io", "direct", BOOL, "yes", "",
             "write and read past the page cache where the file system can")
+CRN_OPT_ROW(RUN_TRAIL, "run", "trail", TEXT, "cairn.trail", "", "the directory of the trail")
+CRN_OPT_ROW(RUN_NAME, "run", "name", TEXT, "", "",
+            "the run to continue or begin; empty: the newest unfinished one, or a new one")
+CRN_OPT_ROW(MARK_MODE, "mark", "mode", WORD, "background", "background|synchronous",
+            "whether a mark returns after copying, or when it is as safe as asked for")
+CRN_OPT_ROW(MARK_BUSY, "mark", "busy", WORD, "wait", "wait|skip",
+            "what a mark does while the one before it is not finished")
+CRN_OPT_ROW(MARK_STAGING, "mark", "staging", NBYTES, "1GiB", "8MiB..",
+            "memory of a rank for copies on their way to storage; a mark that needs more waits")
+CRN_OPT_ROW(MARK_INTERVAL, "mark", "interval", SECONDS, "0", "0..",
+            "time between marks; 0: by what marks cost and how often failures come")
+CRN_OPT_ROW(PLAN_MTBF, "plan", "mtbf", SECONDS, "24h", "1..", "mean time between failures of a run")
+CRN_OPT_ROW(LEVEL_LOCAL, "level", "local", TEXT, "auto", "",
+            "node-local directory; auto: below $TMPDIR or /tmp; trail: none, all is in the trail")
+CRN_OPT_ROW(LEVEL_NODE_SIZE, "level", "node_size", COUNT, "0", "0..1000000",
+            "ranks of a virtual node, for tests on one machine; 0: nodes are real")
+CRN_OPT_ROW(LEVEL_PARTNER, "level", "partner", COUNT, "4", "0..",
+            "every how many marks also partner; 0: none")
+CRN_OPT_ROW(LEVEL_ENCODED, "level", "encoded", COUNT, "0", "0..",
+            "every how many marks also encoded; 0: none")
+CRN_OPT_ROW(LEVEL_GLOBAL, "level", "global", COUNT, "16", "0..",
+            "every how many marks also global; 0: none")
+CRN_OPT_ROW(LEVEL_GROUP, "level", "group", COUNT, "4", "2..200", "nodes of an encoded group")
+CRN_OPT_ROW(LEVEL_PARITY, "level", "parity", COUNT, "1", "1..100",
+            "nodes of a group that may vanish together")
+CRN_OPT_ROW(KEEP_LOCAL, "keep", "local", COUNT, "2", "1..|all", "marks to retain at level local")
+CRN_OPT_ROW(KEEP_PARTNER, "keep", "partner", COUNT, "1", "1..|all", "the same at level partner")
+CRN_OPT_ROW(KEEP_ENCODED, "keep", "encoded", COUNT, "1", "1..|all", "the same at level encoded")
+CRN_OPT_ROW(KEEP_GLOBAL, "keep", "global", COUNT, "2", "1..|all", "the same at level global")
+CRN_OPT_ROW(RESUME_SUBSET, "resume", "subset", BOOL, "no", "",
+            "let a program resume that protects only some of a mark's variables")
+CRN_OPT_ROW(STOP_SIGNALS, "stop", "signals", TEXT, "TERM USR1 INT", "",
+            "signals that mean: leave with a mark; empty: none")
+CRN_OPT_ROW(STOP_LIMIT, "stop", "limit", SECONDS, "0", "0..",
+            "time that the program may take; 0: the job's own limit, if there is one")
+CRN_OPT_ROW(STOP_MARGIN, "stop", "margin", SECONDS, "60", "0..",
+            "time to keep for leaving, besides what a mark in the trail takes")

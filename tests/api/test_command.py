@@ -58,7 +58,7 @@ class Command(api.TestCase):
     def test_generated_page(self):
         page = api.BUILD / "man" / "cairn-config.5"
         self.must("mandoc", "-T", "lint", "-W", "warning", page)
-        self.assertIn("CAIRN_STORE_KEEP", render(page)["OPTIONS"])
+        self.assertIn("CAIRN_KEEP_LOCAL", render(page)["OPTIONS"])
 
 
 if __name__ == "__main__":

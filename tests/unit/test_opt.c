@@ -182,12 +182,12 @@ static void test_load_reads_file_then_environment(void **state)
     snprintf(path, sizeof path, "%s/c.ini", make_scratch(dir, sizeof dir, "opt"));
     FILE *f = fopen(path, "w");
     assert_non_null(f);
-    fputs("[io]\ndepth = 7\n[store]\nkeep = all\n", f);
+    fputs("[io]\ndepth = 7\n[keep]\nlocal = all\n", f);
     fclose(f);
     setenv("CAIRN_IO_DEPTH", "9", 1);
     assert_ok(crn_config_load(path, &cfg));
     assert_int_equal(crn_config_count(cfg, CRN_OPT_IO_DEPTH), 9);
-    assert_true(crn_config_count(cfg, CRN_OPT_STORE_KEEP) == UINT64_MAX);
+    assert_true(crn_config_count(cfg, CRN_OPT_KEEP_LOCAL) == UINT64_MAX);
     crn_config_free(cfg);
     unsetenv("CAIRN_IO_DEPTH");
     setenv("CAIRN_CONFIG", path, 1);

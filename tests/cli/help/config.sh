@@ -5,4 +5,4 @@ cairn help config --json | python3 -c '
 import json, sys
 for o in json.load(sys.stdin):
     print("[%s]" % o["section"], o["key"])' >json
-cmp ini json && grep -qx '\[store\] keep' ini
+cmp ini json && grep -qx '\[keep\] local' ini

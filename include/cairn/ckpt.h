@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Checkpoint and restart. Five calls protect a program:
+ *
+ *     cairn *c;
+ *     cairn_open(MPI_COMM_WORLD, NULL, &c);
+ *     cairn_protect(c, "step", &step, CAIRN_UINT64, 1);
+ *     cairn_protect(c, "field", field, CAIRN_FLOAT64, n);
+ *     cairn_resume(c, NULL);                    step and field are as they were, if there is a mark
+ *     for (; step < nsteps; step++) {
+ *         if (cairn_due(c))
+ *             cairn_mark(c, step, CAIRN_AUTO);  returns after copying what changed
+ *         advance(field);
+ *     }
+ *     cairn_close(c);
+ *
+ * A run lives in a trail, a directory that the configuration names (guide:
+ * docs/guide-checkpoint.md). When the program is started again after a failure, it goes on with the
+ * run's newest mark that can still be produced; when it was closed after its end, a new run begins.
+ *
+ * Results. 0, a positive answer, or a negative code (<cairn/error.h>); the sentence for a person is
+ * cairn_last_error(c). Calls that say "Collective" must be made by all ranks of the communicator in
+ * the same order, and return the same result on all of them. A failed mark never harms the run or
+ * an earlier mark: the program may ignore it and go on.
+ *
+ * Threads. A session is used by one thread at a time, the one that may call MPI. Sessions are
+ * independent of each other. With MPI_THREAD_MULTIPLE everything but the copying happens on a
+ * thread of Cairn's own, on communicators of its own; without it, the parts that need MPI happen in
+ * the next collective call.
+ */
+#ifndef CAIRN_CKPT_H
+#define CAIRN_CKPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <mpi.h>
+
+#include <cairn/error.h>
+#include <cairn/type.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cairn cairn;
+
+/* How safe a mark is; each includes CAIRN_LEVEL_LOCAL. */
+typedef enum cairn_level {
+    CAIRN_AUTO = 0,          /* as the configuration and the planner say */
+    CAIRN_LEVEL_LOCAL = 1,   /* survives the death of processes */
+    CAIRN_LEVEL_PARTNER = 2, /* survives the loss of a node */
+    CAIRN_LEVEL_ENCODED = 3, /* survives the loss of several nodes of a group */
+    CAIRN_LEVEL_GLOBAL = 4   /* survives the loss of everything but the trail */
+} cairn_level;
+
+/*
+ * Open a session on the ranks of comm. Collective.
+ *   comm    [in]  duplicated; MPI_COMM_SELF also before MPI_Init, or in a program without MPI
+ *   config  [in]  path of an INI file, or NULL for $CAIRN_CONFIG or the defaults ('cairn help
+ * config') ret     [out] the session, to be closed with cairn_close; NULL on failure CAIRN_EINVAL
+ * (configuration, or levels that these nodes cannot give), CAIRN_EBUSY (another program writes this
+ * run), CAIRN_EIO, CAIRN_ENOSPC, CAIRN_ENOMEM, CAIRN_EUNSUPPORTED, CAIRN_EPEER. The sentence is
+ * cairn_last_error(NULL).
+ */
+CAIRN_API CAIRN_CHECK int cairn_open(MPI_Comm comm, const char *config, cairn **ret);
+
+/*
+ * Protect count elements at data under a name, unique in the session. Not collective; ranks may
+ * protect different variables and sizes. The memory stays the program's and must be valid until
+ * released, protected anew, or the session is closed. Protecting a name again changes its address,
+ * type or size from the next mark on. CAIRN_EINVAL, CAIRN_ENOMEM.
+ */
+CAIRN_API int cairn_protect(cairn *c, const char *name, void *data, cairn_type type, size_t count);
+
+/*
+ * The same for a piece of a global array of ndims (1 to 8) dimensions, last index fastest: this
+ * rank has count[d] of global[d] elements from offset[d] on. CAIRN_EINVAL, CAIRN_ENOMEM.
+ */
+CAIRN_API int cairn_protect_part(cairn *c, const char *name, void *data, cairn_type type, int ndims,
+                                 const uint64_t *global, const uint64_t *offset,
+                                 const uint64_t *count);
+
+/* Protect name no longer. Not collective. CAIRN_ENOTFOUND. */
+CAIRN_API int cairn_release(cairn *c, const char *name);
+
+/*
+ * Bring back the newest mark that all ranks can produce, into the protected memory. Collective.
+ *   version [out] of that mark; NULL is allowed
+ * CAIRN_NOTHING: there is no mark, nothing was touched. CAIRN_EMISMATCH: names, types or sizes
+ * differ from the mark's; nothing was touched. CAIRN_ENOTFOUND: there are marks, but none can be
+ * produced, and the sentence says what is missing; memory may have been written to. CAIRN_EIO,
+ * CAIRN_ENOMEM.
+ */
+CAIRN_API int cairn_resume(cairn *c, uint64_t *version);
+
+/* The same for the mark of one version. CAIRN_ENOTFOUND also when there is no such mark. */
+CAIRN_API int cairn_resume_at(cairn *c, uint64_t version);
+
+/*
+ * What would cairn_resume bring? Collective. CAIRN_OK: a mark, whose version is in *version (NULL
+ * is allowed); CAIRN_NOTHING: none; CAIRN_ENOTFOUND: none that can be produced.
+ */
+CAIRN_API int cairn_probe(cairn *c, uint64_t *version);
+
+/*
+ * Is a mark worth its cost now? Decided on rank 0 from the time since the last mark, what marks
+ * cost and the mean time between failures; true as well when the run is to stop and has not been
+ * marked since. Collective. False also when the session is in no state to mark.
+ */
+CAIRN_API bool cairn_due(cairn *c);
+
+/*
+ * Take a mark of all protected variables. Collective. Versions must grow from mark to mark.
+ * Returns when the protected memory may be changed again; what is left of the work happens in the
+ * background unless the configuration says otherwise. CAIRN_OK: taken, so far. CAIRN_NOTHING:
+ * skipped, because the mark before it is not finished and the configuration says so. Negative: what
+ * went wrong with this mark, or, found only now, with the one before it.
+ */
+CAIRN_API int cairn_mark(cairn *c, uint64_t version, cairn_level level);
+
+/*
+ * The same in steps, for programs that produce their variables one after the other: begin, capture
+ * each variable when it is ready (it may change afterwards), commit. Variables that were not
+ * captured are captured by commit. Until it returns the previous mark stands. begin and commit are
+ * collective; capture is not. cairn_cancel gives up an open mark; collective.
+ */
+CAIRN_API int cairn_begin(cairn *c, uint64_t version, cairn_level level);
+CAIRN_API int cairn_capture(cairn *c, const char *name);
+CAIRN_API int cairn_commit(cairn *c);
+CAIRN_API int cairn_cancel(cairn *c);
+
+/* Wait until all marks are as safe as asked for, and say whether they are. Collective. */
+CAIRN_API int cairn_settle(cairn *c);
+
+/*
+ * Is it time to leave: a signal came, or the job's time limit is so near that only a last mark
+ * fits? Collective: the same answer everywhere. A mark taken while it is true goes to the trail.
+ */
+CAIRN_API bool cairn_should_stop(cairn *c);
+
+/*
+ * Settle and close. Collective. NULL is allowed. When the program was not told to stop, its run is
+ * finished and will not be resumed. Returns what cairn_settle would; the session is gone in any
+ * case.
+ */
+CAIRN_API int cairn_close(cairn *c);
+
+/* The sentence about the last failure of a call on c; with NULL, on the calling thread. */
+CAIRN_API const char *cairn_last_error(const cairn *c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The engine: one thread that finishes marks while the program goes on. It has one job at a time
+ * and owns what the job needs (part, vault, list of marks) exactly while its state is BUSY.
+ */
+#include "ckpt/ckpt_session.h"
+
+static void set_state(ckpt_engine *e, engine_state state)
+{
+    pthread_mutex_lock(&e->mutex);
+    e->state = state;
+    pthread_cond_broadcast(&e->changed);
+    pthread_mutex_unlock(&e->mutex);
+}
+
+static void *engine_main(void *arg)
+{
+    cairn *c = arg;
+    ckpt_engine *e = &c->engine;
+    pthread_mutex_lock(&e->mutex);
+    for (;;) {
+        while (e->state != ENGINE_BUSY && !e->quit)
+            pthread_cond_wait(&e->changed, &e->mutex);
+        if (e->quit)
+            break;
+        pthread_mutex_unlock(&e->mutex);
+        crn_ckpt_store(c);
+        if (e->shares)
+            crn_ckpt_share(c, c->engine_comm);
+        set_state(e, e->shares ? ENGINE_DONE : ENGINE_STORED);
+        pthread_mutex_lock(&e->mutex);
+    }
+    pthread_mutex_unlock(&e->mutex);
+    return NULL;
+}
+
+cairn_status crn_engine_start(cairn *c)
+{
+    ckpt_engine *e = &c->engine;
+    if (crn_config_word(c->cfg, CRN_OPT_MARK_MODE) == 1)
+        return CAIRN_OK;
+    e->shares = c->engine_comm != NULL;
+    int rc = pthread_create(&e->thread, NULL, engine_main, c);
+    if (rc != 0)
+        return crn_fail_sys(rc, "cannot start the engine's thread");
+    e->running = true;
+    return CAIRN_OK;
+}
+
+void crn_engine_stop(cairn *c)
+{
+    ckpt_engine *e = &c->engine;
+    if (e->running) {
+        pthread_mutex_lock(&e->mutex);
+        e->quit = true;
+        pthread_cond_broadcast(&e->changed);
+        pthread_mutex_unlock(&e->mutex);
+        pthread_join(e->thread, NULL);
+        e->running = false;
+    }
+    pthread_mutex_destroy(&e->mutex);
+    pthread_cond_destroy(&e->changed);
+}
+
+void crn_engine_submit(cairn *c)
+{
+    if (c->engine.running) {
+        set_state(&c->engine, ENGINE_BUSY);
+        return;
+    }
+    crn_ckpt_store(c);
+    crn_ckpt_share(c, c->comm);
+    set_state(&c->engine, ENGINE_DONE);
+}
+
+bool crn_engine_is_ready(cairn *c)
+{
+    pthread_mutex_lock(&c->engine.mutex);
+    bool ready = c->engine.state != ENGINE_BUSY;
+    pthread_mutex_unlock(&c->engine.mutex);
+    return ready;
+}
+
+/* The cost of marks as the planner wants it: what the program was held for, and what it took until
+ * the mark was in the trail. Smoothed, since machines are noisy. */
+static void learn(cairn *c)
+{
+    const ckpt_job *j = &c->job;
+    const double held = (double)j->held_ns * 1e-9;
+    c->cost_s = c->cost_s == 0 ? held : 0.5 * (c->cost_s + held);
+    if (j->level_ns[CRN_LEVEL_GLOBAL] > 0) {
+        const double took = (double)(j->level_ns[CRN_LEVEL_GLOBAL] - j->begin_ns) * 1e-9;
+        c->trail_s = CRN_MAX(took, 0.5 * (c->trail_s + took));
+    }
+}
+
+void crn_engine_progress(cairn *c)
+{
+    pthread_mutex_lock(&c->engine.mutex);
+    const bool waits = !c->engine.shares && c->engine.state != ENGINE_IDLE; /* same on all ranks */
+    uint64_t ready = c->engine.state != ENGINE_BUSY;
+    pthread_mutex_unlock(&c->engine.mutex);
+    if (waits && crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MIN, &ready, 1) == CAIRN_OK && ready)
+        crn_engine_finish(c);
+}
+
+void crn_engine_finish(cairn *c)
+{
+    ckpt_engine *e = &c->engine;
+    pthread_mutex_lock(&e->mutex);
+    while (e->state == ENGINE_BUSY)
+        pthread_cond_wait(&e->changed, &e->mutex);
+    engine_state state = e->state;
+    e->state = ENGINE_IDLE;
+    pthread_mutex_unlock(&e->mutex);
+    if (state == ENGINE_IDLE)
+        return;
+    if (state == ENGINE_STORED)
+        crn_ckpt_share(c, c->comm);
+    if (c->job.status < 0 && c->behind.code == 0)
+        c->behind = c->job.err;
+    learn(c);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Capture: the part of a mark that the program waits for.
+ *
+ * What fails here fails on this rank alone, while the others go on to share the mark. So nothing
+ * returns early: the failure travels in the job to where the ranks agree.
+ */
+#include "ckpt/ckpt_session.h"
+
+#include <inttypes.h>
+
+/* Note a failure of this rank's share of the mark. */
+static void fail_job(cairn *c, cairn_status rc)
+{
+    if (rc < 0 && c->job.status == CAIRN_OK) {
+        c->job.status = rc;
+        crn_err_take(&c->job.err);
+    }
+}
+
+/* With "skip", a mark waits for no other: all ranks skip it unless all are ready. */
+static cairn_status check_ready(cairn *c)
+{
+    if (crn_config_word(c->cfg, CRN_OPT_MARK_BUSY) == 0)
+        return CAIRN_OK;
+    uint64_t ready = crn_engine_is_ready(c);
+    CRN_TRY(crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MIN, &ready, 1));
+    return ready ? CAIRN_OK : CAIRN_NOTHING;
+}
+
+/*
+ * Before the first mark of a leg: drop what came after the mark that it resumed from. That future
+ * is abandoned now, and so is a mark that was being taken when the leg before was killed.
+ */
+static cairn_status rewind_marks(cairn *c)
+{
+    if (!c->rewind)
+        return CAIRN_OK;
+    size_t n = c->mark.n;
+    while (n > 0 &&
+           (c->resumed_from == CRN_NO_VERSION || c->mark.at[n - 1].version > c->resumed_from))
+        n--;
+    const bool fewer = n < c->mark.n;
+    c->mark.n = n;
+    CRN_TRY(crn_comm_agree(c->comm, crn_vault_rewind(c->vault, c->resumed_from)));
+    if (fewer)
+        CRN_TRY(crn_ckpt_publish(c, c->comm, false));
+    c->rewind = false;
+    return CAIRN_OK;
+}
+
+static cairn_status check_order(const cairn *c, uint64_t version)
+{
+    CRN_FAIL_IF(c->mark.n > 0 && !c->resumed, CAIRN_EINVAL,
+                "run '%s' has marks: resume it before marking, or begin another run",
+                crn_run_name(c->run));
+    const uint64_t newest = c->rewind       ? c->resumed_from
+                            : c->mark.n > 0 ? c->mark.at[c->mark.n - 1].version
+                                            : CRN_NO_VERSION;
+    CRN_FAIL_IF(version == CRN_NO_VERSION, CAIRN_EINVAL, "%" PRIu64 " is not a version", version);
+    CRN_FAIL_IF(newest != CRN_NO_VERSION && version <= newest, CAIRN_EINVAL,
+                "mark %" PRIu64 " would follow mark %" PRIu64 ": versions must grow", version,
+                newest);
+    return CAIRN_OK;
+}
+
+static cairn_status begin_draft(cairn *c)
+{
+    crn_part *part;
+    CRN_TRY(crn_vault_own(c->vault, &part));
+    crn_part_set_staging(part,
+                         c->engine.running ? crn_config_nbytes(c->cfg, CRN_OPT_MARK_STAGING) : 0);
+    CRN_TRY(crn_draft_begin(part, c->job.version, &c->job.draft));
+    crn_draft_set_time(c->job.draft, c->job.wall_ns);
+    return CAIRN_OK;
+}
+
+static cairn_status begin(cairn *c, uint64_t version, cairn_level level)
+{
+    unsigned levels;
+    CRN_FAIL_IF(c->open, CAIRN_EINVAL, "mark %" PRIu64 " is open: commit or cancel it first",
+                c->job.version);
+    cairn_status rc = check_ready(c);
+    if (rc != CAIRN_OK)
+        return rc;
+    crn_engine_finish(c);
+    CRN_TRY(check_order(c, version));
+    CRN_TRY(crn_ckpt_levels(c, level, &levels));
+    CRN_TRY(rewind_marks(c));
+    c->job = (ckpt_job){
+        .version = version, .levels = levels, .wall_ns = crn_wall_ns(), .begin_ns = crn_now_ns()};
+    CRN_TRY(crn_comm_bcast(c->comm, &c->job.wall_ns, sizeof c->job.wall_ns, 0));
+    for (size_t i = 0; i < c->var.n; i++)
+        c->var.at[i].captured = false;
+    c->open = true;
+    fail_job(c, begin_draft(c));
+    return CAIRN_OK;
+}
+
+static void capture(cairn *c, ckpt_var *v)
+{
+    size_t number;
+    const crn_var_spec spec = crn_ckpt_spec(v);
+    v->captured = true;
+    c->job.nbytes += v->nbytes;
+    if (c->job.status < 0)
+        return;
+    cairn_status rc = crn_draft_add(c->job.draft, &spec, &number);
+    if (rc == CAIRN_OK)
+        rc = crn_draft_put_all(c->job.draft, number, v->data);
+    fail_job(c, rc);
+}
+
+/* What background work has left to say, once. */
+static cairn_status say_behind(cairn *c)
+{
+    if (c->behind.code == 0)
+        return CAIRN_OK;
+    cairn_status rc = crn_err_give(&c->behind);
+    memset(&c->behind, 0, sizeof c->behind);
+    return rc;
+}
+
+static cairn_status commit(cairn *c)
+{
+    CRN_FAIL_IF(!c->open, CAIRN_EINVAL, "no mark is open");
+    for (size_t i = 0; i < c->var.n; i++)
+        if (!c->var.at[i].captured)
+            capture(c, &c->var.at[i]);
+    c->open = false;
+    c->nmarks++;
+    c->last_mark_ns = crn_now_ns();
+    c->marked_since_stop = c->stopping;
+    c->job.held_ns += c->last_mark_ns - c->open_ns;
+    crn_engine_submit(c);
+    if (!c->engine.running)
+        crn_engine_finish(c);
+    return say_behind(c);
+}
+
+int cairn_begin(cairn *c, uint64_t version, cairn_level level)
+{
+    const uint64_t start = crn_now_ns();
+    cairn_status rc = begin(c, version, level);
+    if (rc == CAIRN_OK)
+        c->job.held_ns = crn_now_ns() - start;
+    return crn_ckpt_result(c, rc);
+}
+
+int cairn_capture(cairn *c, const char *name)
+{
+    const uint64_t start = crn_now_ns();
+    ckpt_var *v = crn_ckpt_find(c, name);
+    if (!c->open)
+        return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL, "no mark is open"));
+    if (!v)
+        return crn_ckpt_result(c, crn_fail(CAIRN_ENOTFOUND, "no variable '%s' is protected", name));
+    if (v->captured)
+        return crn_ckpt_result(
+            c, crn_fail(CAIRN_EINVAL, "variable '%s' was captured before in this mark", name));
+    capture(c, v);
+    c->job.held_ns += crn_now_ns() - start;
+    return CAIRN_OK;
+}
+
+int cairn_commit(cairn *c)
+{
+    c->open_ns = crn_now_ns();
+    return crn_ckpt_result(c, commit(c));
+}
+
+int cairn_cancel(cairn *c)
+{
+    if (!c->open)
+        return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL, "no mark is open"));
+    crn_draft_drop(c->job.draft);
+    c->job.draft = NULL;
+    c->open = false;
+    return CAIRN_OK;
+}
+
+int cairn_mark(cairn *c, uint64_t version, cairn_level level)
+{
+    c->open_ns = crn_now_ns();
+    cairn_status rc = begin(c, version, level);
+    if (rc == CAIRN_OK)
+        rc = commit(c);
+    return crn_ckpt_result(c, rc);
+}
+
+int cairn_settle(cairn *c)
+{
+    if (c->open)
+        return crn_ckpt_result(
+            c, crn_fail(CAIRN_EINVAL, "mark %" PRIu64 " is open: commit it first", c->job.version));
+    crn_engine_finish(c);
+    return crn_ckpt_result(c, say_behind(c));
+}

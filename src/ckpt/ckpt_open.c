@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Opening and closing a session. Rank 0 opens the trail, finds or makes the run and holds its lock;
+ * the others learn from it which run it is.
+ */
+#include <mpi.h>
+
+#include "ckpt/ckpt_session.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+static void session_free(cairn *c)
+{
+    if (!c)
+        return;
+    crn_stop_done(c);
+    crn_engine_stop(c);
+    pthread_mutex_destroy(&c->events_mutex);
+    crn_vault_free(c->vault);
+    crn_run_close(c->run);
+    crn_trail_close(c->trail);
+    for (size_t i = 0; i < c->var.n; i++)
+        free(c->var.at[i].name);
+    crn_vec_done(&c->var);
+    crn_vec_done(&c->mark);
+    crn_comm_free(c->engine_comm);
+    crn_comm_free(c->comm);
+    crn_config_free(c->cfg);
+    free(c->local);
+    free(c);
+}
+
+/* --- configuration ------------------------------------------------------------------------ */
+
+/* Ranks with different settings would wait for each other for ever: refuse them here. */
+static cairn_status check_same_config(cairn *c)
+{
+    crn_buf b = {0};
+    for (crn_opt_id id = 0; id < CRN_OPT_COUNT_OF; id++)
+        crn_put_str(&b, crn_config_text(c->cfg, id));
+    crn_digest mine = crn_digest_of(b.at, b.n), first = mine;
+    cairn_status rc = crn_buf_status(&b);
+    crn_buf_done(&b);
+    CRN_TRY(crn_comm_agree(c->comm, rc));
+    CRN_TRY(crn_comm_bcast(c->comm, &first, sizeof first, 0));
+    if (!crn_digest_equal(&mine, &first))
+        rc = crn_fail(CAIRN_EINVAL,
+                      "rank %d has another configuration than rank 0: give all ranks the same file "
+                      "and the same CAIRN_* variables",
+                      crn_comm_rank(c->comm));
+    return crn_comm_agree(c->comm, rc);
+}
+
+static cairn_status read_config(cairn *c, const char *path)
+{
+    cairn_status rc = crn_config_load(path, &c->cfg);
+    if (rc == CAIRN_OK)
+        rc = crn_log_init(&c->log, crn_comm_rank(c->comm));
+    CRN_TRY(crn_comm_agree(c->comm, rc));
+    return check_same_config(c);
+}
+
+/* Where this node's storage is, as the configuration says. */
+static cairn_status find_local(cairn *c)
+{
+    const char *text = crn_config_text(c->cfg, CRN_OPT_LEVEL_LOCAL);
+    char path[512];
+    if (strcmp(text, "trail") == 0)
+        return CAIRN_OK;
+    if (strcmp(text, "auto") != 0)
+        return crn_strdup(text, &c->local);
+    const char *tmp = getenv("TMPDIR");
+    int n =
+        snprintf(path, sizeof path, "%s/cairn-%ld", tmp && *tmp ? tmp : "/tmp", (long)geteuid());
+    CRN_FAIL_IF(n < 0 || (size_t)n >= sizeof path, CAIRN_EINVAL, "TMPDIR is too long");
+    return crn_strdup(path, &c->local);
+}
+
+/* --- the run ------------------------------------------------------------------------------ */
+
+/* The run that was begun last and is not finished; NULL when there is none. */
+static cairn_status newest_unfinished(cairn *c, crn_run **ret)
+{
+    char **names;
+    size_t n;
+    uint64_t newest = 0;
+    char *best = NULL;
+    CRN_TRY(crn_trail_runs(c->trail, &names, &n));
+    for (size_t i = 0; i < n; i++) {
+        crn_run *run;
+        if (crn_run_open(c->trail, names[i], false, &run) == CAIRN_OK) {
+            const crn_manifest *m = crn_run_manifest(run);
+            if (!m->finished && m->created_ns >= newest) {
+                newest = m->created_ns;
+                free(best);
+                best = names[i];
+                names[i] = NULL;
+            }
+            crn_run_close(run);
+        }
+        free(names[i]);
+    }
+    free(names);
+    *ret = NULL;
+    cairn_status rc = best ? crn_run_open(c->trail, best, true, ret) : CAIRN_OK;
+    free(best);
+    return rc;
+}
+
+/* On rank 0: continue a run, or begin one. */
+static cairn_status find_run(cairn *c)
+{
+    const char *name = crn_config_text(c->cfg, CRN_OPT_RUN_NAME);
+    CRN_TRY(crn_trail_open(crn_config_text(c->cfg, CRN_OPT_RUN_TRAIL), true, &c->trail));
+    if (*name == 0) {
+        CRN_TRY(newest_unfinished(c, &c->run));
+        return c->run ? CAIRN_OK : crn_run_create(c->trail, NULL, &c->run);
+    }
+    cairn_status rc = crn_run_open(c->trail, name, true, &c->run);
+    if (rc == CAIRN_ENOTFOUND)
+        return crn_run_create(c->trail, name, &c->run);
+    CRN_TRY(rc);
+    CRN_FAIL_IF(crn_run_manifest(c->run)->finished, CAIRN_EINVAL,
+                "run '%s' came to its end: choose another name, or none", name);
+    return CAIRN_OK;
+}
+
+/* Tell the other ranks the run's name and manifest; they open its directory without a lock. */
+static cairn_status share_run(cairn *c)
+{
+    crn_buf b = {0};
+    uint64_t nbytes = 0;
+    cairn_status rc = CAIRN_OK;
+    const bool root = crn_comm_rank(c->comm) == 0;
+    if (root) {
+        crn_put_str(&b, crn_run_name(c->run));
+        crn_manifest_put(crn_run_manifest(c->run), &b);
+        rc = crn_buf_status(&b);
+        nbytes = b.n;
+    }
+    CRN_TRY(crn_comm_agree(c->comm, rc));
+    CRN_TRY(crn_comm_bcast(c->comm, &nbytes, sizeof nbytes, 0));
+    if (!root) {
+        rc = crn_vec_reserve(&b, nbytes);
+        b.n = nbytes;
+    }
+    CRN_TRY(crn_comm_agree(c->comm, rc));
+    CRN_TRY(crn_comm_bcast(c->comm, b.at, nbytes, 0));
+    if (!root) {
+        char name[CRN_VAR_NAME + 1];
+        crn_manifest m = {0};
+        crn_cursor cur = crn_cursor_of(b.at, b.n);
+        crn_get_str(&cur, name, sizeof name - 1);
+        rc = crn_manifest_parse(cur.at, cur.n, &m);
+        if (rc == CAIRN_OK)
+            rc = crn_trail_open(crn_config_text(c->cfg, CRN_OPT_RUN_TRAIL), false, &c->trail);
+        if (rc == CAIRN_OK)
+            rc = crn_run_attach(c->trail, name, &m, &c->run);
+        crn_manifest_done(&m);
+    }
+    crn_buf_done(&b);
+    return crn_comm_agree(c->comm, rc);
+}
+
+/* The marks of the run, and the series that this leg writes to: the newest one's, if it was written
+ * by as many ranks, or a new one. */
+static cairn_status take_over(cairn *c)
+{
+    const crn_manifest *m = crn_run_manifest(c->run);
+    const uint32_t nranks = (uint32_t)crn_comm_size(c->comm);
+    CRN_TRY(crn_vec_reserve(&c->mark, m->mark.n));
+    for (size_t i = 0; i < m->mark.n; i++) {
+        c->mark.at[c->mark.n++] = m->mark.at[i];
+        c->series = CRN_MAX(c->series, m->mark.at[i].series);
+    }
+    if (c->mark.n == 0)
+        c->series = 1;
+    else if (c->mark.at[c->mark.n - 1].nranks == nranks)
+        c->series = c->mark.at[c->mark.n - 1].series;
+    else
+        c->series++;
+    return CAIRN_OK;
+}
+
+/* --- levels ------------------------------------------------------------------------------- */
+
+/* A level that the user asked for must be possible; one that is only a default may be missing. */
+static cairn_status check_levels(cairn *c)
+{
+    static const struct {
+        crn_level level;
+        crn_opt_id every;
+    } row[] = {{CRN_LEVEL_PARTNER, CRN_OPT_LEVEL_PARTNER},
+               {CRN_LEVEL_ENCODED, CRN_OPT_LEVEL_ENCODED},
+               {CRN_LEVEL_GLOBAL, CRN_OPT_LEVEL_GLOBAL}};
+    c->usable = 1u << CRN_LEVEL_LOCAL;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const bool asked =
+            strcmp(crn_config_text(c->cfg, row[i].every), crn_opt_row(row[i].every)->def) != 0 &&
+            crn_config_count(c->cfg, row[i].every) > 0;
+        cairn_status rc = crn_vault_check(c->vault, row[i].level);
+        if (rc == CAIRN_OK)
+            c->usable |= 1u << row[i].level;
+        else if (asked)
+            return rc;
+    }
+    return CAIRN_OK;
+}
+
+static cairn_status open_vault(cairn *c)
+{
+    const crn_vault_options opt = {
+        .run = c->run,
+        .series = c->series,
+        .local = c->local,
+        .node_size = (int)crn_config_count(c->cfg, CRN_OPT_LEVEL_NODE_SIZE),
+        .group = (int)crn_config_count(c->cfg, CRN_OPT_LEVEL_GROUP),
+        .nparity = (int)crn_config_count(c->cfg, CRN_OPT_LEVEL_PARITY),
+        .part = {.backend = (crn_io_backend)crn_config_word(c->cfg, CRN_OPT_IO_BACKEND),
+                 .depth = (unsigned)crn_config_count(c->cfg, CRN_OPT_IO_DEPTH),
+                 .direct = crn_config_bool(c->cfg, CRN_OPT_IO_DIRECT)},
+    };
+    CRN_TRY(crn_vault_create(c->comm, &opt, &c->vault));
+    return check_levels(c);
+}
+
+/* --- opening and closing ------------------------------------------------------------------ */
+
+static cairn_status open_session(cairn *c, const char *config)
+{
+    cairn_status rc = CAIRN_OK;
+    CRN_TRY(read_config(c, config));
+    CRN_TRY(crn_comm_agree(c->comm, find_local(c)));
+    if (crn_comm_rank(c->comm) == 0)
+        rc = find_run(c);
+    CRN_TRY(crn_comm_agree(c->comm, rc));
+    CRN_TRY(share_run(c));
+    CRN_TRY(crn_comm_agree(c->comm, take_over(c)));
+    CRN_TRY(open_vault(c));
+    if (crn_comm_is_threaded(c->comm)) {
+        CRN_TRY(crn_comm_dup(c->comm, &c->engine_comm));
+        crn_comm_set_patient(c->engine_comm, true);
+    }
+    rc = crn_stop_init(c);
+    if (rc == CAIRN_OK)
+        rc = crn_engine_start(c);
+    CRN_TRY(crn_comm_agree(c->comm, rc));
+    crn_ckpt_event(c, "{s:s, s:i, s:i}", "event", "open", "nranks", crn_comm_size(c->comm),
+                   "nnodes", crn_vault_nodes(c->vault)->nnodes);
+    return CAIRN_OK;
+}
+
+int cairn_open(MPI_Comm comm, const char *config, cairn **ret)
+{
+    cairn *c;
+    CRN_FAIL_IF(!ret, CAIRN_EINVAL, "cairn_open: nowhere to put the session");
+    *ret = NULL;
+    CRN_TRY(crn_alloc(&c, 1));
+    pthread_mutex_init(&c->engine.mutex, NULL);
+    pthread_cond_init(&c->engine.changed, NULL);
+    pthread_mutex_init(&c->events_mutex, NULL);
+    c->rewind = true;
+    c->resumed_from = CRN_NO_VERSION;
+    cairn_status rc = crn_comm_create(comm, &c->comm);
+    if (rc == CAIRN_OK)
+        rc = open_session(c, config);
+    if (rc < 0) {
+        crn_err why = *crn_err_peek();
+        session_free(c);
+        return crn_err_give(&why);
+    }
+    *ret = c;
+    return CAIRN_OK;
+}
+
+int cairn_close(cairn *c)
+{
+    if (!c)
+        return CAIRN_OK;
+    if (c->open)
+        (void)cairn_cancel(c);
+    cairn_status rc = cairn_settle(c);
+    crn_err why = c->err;
+    if (!c->stopping) {
+        cairn_status ended = crn_ckpt_publish(c, c->comm, true);
+        if (ended < 0 && rc == CAIRN_OK) {
+            rc = ended;
+            why = *crn_err_peek();
+        }
+    }
+    crn_ckpt_event(c, "{s:s, s:b}", "event", "close", "finished", !c->stopping);
+    session_free(c);
+    return rc < 0 ? crn_err_give(&why) : rc;
+}
+
+const char *cairn_last_error(const cairn *c)
+{
+    return c && c->err.code < 0 ? c->err.text : cairn_error_text();
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Coming back: which mark, does it fit what the program protects, and where its blocks are.
+ */
+#include "ckpt/ckpt_session.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+
+/* --- does it fit -------------------------------------------------------------------------- */
+
+static void format_shape(const crn_var_spec *s, char *buf, size_t cap)
+{
+    int n = snprintf(buf, cap, "%s[", s->type);
+    if (s->ndims == 0)
+        n += snprintf(buf + n, cap - (size_t)n, "%" PRIu64, s->nbytes / s->item);
+    for (uint32_t d = 0; d < s->ndims && (size_t)n < cap; d++)
+        n += snprintf(buf + n, cap - (size_t)n, "%s%" PRIu64, d ? " x " : "", s->count[d]);
+    if ((size_t)n < cap)
+        snprintf(buf + n, cap - (size_t)n, "]");
+}
+
+static bool same_shape(const crn_var_spec *a, const crn_var_spec *b)
+{
+    return strcmp(a->type, b->type) == 0 && a->item == b->item && a->nbytes == b->nbytes &&
+           a->ndims == b->ndims &&
+           (a->ndims == 0 || memcmp(a->count, b->count, a->ndims * sizeof *a->count) == 0);
+}
+
+static cairn_status check_variable(const cairn *c, const crn_mark *share, const ckpt_var *v)
+{
+    const crn_var *there = crn_mark_find(share, v->name);
+    const crn_var_spec here = crn_ckpt_spec(v);
+    char a[128], b[128];
+    CRN_FAIL_IF(!there, CAIRN_EMISMATCH,
+                "rank %d: variable '%s' is protected, but mark %" PRIu64 " does not have it",
+                crn_comm_rank(c->comm), v->name, share->version);
+    if (same_shape(&here, &there->spec))
+        return CAIRN_OK;
+    format_shape(&here, a, sizeof a);
+    format_shape(&there->spec, b, sizeof b);
+    return crn_fail(CAIRN_EMISMATCH,
+                    "rank %d: variable '%s' is %s, but in mark %" PRIu64 " it is %s",
+                    crn_comm_rank(c->comm), v->name, a, share->version, b);
+}
+
+static cairn_status check_share(cairn *c, const crn_mark *share)
+{
+    for (size_t i = 0; i < c->var.n; i++)
+        CRN_TRY(check_variable(c, share, &c->var.at[i]));
+    if (crn_config_bool(c->cfg, CRN_OPT_RESUME_SUBSET))
+        return CAIRN_OK;
+    for (size_t i = 0; i < share->nvars; i++)
+        CRN_FAIL_IF(!crn_ckpt_find(c, share->var[i].spec.name), CAIRN_EMISMATCH,
+                    "rank %d: mark %" PRIu64 " has a variable '%s' that is not protected; set "
+                    "resume.subset to resume without it",
+                    crn_comm_rank(c->comm), share->version, share->var[i].spec.name);
+    return CAIRN_OK;
+}
+
+/* --- bringing it back --------------------------------------------------------------------- */
+
+static cairn_status load_share(cairn *c, const crn_manifest_mark *mark, const crn_mark *share,
+                               crn_load_stats *stats)
+{
+    crn_want *want = NULL;
+    cairn_status rc = crn_comm_agree(c->comm, crn_alloc(&want, c->var.n));
+    for (size_t i = 0; rc == CAIRN_OK && i < c->var.n; i++) {
+        const crn_var *v = crn_mark_find(share, c->var.at[i].name);
+        want[i] = (crn_want){.rank = (uint32_t)crn_comm_rank(c->comm),
+                             .share = share,
+                             .var = v,
+                             .n = v->nblocks,
+                             .dst = (unsigned char *)c->var.at[i].data};
+    }
+    if (rc == CAIRN_OK)
+        rc = crn_vault_load(c->vault, mark, want, c->var.n, stats);
+    free(want);
+    return rc;
+}
+
+static void tell(cairn *c, const crn_manifest_mark *mark, const crn_load_stats *mine,
+                 uint64_t start)
+{
+    uint64_t v[3 * CRN_NLEVELS];
+    for (int l = 0; l < CRN_NLEVELS; l++) {
+        v[3 * l] = mine->from[l].blocks;
+        v[3 * l + 1] = mine->from[l].bytes;
+        v[3 * l + 2] = mine->from[l].bad;
+    }
+    if (crn_comm_allreduce_u64(c->comm, CRN_REDUCE_SUM, v, 3 * CRN_NLEVELS) < 0)
+        return;
+    json_t *from = json_object();
+    for (int l = 0; l < CRN_NLEVELS; l++)
+        if (v[3 * l] + v[3 * l + 2] > 0)
+            json_object_set_new(from, crn_level_name((crn_level)l),
+                                json_pack("{s:I, s:I, s:I}", "blocks", (json_int_t)v[3 * l],
+                                          "bytes", (json_int_t)v[3 * l + 1], "bad",
+                                          (json_int_t)v[3 * l + 2]));
+    crn_ckpt_event(c, "{s:s, s:I, s:f, s:o}", "event", "resume", "version",
+                   (json_int_t)mark->version, "seconds", (double)(crn_now_ns() - start) * 1e-9,
+                   "from", from);
+    if (crn_comm_rank(c->comm) != 0)
+        json_decref(from);
+    crn_log_write(&c->log, CRN_LOG_INFO, CRN_LOG_ROOT, "resumed from mark %" PRIu64, mark->version);
+}
+
+/* Bring back one mark. CAIRN_ENOTFOUND: it cannot be produced, and an older one may be. */
+static cairn_status try_mark(cairn *c, const crn_manifest_mark *mark)
+{
+    const uint32_t me = (uint32_t)crn_comm_rank(c->comm);
+    const uint64_t start = crn_now_ns();
+    crn_load_stats stats = {0};
+    crn_mark *share = NULL;
+    CRN_FAIL_IF(mark->nranks != (uint32_t)crn_comm_size(c->comm), CAIRN_EMISMATCH,
+                "mark %" PRIu64 " was written by %u ranks, and %d are here", mark->version,
+                mark->nranks, crn_comm_size(c->comm));
+    CRN_TRY(crn_vault_can_load(c->vault, mark));
+    CRN_TRY(crn_vault_describe(c->vault, mark, &me, 1, &share));
+    cairn_status rc = crn_comm_agree(c->comm, check_share(c, share));
+    if (rc == CAIRN_OK)
+        rc = load_share(c, mark, share, &stats);
+    crn_mark_free(share);
+    CRN_TRY(rc);
+    tell(c, mark, &stats, start);
+    return CAIRN_OK;
+}
+
+/* The newest mark, or the one called for, that can be brought back; older ones are tried where a
+ * newer one turns out to be lost. */
+static cairn_status resume(cairn *c, const uint64_t *wanted, uint64_t *ret)
+{
+    CRN_FAIL_IF(c->open, CAIRN_EINVAL, "mark %" PRIu64 " is open", c->job.version);
+    crn_engine_finish(c);
+    if (c->mark.n == 0 && !wanted) {
+        c->resumed = true;
+        return CAIRN_NOTHING;
+    }
+    crn_vault_use_comm(c->vault, c->comm);
+    CRN_TRY(crn_vault_survey(c->vault));
+    cairn_status rc = CAIRN_NOTHING;
+    for (size_t i = c->mark.n; i-- > 0;) {
+        const crn_manifest_mark mark = c->mark.at[i];
+        if (wanted && mark.version != *wanted)
+            continue;
+        rc = try_mark(c, &mark);
+        if (rc == CAIRN_OK) {
+            c->resumed = c->rewind = true;
+            c->resumed_from = mark.version;
+            c->last_mark_ns = crn_now_ns();
+            if (ret)
+                *ret = mark.version;
+            return CAIRN_OK;
+        }
+        if (rc != CAIRN_ENOTFOUND)
+            return rc;
+        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT, "%s", crn_err_peek()->text);
+        crn_ckpt_event(c, "{s:s, s:I, s:s}", "event", "lost", "version", (json_int_t)mark.version,
+                       "text", crn_err_peek()->text);
+    }
+    CRN_FAIL_IF(wanted && rc == CAIRN_NOTHING, CAIRN_ENOTFOUND, "run '%s' has no mark %" PRIu64,
+                crn_run_name(c->run), *wanted);
+    if (!wanted) /* nothing can be produced: if the program goes on, it begins anew */
+        c->resumed = true;
+    return rc;
+}
+
+int cairn_resume(cairn *c, uint64_t *version)
+{
+    return crn_ckpt_result(c, resume(c, NULL, version));
+}
+
+int cairn_resume_at(cairn *c, uint64_t version)
+{
+    return crn_ckpt_result(c, resume(c, &version, NULL));
+}
+
+static cairn_status probe(cairn *c, uint64_t *ret)
+{
+    crn_engine_finish(c);
+    if (c->mark.n == 0)
+        return CAIRN_NOTHING;
+    crn_vault_use_comm(c->vault, c->comm);
+    CRN_TRY(crn_vault_survey(c->vault));
+    cairn_status rc = CAIRN_NOTHING;
+    for (size_t i = c->mark.n; i-- > 0;) {
+        rc = crn_vault_can_load(c->vault, &c->mark.at[i]);
+        if (rc != CAIRN_ENOTFOUND) {
+            if (rc == CAIRN_OK && ret)
+                *ret = c->mark.at[i].version;
+            return rc;
+        }
+    }
+    return rc;
+}
+
+int cairn_probe(cairn *c, uint64_t *version)
+{
+    return crn_ckpt_result(c, probe(c, version));
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The inside of a session.
+ *
+ * Design. A mark passes three stages. Capture: the program's thread begins a draft on its own part,
+ * digests every block and copies those that changed. Store: the draft is written and committed to
+ * the own part; no communication. Share: the ranks agree that all have committed, the manifest says
+ * so, and the mark is raised to the levels asked for.
+ *
+ * In the background, store runs on the engine's thread, and share too where MPI allows it;
+ * otherwise share runs in the program's next collective call. There is one mark under way at a
+ * time, so that the part, the vault and the list of marks pass from one thread to the other
+ * together with the job, and are never shared: the engine's state word says whose they are.
+ */
+#ifndef CAIRN_CKPT_SESSION_H
+#define CAIRN_CKPT_SESSION_H
+
+#include <pthread.h>
+
+#include <cairn/ckpt.h>
+
+#include "base/base.h"
+#include "comm/comm.h"
+#include "hash/hash.h"
+#include "level/level.h"
+#include "plan/plan.h"
+#include "store/store.h"
+
+typedef struct ckpt_var {
+    char *name;
+    const void *data;
+    cairn_type type;
+    uint64_t nbytes;
+    uint32_t block;
+    uint32_t ndims;
+    uint64_t dims[3 * CRN_DIMS_MAX]; /* global, offset, count */
+    bool captured;                   /* in the open mark */
+} ckpt_var;
+
+/* A mark under way. */
+typedef struct ckpt_job {
+    uint64_t version;
+    uint64_t wall_ns; /* when it began, the same on all ranks: with the version, its identity */
+    unsigned levels;  /* bits that were asked for, local always */
+    crn_draft *draft;
+    uint64_t nbytes; /* of this rank's state */
+    bool stored;     /* in the own part */
+    cairn_status status;
+    crn_err err;      /* set when status is negative */
+    uint64_t held_ns; /* the program stood still */
+    uint64_t begin_ns, store_ns, level_ns[CRN_NLEVELS];
+    crn_draft_stats stats;
+} ckpt_job;
+
+typedef enum engine_state {
+    ENGINE_IDLE,   /* all is the program's thread's */
+    ENGINE_BUSY,   /* the job, the part and the vault are the engine's */
+    ENGINE_STORED, /* the program's again: share is still to be done */
+    ENGINE_DONE    /* the program's again: the result is to be taken */
+} engine_state;
+
+typedef struct ckpt_engine {
+    pthread_t thread;
+    bool running;
+    bool shares; /* the engine may communicate; written before the thread starts */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    engine_state state; /* guarded by mutex */
+    bool quit;          /* guarded by mutex */
+} ckpt_engine;
+
+struct cairn {
+    crn_comm *comm;        /* the program's thread */
+    crn_comm *engine_comm; /* the engine's thread while it is busy; NULL when it may not speak */
+    crn_config *cfg;
+    crn_log log;
+    crn_trail *trail;
+    crn_run *run;
+    crn_vault *vault;
+    char *local; /* node-local directory; NULL: none */
+
+    CRN_VEC(ckpt_var) var;
+    CRN_VEC(crn_manifest_mark) mark; /* those that count, as in the manifest; same on all ranks */
+    uint32_t series;
+    uint64_t nmarks;       /* taken in this session */
+    unsigned usable;       /* levels that these nodes can give */
+    bool resumed;          /* whether there was anything to resume or not */
+    uint64_t resumed_from; /* the version, or CRN_NO_VERSION */
+    bool rewind;           /* the next mark drops what files have above it: an abandoned future */
+
+    ckpt_engine engine;
+    ckpt_job job; /* the engine's while it is busy */
+    bool open;    /* between begin and commit */
+    uint64_t open_ns;
+
+    pthread_mutex_t events_mutex; /* the run's log is written by both threads */
+
+    crn_err err;    /* of the last call that failed */
+    crn_err behind; /* of background work, until a call has said it; code 0: none */
+
+    /* for cairn_due and cairn_should_stop; rank 0 decides */
+    uint64_t last_mark_ns, end_wall_ns; /* end: of the job's time; 0: unknown */
+    double cost_s, trail_s;             /* measured: a mark; a mark in the trail */
+    bool stopping, marked_since_stop;
+    bool handles_signals;
+    unsigned signals_at_open; /* how many had come before */
+};
+
+/* Errors of the public line: keep the thread's record in the session and return the code. */
+int crn_ckpt_result(cairn *c, cairn_status rc);
+
+/* The declaration of a variable for a draft. */
+crn_var_spec crn_ckpt_spec(const ckpt_var *v);
+ckpt_var *crn_ckpt_find(cairn *c, const char *name);
+
+/* --- engine ------------------------------------------------------------------------------- */
+
+cairn_status crn_engine_start(cairn *c);
+void crn_engine_stop(cairn *c); /* when idle */
+
+/* Hand the job over; in synchronous mode it is done when the call returns. */
+void crn_engine_submit(cairn *c);
+
+/* Is no job under way, or has it got as far as it can without this thread? */
+bool crn_engine_is_ready(cairn *c);
+
+/* Do what is left of a job that only waits for this thread to communicate. Collective. */
+void crn_engine_progress(cairn *c);
+
+/* Wait for the job, do what is left of it, and note how it ended. Collective. */
+void crn_engine_finish(cairn *c);
+
+/* --- stages ------------------------------------------------------------------------------- */
+
+void crn_ckpt_store(cairn *c);                 /* no communication */
+void crn_ckpt_share(cairn *c, crn_comm *comm); /* collective */
+
+/* Which bits a level asked for means; CAIRN_EINVAL when these nodes cannot give it. */
+cairn_status crn_ckpt_levels(cairn *c, cairn_level level, unsigned *ret);
+
+/* Let the manifest, on rank 0, say what c->mark says. Collective over comm. */
+cairn_status crn_ckpt_publish(cairn *c, crn_comm *comm, bool finished);
+
+/* One line for the run's event log, in the words of json_pack; rank 0 writes. Never fails.  */
+void crn_ckpt_event(cairn *c, const char *fmt, ...);
+
+/* --- stopping ----------------------------------------------------------------------------- */
+
+cairn_status crn_stop_init(cairn *c);
+void crn_stop_done(cairn *c);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * From captured to safe: storing this rank's share, agreeing that all ranks have theirs, letting
+ * the manifest say so, raising the mark to its levels, and dropping what is older than asked for.
+ */
+#include "ckpt/ckpt_session.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdarg.h>
+
+static const crn_opt_id keep_option[CRN_NLEVELS] = {CRN_OPT_KEEP_LOCAL, CRN_OPT_KEEP_PARTNER,
+                                                    CRN_OPT_KEEP_ENCODED, CRN_OPT_KEEP_GLOBAL};
+static const crn_opt_id every_option[CRN_NLEVELS] = {
+    [CRN_LEVEL_PARTNER] = CRN_OPT_LEVEL_PARTNER,
+    [CRN_LEVEL_ENCODED] = CRN_OPT_LEVEL_ENCODED,
+    [CRN_LEVEL_GLOBAL] = CRN_OPT_LEVEL_GLOBAL,
+};
+
+enum { LOCAL_BIT = 1 << CRN_LEVEL_LOCAL, GLOBAL_BIT = 1 << CRN_LEVEL_GLOBAL };
+_Static_assert((int)GLOBAL_BIT == (int)CRN_IN_TRAIL, "the manifest's bits are the levels'");
+
+/* Without node-local storage own parts lie in the trail: such a mark is local and global at once.
+ */
+static unsigned own_bits(const cairn *c)
+{
+    return c->local ? LOCAL_BIT : LOCAL_BIT | GLOBAL_BIT;
+}
+
+static uint64_t keep_of(const cairn *c, crn_level level)
+{
+    return crn_config_count(
+        c->cfg, keep_option[level == CRN_LEVEL_LOCAL && !c->local ? CRN_LEVEL_GLOBAL : level]);
+}
+
+cairn_status crn_ckpt_levels(cairn *c, cairn_level level, unsigned *ret)
+{
+    unsigned bits = LOCAL_BIT;
+    if (level == CAIRN_AUTO) {
+        for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++) {
+            const uint64_t every = crn_config_count(c->cfg, every_option[l]);
+            if (every > 0 && (c->nmarks + 1) % every == 0)
+                bits |= 1u << l & c->usable;
+        }
+        if (c->stopping)
+            bits |= GLOBAL_BIT;
+    } else {
+        const crn_level l = (crn_level)(level - CAIRN_LEVEL_LOCAL);
+        CRN_FAIL_IF((unsigned)l >= CRN_NLEVELS, CAIRN_EINVAL, "there is no level %d", (int)level);
+        CRN_TRY(crn_vault_check(c->vault, l));
+        bits |= 1u << l;
+    }
+    *ret = bits;
+    return CAIRN_OK;
+}
+
+/* --- events ------------------------------------------------------------------------------- */
+
+void crn_ckpt_event(cairn *c, const char *fmt, ...)
+{
+    if (crn_comm_rank(c->comm) != 0)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    json_t *event = json_vpack_ex(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (!event)
+        return;
+    json_object_set_new(event, "time", json_real((double)crn_wall_ns() * 1e-9));
+    char *line = json_dumps(event, JSON_COMPACT);
+    pthread_mutex_lock(&c->events_mutex);
+    if (line)
+        (void)crn_run_log(c->run, line); /* the log tells of marks; it must not fail them */
+    pthread_mutex_unlock(&c->events_mutex);
+    free(line);
+    json_decref(event);
+}
+
+static double seconds(uint64_t from, uint64_t to)
+{
+    return (double)(to - from) * 1e-9;
+}
+
+/* --- stages ------------------------------------------------------------------------------- */
+
+void crn_ckpt_store(cairn *c)
+{
+    ckpt_job *j = &c->job;
+    if (j->status < 0) {
+        crn_draft_drop(j->draft);
+    } else {
+        /* the mark before is kept until all ranks are known to have this one */
+        const uint64_t keep = keep_of(c, CRN_LEVEL_LOCAL);
+        j->status = crn_draft_commit(j->draft, keep == UINT64_MAX ? keep : keep + 1, &j->stats);
+        if (j->status < 0)
+            crn_err_take(&j->err);
+        else
+            j->stored = true;
+    }
+    j->draft = NULL;
+    j->store_ns = crn_now_ns();
+}
+
+cairn_status crn_ckpt_publish(cairn *c, crn_comm *comm, bool finished)
+{
+    cairn_status rc = CAIRN_OK;
+    if (crn_comm_rank(comm) == 0)
+        rc = crn_run_replace_marks(c->run, c->mark.at, c->mark.n, finished);
+    return crn_comm_agree(comm, rc);
+}
+
+/* Of the marks that have a level, only the newest keep_of(level) do so any longer. */
+static void retain(cairn *c, crn_level level)
+{
+    uint64_t seen = 0;
+    size_t n = 0;
+    const unsigned bits = level == CRN_LEVEL_LOCAL ? own_bits(c) : 1u << level;
+    for (size_t i = c->mark.n; i-- > 0;) {
+        crn_manifest_mark *m = &c->mark.at[i];
+        if (m->levels & 1u << level && seen++ >= keep_of(c, level))
+            m->levels &= ~bits;
+    }
+    for (size_t i = 0; i < c->mark.n; i++)
+        if (c->mark.at[i].levels != 0)
+            c->mark.at[n++] = c->mark.at[i];
+    c->mark.n = n;
+}
+
+/* Note a failure, said by all ranks, of one level of the mark. The first one is kept. */
+static void fail_level(cairn *c, crn_level level, cairn_status rc)
+{
+    ckpt_job *j = &c->job;
+    crn_err_prefix("mark %" PRIu64 ", level %s: ", j->version, crn_level_name(level));
+    crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT, "%s", crn_err_peek()->text);
+    crn_ckpt_event(c, "{s:s, s:I, s:s, s:s}", "event", "failed", "version", (json_int_t)j->version,
+                   "level", crn_level_name(level), "text", crn_err_peek()->text);
+    if (j->status == CAIRN_OK) {
+        j->status = rc;
+        crn_err_take(&j->err);
+    }
+}
+
+/* The mark is at a level now: let the manifest say so, then drop older ones there. */
+static void arrive(cairn *c, crn_comm *comm, crn_level level)
+{
+    ckpt_job *j = &c->job;
+    retain(c, level);
+    cairn_status rc = crn_ckpt_publish(c, comm, false);
+    if (rc == CAIRN_OK)
+        rc = crn_comm_agree(comm, crn_vault_trim(c->vault, level, keep_of(c, level)));
+    j->level_ns[level] = crn_now_ns();
+    if (rc < 0)
+        fail_level(c, level, rc);
+}
+
+static cairn_status count_local(cairn *c, crn_comm *comm)
+{
+    ckpt_job *j = &c->job;
+    uint64_t nbytes = j->nbytes;
+    CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, &nbytes, 1));
+    return crn_vec_push(&c->mark, (crn_manifest_mark){.version = j->version,
+                                                      .wall_ns = j->wall_ns,
+                                                      .nbytes = nbytes,
+                                                      .series = c->series,
+                                                      .nranks = (uint32_t)crn_comm_size(comm),
+                                                      .levels = own_bits(c)});
+}
+
+/* Do all ranks have the mark? If not, those that do give it up again. */
+static cairn_status agree_local(cairn *c, crn_comm *comm)
+{
+    ckpt_job *j = &c->job;
+    if (j->status < 0)
+        crn_err_give(&j->err);
+    cairn_status rc = crn_comm_agree(comm, j->status);
+    if (rc == CAIRN_OK)
+        rc = crn_comm_agree(comm, count_local(c, comm));
+    if (rc == CAIRN_OK)
+        return CAIRN_OK;
+    crn_err why = *crn_err_peek();
+    const uint64_t before = c->mark.n > 0 ? c->mark.at[c->mark.n - 1].version : CRN_NO_VERSION;
+    if (j->stored)
+        (void)crn_vault_rewind(c->vault, before);
+    j->status = CAIRN_OK;
+    crn_err_give(&why);
+    fail_level(c, CRN_LEVEL_LOCAL, rc);
+    return rc;
+}
+
+static void raise_to(cairn *c, crn_comm *comm, crn_level level)
+{
+    ckpt_job *j = &c->job;
+    crn_raise_stats stats = {0};
+    const uint64_t start = crn_now_ns();
+    cairn_status rc = crn_vault_raise(c->vault, level, j->version, keep_of(c, level), &stats);
+    if (rc < 0) {
+        fail_level(c, level, rc);
+        return;
+    }
+    c->mark.at[c->mark.n - 1].levels |= 1u << level;
+    arrive(c, comm, level);
+    crn_ckpt_event(c, "{s:s, s:I, s:s, s:f, s:I, s:I}", "event", "raised", "version",
+                   (json_int_t)j->version, "level", crn_level_name(level), "seconds",
+                   seconds(start, crn_now_ns()), "moved", (json_int_t)stats.moved_bytes, "stored",
+                   (json_int_t)stats.stored_bytes);
+}
+
+void crn_ckpt_share(cairn *c, crn_comm *comm)
+{
+    ckpt_job *j = &c->job;
+    crn_vault_use_comm(c->vault, comm);
+    if (agree_local(c, comm) < 0)
+        return;
+    arrive(c, comm, CRN_LEVEL_LOCAL);
+    if (!c->local)
+        j->level_ns[CRN_LEVEL_GLOBAL] = j->level_ns[CRN_LEVEL_LOCAL];
+    crn_ckpt_event(c, "{s:s, s:I, s:f, s:f, s:I, s:I, s:I, s:I}", "event", "mark", "version",
+                   (json_int_t)j->version, "held", seconds(0, j->held_ns), "stored",
+                   seconds(j->begin_ns, j->store_ns), "nbytes",
+                   (json_int_t)c->mark.at[c->mark.n - 1].nbytes, "blocks",
+                   (json_int_t)j->stats.blocks, "changed", (json_int_t)j->stats.changed, "written",
+                   (json_int_t)(j->stats.data_bytes + j->stats.meta_bytes));
+    for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++)
+        if (j->levels & 1u << l & ~own_bits(c))
+            raise_to(c, comm, l);
+}

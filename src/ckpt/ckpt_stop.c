@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * When to mark and when to leave. Both are decided on rank 0, or by whichever rank a signal
+ * reached, and told to all, so that all ranks do the same.
+ */
+#include "ckpt/ckpt_session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+/* --- signals ------------------------------------------------------------------------------ */
+
+/*
+ * A signal handler can find nothing but process-wide state. This is all of it: how many signals
+ * came, and what to call besides. Sessions that are opened and closed share the handlers by
+ * counting.
+ */
+static atomic_uint signals_seen;
+static pthread_mutex_t signals_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    unsigned users;          /* sessions; guarded by signals_mutex */
+    struct sigaction before; /* written before our handler is installed */
+} handled[NSIG];
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    const struct sigaction *before = &handled[number].before;
+    /* relaxed: a lone counter, looked at later by whoever asks */
+    atomic_fetch_add_explicit(&signals_seen, 1, memory_order_relaxed);
+    if (before->sa_flags & SA_SIGINFO)
+        before->sa_sigaction(number, info, context);
+    else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN)
+        before->sa_handler(number);
+}
+
+static int signal_number(const char *name, size_t n)
+{
+    for (int s = 1; s < NSIG; s++) {
+        const char *abbrev = sigabbrev_np(s);
+        if (abbrev && strlen(abbrev) == n && memcmp(abbrev, name, n) == 0)
+            return s;
+    }
+    return 0;
+}
+
+static cairn_status install(int number)
+{
+    struct sigaction ours = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+    cairn_status rc = CAIRN_OK;
+    pthread_mutex_lock(&signals_mutex);
+    if (handled[number].users == 0 && (sigaction(number, NULL, &handled[number].before) < 0 ||
+                                       sigaction(number, &ours, NULL) < 0))
+        rc = crn_fail_sys(errno, "cannot handle signal %s", sigabbrev_np(number));
+    else
+        handled[number].users++;
+    pthread_mutex_unlock(&signals_mutex);
+    return rc;
+}
+
+static void uninstall(int number)
+{
+    struct sigaction now;
+    pthread_mutex_lock(&signals_mutex);
+    if (handled[number].users > 0 && --handled[number].users == 0 &&
+        sigaction(number, NULL, &now) == 0 && now.sa_sigaction == on_signal)
+        sigaction(number, &handled[number].before, NULL);
+    pthread_mutex_unlock(&signals_mutex);
+}
+
+/* Call fn for each signal that the configuration names. */
+static cairn_status each_signal(cairn *c, cairn_status (*fn)(int number))
+{
+    for (const char *p = crn_config_text(c->cfg, CRN_OPT_STOP_SIGNALS); *p;) {
+        size_t n = strcspn(p, " ,");
+        int number = n > 0 ? signal_number(p, n) : 0;
+        CRN_FAIL_IF(n > 0 && number == 0, CAIRN_EINVAL, "stop.signals: there is no signal '%.*s'",
+                    (int)n, p);
+        if (number > 0)
+            CRN_TRY(fn(number));
+        p += n + strspn(p + n, " ,");
+    }
+    return CAIRN_OK;
+}
+
+static cairn_status uninstall_ok(int number)
+{
+    uninstall(number);
+    return CAIRN_OK;
+}
+
+/* --- time --------------------------------------------------------------------------------- */
+
+/* The end of the job: configured, or from Slurm, which gives it in seconds since 1970. */
+static uint64_t job_end(const cairn *c)
+{
+    const double limit = crn_config_seconds(c->cfg, CRN_OPT_STOP_LIMIT);
+    if (limit > 0)
+        return crn_wall_ns() + (uint64_t)(limit * 1e9);
+    const char *text = getenv("SLURM_JOB_END_TIME");
+    char *end = NULL;
+    unsigned long long seconds = text ? strtoull(text, &end, 10) : 0;
+    return end && *end == 0 ? (uint64_t)seconds * 1000000000u : 0;
+}
+
+cairn_status crn_stop_init(cairn *c)
+{
+    c->last_mark_ns = crn_now_ns();
+    c->signals_at_open = atomic_load_explicit(&signals_seen, memory_order_relaxed);
+    c->end_wall_ns = job_end(c);
+    CRN_TRY(each_signal(c, install));
+    c->handles_signals = true;
+    return CAIRN_OK;
+}
+
+void crn_stop_done(cairn *c)
+{
+    if (c->handles_signals)
+        (void)each_signal(c, uninstall_ok);
+    c->handles_signals = false;
+}
+
+/* Is only the time left that a last mark in the trail needs? Its cost is known once there was one;
+ * twice that, since the last hour of a job is not the time to be surprised. */
+static bool time_is_up(const cairn *c)
+{
+    if (c->end_wall_ns == 0)
+        return false;
+    const double left = ((double)c->end_wall_ns - (double)crn_wall_ns()) * 1e-9;
+    return left <
+           crn_config_seconds(c->cfg, CRN_OPT_STOP_MARGIN) + 2 * CRN_MAX(c->trail_s, c->cost_s);
+}
+
+bool cairn_should_stop(cairn *c)
+{
+    uint64_t stop = c->stopping || time_is_up(c) ||
+                    atomic_load_explicit(&signals_seen, memory_order_relaxed) > c->signals_at_open;
+    if (crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MAX, &stop, 1) < 0)
+        return c->stopping;
+    if (stop && !c->stopping) {
+        c->stopping = true;
+        c->marked_since_stop = false;
+        crn_log_write(&c->log, CRN_LOG_INFO, CRN_LOG_ROOT, "told to stop");
+        crn_ckpt_event(c, "{s:s}", "event", "stop");
+    }
+    return c->stopping;
+}
+
+/* --- marks -------------------------------------------------------------------------------- */
+
+/* Seconds from one mark to the next: configured, or Young's, from what marks cost so far. */
+static double interval(const cairn *c)
+{
+    const double fixed = crn_config_seconds(c->cfg, CRN_OPT_MARK_INTERVAL);
+    double young;
+    if (fixed > 0)
+        return fixed;
+    if (c->nmarks == 0)
+        return 0; /* the first mark tells what marks cost */
+    const double cost = CRN_MAX(c->cost_s, 1e-6);
+    if (crn_plan_young(cost, crn_config_seconds(c->cfg, CRN_OPT_PLAN_MTBF), &young) < 0)
+        return 10 * cost;
+    return young;
+}
+
+bool cairn_due(cairn *c)
+{
+    unsigned char due = false;
+    if (c->open)
+        return false;
+    crn_engine_progress(c);
+    if (crn_comm_rank(c->comm) == 0) {
+        const double since = (double)(crn_now_ns() - c->last_mark_ns) * 1e-9;
+        due = since >= interval(c) || (c->stopping && !c->marked_since_stop);
+    }
+    if (crn_comm_bcast(c->comm, &due, 1, 0) < 0)
+        return false;
+    return due;
+}

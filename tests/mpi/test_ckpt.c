@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sessions: marks that come back, what is refused, what is said. Every case runs in the background
+ * and synchronously, with node-local storage and without.
+ *
+ * TEST: ranks self 1 2 4
+ */
+#include "harness/mpi.h"
+
+#include <inttypes.h>
+#include <signal.h>
+
+#include <cairn/cairn.h>
+
+enum { CELLS = 30000 };
+
+/* The world of a case: a scratch directory, a configuration file, a state. */
+typedef struct world {
+    crn_comm *comm;
+    MPI_Comm mpi;
+    int rank;
+    char dir[64], config[96];
+    uint64_t step;
+    double field[CELLS];
+} world;
+
+/* All ranks work in one directory, made by rank 0. */
+static void world_init(world *w, crn_comm *comm, const char *settings)
+{
+    memset(w, 0, sizeof *w);
+    w->comm = comm;
+    w->rank = crn_comm_rank(comm);
+    w->mpi = crn_comm_size(comm) > 1 ? MPI_COMM_WORLD : MPI_COMM_SELF;
+    if (w->rank == 0)
+        make_scratch(w->dir, sizeof w->dir, "ckpt");
+    assert_ok(crn_comm_bcast(comm, w->dir, sizeof w->dir, 0));
+    snprintf(w->config, sizeof w->config, "%s/cairn.ini", w->dir);
+    if (w->rank == 0) {
+        FILE *f = fopen(w->config, "w");
+        assert_non_null(f);
+        fprintf(f, "[run]\ntrail = %s/trail\n%s", w->dir, settings);
+        fclose(f);
+    }
+    assert_ok(crn_comm_barrier(comm));
+}
+
+static void world_done(world *w)
+{
+    assert_ok(crn_comm_barrier(w->comm));
+    if (w->rank == 0)
+        remove_tree(w->dir);
+}
+
+/* One step of the program: a tenth of the field changes. */
+static void advance(world *w)
+{
+    w->step++;
+    for (size_t i = 0; i < CELLS; i++)
+        if (i % 10 == w->step % 10)
+            w->field[i] = (double)w->rank * 1e6 + (double)(w->step * i);
+}
+
+static void protect(world *w, cairn *c)
+{
+    assert_ok(cairn_protect(c, "step", &w->step, CAIRN_UINT64, 1));
+    assert_ok(cairn_protect(c, "field", w->field, CAIRN_FLOAT64, CELLS));
+}
+
+/* Leave a session as a program does that was told to stop: its run can be resumed. */
+static void leave(cairn *c)
+{
+    assert_int_equal(raise(SIGUSR1), 0);
+    assert_true(cairn_should_stop(c));
+    assert_ok(cairn_close(c));
+}
+
+static const char *settings_of(int which, const char *dir, char buf[256])
+{
+    static const char *const mode[] = {"background", "synchronous"};
+    snprintf(buf, 256, "[mark]\nmode = %s\n[level]\nlocal = %s\nnode_size = 1\n", mode[which % 2],
+             which / 2 ? "trail" : dir);
+    return buf;
+}
+
+/* The local directory is below the working directory, and removed at the end. */
+static void for_all_settings(crn_comm *comm, void (*fn)(world *w))
+{
+    for (int which = 0; which < 4; which++) {
+        world w;
+        char buf[256], local[64] = "";
+        if (crn_comm_rank(comm) == 0)
+            make_scratch(local, sizeof local, "local");
+        assert_ok(crn_comm_bcast(comm, local, sizeof local, 0));
+        world_init(&w, comm, settings_of(which, local, buf));
+        fn(&w);
+        world_done(&w);
+        if (crn_comm_rank(comm) == 0)
+            remove_tree(local);
+    }
+}
+
+static void come_back(world *w)
+{
+    cairn *c;
+    uint64_t version = 0;
+    static double want[CELLS];
+    assert_ok(cairn_open(w->mpi, w->config, &c));
+    protect(w, c);
+    assert_int_equal(cairn_resume(c, &version), CAIRN_NOTHING);
+    for (int i = 0; i < 5; i++) {
+        advance(w);
+        assert_ok(cairn_mark(c, w->step, CAIRN_AUTO));
+    }
+    memcpy(want, w->field, sizeof want);
+    advance(w); /* lost */
+    leave(c);
+    memset(w->field, 0, sizeof w->field);
+    w->step = 0;
+    assert_ok(cairn_open(w->mpi, w->config, &c));
+    protect(w, c);
+    assert_ok(cairn_probe(c, &version));
+    assert_int_equal(version, 5);
+    assert_ok(cairn_resume(c, &version));
+    assert_int_equal(version, 5);
+    assert_int_equal(w->step, 5);
+    assert_memory_equal(w->field, want, sizeof want);
+    /* the run goes on where it was, and is finished by closing it */
+    advance(w);
+    assert_ok(cairn_mark(c, w->step, CAIRN_LEVEL_GLOBAL));
+    assert_ok(cairn_close(c));
+    assert_ok(cairn_open(w->mpi, w->config, &c));
+    protect(w, c);
+    assert_int_equal(cairn_resume(c, &version), CAIRN_NOTHING);
+    assert_ok(cairn_close(c));
+}
+
+static void test_come_back(void **state)
+{
+    for_all_settings(*state, come_back);
+}
+
+static void older_mark(world *w)
+{
+    cairn *c;
+    static double want[CELLS];
+    assert_ok(cairn_open(w->mpi, w->config, &c));
+    protect(w, c);
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
+    for (int i = 0; i < 2; i++) {
+        advance(w);
+        assert_ok(cairn_mark(c, w->step, CAIRN_LEVEL_LOCAL));
+        if (i == 0)
+            memcpy(want, w->field, sizeof want);
+    }
+    leave(c);
+    assert_ok(cairn_open(w->mpi, w->config, &c));
+    protect(w, c);
+    assert_int_equal(cairn_mark(c, 9, CAIRN_AUTO), CAIRN_EINVAL);
+    assert_non_null(strstr(cairn_last_error(c), "resume it before marking"));
+    assert_int_equal(cairn_resume_at(c, 7), CAIRN_ENOTFOUND);
+    assert_ok(cairn_resume_at(c, 1));
+    assert_int_equal(w->step, 1);
+    assert_memory_equal(w->field, want, sizeof want);
+    /* going on from there abandons mark 2 */
+    advance(w);
+    advance(w);
+    assert_ok(cairn_mark(c, w->step, CAIRN_LEVEL_LOCAL));
+    assert_int_equal(cairn_mark(c, w->step, CAIRN_LEVEL_LOCAL), CAIRN_EINVAL);
+    assert_non_null(strstr(cairn_last_error(c), "versions must grow"));
+    assert_ok(cairn_settle(c));
+    assert_int_equal(cairn_resume_at(c, 2), CAIRN_ENOTFOUND);
+    assert_ok(cairn_close(c));
+}
+
+static void test_older_mark(void **state)
+{
+    for_all_settings(*state, older_mark);
+}
+
+static void changing_variables(world *w)
+{
+    cairn *c;
+    static double other[2 * CELLS];
+    assert_ok(cairn_open(w->mpi, w->config, &c));
+    protect(w, c);
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
+    assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
+    memcpy(other, w->field, sizeof w->field);
+    for (size_t i = CELLS; i < 2 * CELLS; i++)
+        other[i] = (double)i;
+    assert_ok(cairn_protect(c, "field", other, CAIRN_FLOAT64, 2 * CELLS)); /* moved and grown */
+    assert_ok(cairn_mark(c, 2, CAIRN_AUTO));
+    assert_ok(cairn_protect(c, "field", other, CAIRN_FLOAT64, 100)); /* shrunk */
+    assert_ok(cairn_release(c, "step"));
+    assert_int_equal(cairn_release(c, "step"), CAIRN_ENOTFOUND);
+    assert_ok(cairn_protect(c, "empty", NULL, CAIRN_INT32, 0));
+    assert_ok(cairn_mark(c, 3, CAIRN_AUTO));
+    leave(c);
+    memset(other, 0, sizeof other);
+    assert_ok(cairn_open(w->mpi, w->config, &c));
+    assert_ok(cairn_protect(c, "field", other, CAIRN_FLOAT64, 2 * CELLS));
+    assert_ok(cairn_protect(c, "empty", NULL, CAIRN_INT32, 0));
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_EMISMATCH);
+    assert_non_null(strstr(cairn_last_error(c), "'field' is float64[60000], but in mark 3 it is "
+                                                "float64[100]"));
+    assert_ok(cairn_protect(c, "field", other, CAIRN_FLOAT64, 100));
+    assert_ok(cairn_protect(c, "more", other, CAIRN_FLOAT64, 1));
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_EMISMATCH);
+    assert_non_null(strstr(cairn_last_error(c), "'more' is protected, but mark 3 does not have"));
+    assert_ok(cairn_release(c, "more"));
+    assert_ok(cairn_release(c, "empty"));
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_EMISMATCH);
+    assert_non_null(strstr(cairn_last_error(c), "has a variable 'empty' that is not protected"));
+    assert_ok(cairn_protect(c, "empty", NULL, CAIRN_INT32, 0));
+    assert_ok(cairn_resume(c, NULL));
+    assert_memory_equal(other, w->field, 100 * sizeof *other);
+    assert_ok(cairn_close(c));
+}
+
+static void test_changing_variables(void **state)
+{
+    for_all_settings(*state, changing_variables);
+}
+
+static void in_steps(world *w)
+{
+    cairn *c;
+    double early = w->rank + 0.5;
+    assert_ok(cairn_open(w->mpi, w->config, &c));
+    protect(w, c);
+    assert_ok(cairn_protect(c, "early", &early, CAIRN_FLOAT64, 1));
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
+    assert_int_equal(cairn_capture(c, "early"), CAIRN_EINVAL);
+    assert_ok(cairn_begin(c, 1, CAIRN_AUTO));
+    assert_ok(cairn_capture(c, "early"));
+    assert_int_equal(cairn_capture(c, "early"), CAIRN_EINVAL);
+    assert_int_equal(cairn_release(c, "early"), CAIRN_EINVAL);
+    early = -1; /* captured already */
+    advance(w);
+    assert_false(cairn_due(c));
+    assert_ok(cairn_commit(c));
+    assert_ok(cairn_begin(c, 2, CAIRN_AUTO));
+    assert_ok(cairn_capture(c, "early"));
+    assert_ok(cairn_cancel(c));
+    leave(c);
+    assert_ok(cairn_open(w->mpi, w->config, &c));
+    protect(w, c);
+    assert_ok(cairn_protect(c, "early", &early, CAIRN_FLOAT64, 1));
+    w->step = 0;
+    assert_ok(cairn_resume(c, NULL));
+    assert_true(early == w->rank + 0.5);
+    assert_int_equal(w->step, 1);
+    assert_ok(cairn_close(c));
+}
+
+static void test_in_steps(void **state)
+{
+    for_all_settings(*state, in_steps);
+}
+
+static void test_bad_configuration_is_refused_everywhere(void **state)
+{
+    world w;
+    cairn *c;
+    world_init(&w, *state, "[mark]\nmode = sometimes\n");
+    assert_int_equal(cairn_open(w.mpi, w.config, &c), CAIRN_EINVAL);
+    assert_non_null(strstr(cairn_last_error(NULL), "mode"));
+    assert_null(c);
+    world_done(&w);
+    world_init(&w, *state, "[level]\npartner = 1\nnode_size = 100\n");
+    assert_int_equal(cairn_open(w.mpi, w.config, &c), CAIRN_EINVAL);
+    assert_non_null(strstr(cairn_last_error(NULL), "node"));
+    world_done(&w);
+}
+
+static void test_second_program_is_refused(void **state)
+{
+    world w;
+    cairn *c, *other;
+    char buf[256];
+    world_init(&w, *state, settings_of(2, "", buf));
+    assert_ok(cairn_open(w.mpi, w.config, &c));
+    assert_int_equal(cairn_open(w.mpi, w.config, &other), CAIRN_EBUSY);
+    assert_non_null(strstr(cairn_last_error(NULL), "is being written by process"));
+    assert_ok(cairn_close(c));
+    world_done(&w);
+}
+
+static void test_declarations_are_checked(void **state)
+{
+    world w;
+    cairn *c;
+    char buf[256];
+    uint64_t n = 4, off = 2, count = 3;
+    world_init(&w, *state, settings_of(2, "", buf));
+    assert_ok(cairn_open(w.mpi, w.config, &c));
+    assert_int_equal(cairn_protect(c, "x", w.field, 99, 1), CAIRN_EINVAL);
+    assert_non_null(strstr(cairn_last_error(c), "there is no type 99"));
+    assert_int_equal(cairn_protect(c, "x", NULL, CAIRN_INT8, 1), CAIRN_EINVAL);
+    assert_int_equal(cairn_protect(c, "x", w.field, CAIRN_INT64, SIZE_MAX), CAIRN_EINVAL);
+    assert_int_equal(cairn_protect_part(c, "x", w.field, CAIRN_INT64, 1, &n, &off, &count),
+                     CAIRN_EINVAL);
+    assert_non_null(strstr(cairn_last_error(c), "does not fit"));
+    assert_ok(cairn_close(c));
+    world_done(&w);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_come_back),
+        cmocka_unit_test(test_older_mark),
+        cmocka_unit_test(test_changing_variables),
+        cmocka_unit_test(test_in_steps),
+        cmocka_unit_test(test_bad_configuration_is_refused_everywhere),
+        cmocka_unit_test(test_second_program_is_refused),
+        cmocka_unit_test(test_declarations_are_checked),
+    };
+    return run_mpi_tests(argc, argv, tests);
+}
