@@ -137,7 +137,7 @@ static cairn_status resume(cairn *c, const uint64_t *wanted, uint64_t *ret)
         return CAIRN_NOTHING;
     }
     crn_vault_use_comm(c->vault, c->comm);
-    CRN_TRY(crn_vault_survey(c->vault));
+    CRN_TRY(crn_vault_survey(c->vault, c->mark.at, c->mark.n));
     cairn_status rc = CAIRN_NOTHING;
     for (size_t i = c->mark.n; i-- > 0;) {
         const crn_manifest_mark mark = c->mark.at[i];
@@ -181,7 +181,7 @@ static cairn_status probe(cairn *c, uint64_t *ret)
     if (c->mark.n == 0)
         return CAIRN_NOTHING;
     crn_vault_use_comm(c->vault, c->comm);
-    CRN_TRY(crn_vault_survey(c->vault));
+    CRN_TRY(crn_vault_survey(c->vault, c->mark.at, c->mark.n));
     cairn_status rc = CAIRN_NOTHING;
     for (size_t i = c->mark.n; i-- > 0;) {
         rc = crn_vault_can_load(c->vault, &c->mark.at[i]);

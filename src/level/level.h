@@ -93,8 +93,13 @@ cairn_status crn_vault_rewind(crn_vault *v, uint64_t version);
 
 /* --- coming back -------------------------------------------------------------------------- */
 
-/* Look at what every node's storage holds of the run, any series. Collective. */
-cairn_status crn_vault_survey(crn_vault *v);
+/*
+ * Look at what every node's storage holds of the run, any series. Of the marks found, only those
+ * count that are among the n known ones, by series, version and time: where ranks moved between
+ * nodes, a file that stayed behind may hold another mark of the same version, from a future that
+ * was abandoned. known NULL: all count. Collective (known).
+ */
+cairn_status crn_vault_survey(crn_vault *v, const crn_manifest_mark *known, size_t n);
 
 /*
  * After a survey: can a mark be produced, as far as the files tell? levels are the manifest's.

@@ -85,6 +85,8 @@ cairn_status crn_copy_begin(crn_part *part, const crn_mark *mark, crn_copy *ret)
     c.nlacking = crn_mark_bits(mark);
     CRN_TRY(crn_alloc(&c.lacking, c.nlacking));
     cairn_status rc = there ? CAIRN_OK : crn_draft_begin(part, mark->version, &c.draft);
+    if (c.draft)
+        crn_draft_set_time(c.draft, mark->wall_ns);
     uint64_t base = 0;
     for (size_t v = 0; c.draft && rc == CAIRN_OK && v < mark->nvars; v++) {
         rc = add_var(&c, v, base);

@@ -362,7 +362,9 @@ static cairn_status begin(job *j)
         j->old_stamp = NULL;
         CRN_TRY(load_old(j));
     }
-    return crn_draft_begin(part, j->copy->version, &j->copy->draft);
+    CRN_TRY(crn_draft_begin(part, j->copy->version, &j->copy->draft));
+    crn_draft_set_time(j->copy->draft, j->raise->mark->wall_ns);
+    return CAIRN_OK;
 }
 
 static cairn_status add_bytes(job *j, const char *name, const void *data, size_t nbytes)

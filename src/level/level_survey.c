@@ -191,28 +191,41 @@ static int compare_sightings(const void *x, const void *y)
     return 0;
 }
 
-static cairn_status take_all(crn_vault *v, const crn_gathered *all)
+static bool is_known(const crn_sighting *s, const crn_manifest_mark *known, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (known[i].series == s->series && known[i].version == s->version &&
+            known[i].wall_ns == s->wall_ns)
+            return true;
+    return known == NULL;
+}
+
+static cairn_status take_all(crn_vault *v, const crn_gathered *all, const crn_manifest_mark *known,
+                             size_t n)
 {
     size_t nbytes = all->off[v->nranks];
     crn_cursor c = crn_cursor_of(all->data, nbytes);
     v->seen.n = 0;
     CRN_TRY(crn_vec_reserve(&v->seen, nbytes / SIGHTING_BYTES));
-    while (c.n > 0 && !c.failed)
-        v->seen.at[v->seen.n++] = get_sighting(&c);
+    while (c.n > 0 && !c.failed) {
+        crn_sighting s = get_sighting(&c);
+        if (is_known(&s, known, n))
+            v->seen.at[v->seen.n++] = s;
+    }
     CRN_TRY(crn_cursor_status(&c, "survey"));
     if (v->seen.n > 0)
         qsort(v->seen.at, v->seen.n, sizeof *v->seen.at, compare_sightings);
     return CAIRN_OK;
 }
 
-cairn_status crn_vault_survey(crn_vault *v)
+cairn_status crn_vault_survey(crn_vault *v, const crn_manifest_mark *known, size_t n)
 {
     scan s = {.vault = v};
     crn_gathered all = {0};
     cairn_status rc = look(&s);
     CRN_TRY_OUT(rc, crn_comm_agree(v->comm, rc));
     CRN_TRY_OUT(rc, crn_comm_gatherv(v->comm, s.found.at, s.found.n, CRN_COMM_ALL, &all));
-    rc = take_all(v, &all);
+    rc = take_all(v, &all, known, n);
     CRN_TRY_OUT(rc, crn_comm_agree(v->comm, rc));
     v->ndamaged = s.ndamaged;
     CRN_TRY_OUT(rc, crn_comm_allreduce_u64(v->comm, CRN_REDUCE_SUM, &v->ndamaged, 1));

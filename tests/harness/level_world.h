@@ -242,7 +242,7 @@ static inline cairn_status world_resume(world *w, uint64_t version, uint32_t lev
     crn_manifest_mark mark = world_manifest(w, version, levels);
     uint32_t own = (uint32_t)w->rank;
     memset(stats, 0, sizeof *stats);
-    CRN_TRY(crn_vault_survey(w->vault));
+    CRN_TRY(crn_vault_survey(w->vault, NULL, 0));
     CRN_TRY(crn_vault_can_load(w->vault, &mark));
     CRN_TRY(world_load(w, &mark, &own, own < mark.nranks, stats));
     world_sum(w, stats);

@@ -177,6 +177,56 @@ static void test_older_mark(void **state)
     for_all_settings(*state, older_mark);
 }
 
+/* Let rank 0 run a command in a directory for all. */
+static void run_in(world *w, const char *dir, const char *command)
+{
+    char text[512];
+    assert_ok(crn_comm_barrier(w->comm));
+    snprintf(text, sizeof text, "cd %s && %s", dir, command);
+    if (w->rank == 0)
+        assert_int_equal(system(text), 0);
+    assert_ok(crn_comm_barrier(w->comm));
+}
+
+static void test_file_from_an_abandoned_future_is_not_used(void **state)
+{
+    world w;
+    cairn *c;
+    char local[64] = "", buf[256];
+    uint64_t version;
+    if (crn_comm_rank(*state) == 0)
+        make_scratch(local, sizeof local, "stale");
+    assert_ok(crn_comm_bcast(*state, local, sizeof local, 0));
+    world_init(&w, *state, settings_of(0, local, buf));
+    assert_ok(cairn_open(w.mpi, w.config, &c));
+    protect(&w, c);
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
+    for (int i = 0; i < 2; i++) {
+        advance(&w);
+        assert_ok(cairn_mark(c, w.step, CAIRN_LEVEL_LOCAL));
+    }
+    leave(c);
+    run_in(&w, local, "cp $(find . -name 'own-*0' | head -n 1) stale"); /* marks 1 and 2 */
+    assert_ok(cairn_open(w.mpi, w.config, &c));
+    protect(&w, c);
+    assert_ok(cairn_resume_at(c, 1));
+    w.field[0] = 17; /* another future */
+    w.step = 2;
+    assert_ok(cairn_mark(c, 2, CAIRN_LEVEL_LOCAL));
+    leave(c);
+    /* rank 0's node comes back with the storage that it had before */
+    run_in(&w, local, "cp stale $(find . -name 'own-*0' | head -n 1)");
+    assert_ok(cairn_open(w.mpi, w.config, &c));
+    protect(&w, c);
+    assert_ok(cairn_resume(c, &version));
+    assert_int_equal(version, 1);
+    assert_true(w.field[0] != 17);
+    assert_ok(cairn_close(c));
+    world_done(&w);
+    if (w.rank == 0)
+        remove_tree(local);
+}
+
 static void changing_variables(world *w)
 {
     cairn *c;
@@ -310,6 +360,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_come_back),
         cmocka_unit_test(test_older_mark),
+        cmocka_unit_test(test_file_from_an_abandoned_future_is_not_used),
         cmocka_unit_test(test_changing_variables),
         cmocka_unit_test(test_in_steps),
         cmocka_unit_test(test_bad_configuration_is_refused_everywhere),

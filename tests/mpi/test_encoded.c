@@ -290,7 +290,7 @@ static void load_all(world *w, crn_comm *comm)
     for (uint32_t r = (uint32_t)part.rank; r < w->writers; r += (uint32_t)part.nranks)
         ranks[n++] = r;
     crn_manifest_mark mark = world_manifest(w, w->version, ENCODED);
-    assert_ok(crn_vault_survey(part.vault));
+    assert_ok(crn_vault_survey(part.vault, NULL, 0));
     assert_ok(crn_vault_can_load(part.vault, &mark));
     assert_ok(world_load(&part, &mark, ranks, n, &s));
     world_sum(&part, &s);

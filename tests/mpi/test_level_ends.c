@@ -30,7 +30,7 @@ static cairn_status load_from_copies(world *w, uint64_t version, uint32_t level)
     world_path(w, crn_vault_nodes(w->vault)->node, "own", w->rank, path);
     snprintf(aside, sizeof aside, "%s.aside", path);
     assert_int_equal(rename(path, aside), 0);
-    cairn_status rc = crn_vault_survey(w->vault);
+    cairn_status rc = crn_vault_survey(w->vault, NULL, 0);
     if (rc == CAIRN_OK)
         rc = crn_vault_can_load(w->vault, &mark);
     if (rc == CAIRN_OK)
@@ -134,7 +134,7 @@ static void load_overlapping(world *w, uint64_t version, uint32_t levels)
     for (uint32_t r = 0; r < mark.nranks && n < MOST; r++)
         if ((r + (uint32_t)w->rank) % 3 != 1)
             old[n++] = (r * 5 + 2 * (uint32_t)w->rank) % mark.nranks;
-    assert_ok(crn_vault_survey(w->vault));
+    assert_ok(crn_vault_survey(w->vault, NULL, 0));
     assert_ok(crn_vault_can_load(w->vault, &mark));
     assert_ok(world_load(w, &mark, old, n, &s));
 }
@@ -198,7 +198,7 @@ static void test_a_lone_process_sees_all_nodes(void **state)
         world_enter(&w, self, false);
         crn_manifest_mark mark = world_manifest(&w, 2, AT_LOCAL);
         crn_load_stats s = {0};
-        assert_ok(crn_vault_survey(w.vault));
+        assert_ok(crn_vault_survey(w.vault, NULL, 0));
         assert_ok(crn_vault_can_load(w.vault, &mark));
         for (uint32_t r = 0; r < mark.nranks; r++)
             assert_ok(world_load(&w, &mark, &r, 1, &s));
