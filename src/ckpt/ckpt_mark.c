@@ -109,6 +109,7 @@ static void capture(cairn *c, ckpt_var *v)
     if (rc == CAIRN_OK)
         rc = crn_draft_put_all(c->job.draft, number, v->data);
     fail_job(c, rc);
+    crn_stage_enter(CRN_STAGE_CAPTURE);
 }
 
 /* What background work has left to say, once. */

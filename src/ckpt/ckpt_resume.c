@@ -117,6 +117,7 @@ static cairn_status try_mark(cairn *c, const crn_manifest_mark *mark)
                 mark->nranks, crn_comm_size(c->comm));
     CRN_TRY(crn_vault_can_load(c->vault, mark));
     CRN_TRY(crn_vault_describe(c->vault, mark, &me, 1, &share));
+    crn_stage_enter(CRN_STAGE_RESUME);
     cairn_status rc = crn_comm_agree(c->comm, check_share(c, share));
     if (rc == CAIRN_OK)
         rc = load_share(c, mark, share, &stats);

@@ -17,6 +17,12 @@ static const crn_opt_id every_option[CRN_NLEVELS] = {
     [CRN_LEVEL_GLOBAL] = CRN_OPT_LEVEL_GLOBAL,
 };
 
+static const crn_stage stage_of[CRN_NLEVELS] = {
+    [CRN_LEVEL_PARTNER] = CRN_STAGE_PARTNER,
+    [CRN_LEVEL_ENCODED] = CRN_STAGE_ENCODED,
+    [CRN_LEVEL_GLOBAL] = CRN_STAGE_GLOBAL,
+};
+
 enum { LOCAL_BIT = 1 << CRN_LEVEL_LOCAL, GLOBAL_BIT = 1 << CRN_LEVEL_GLOBAL };
 _Static_assert((int)GLOBAL_BIT == (int)CRN_IN_TRAIL, "the manifest's bits are the levels'");
 
@@ -86,6 +92,7 @@ static double seconds(uint64_t from, uint64_t to)
 void crn_ckpt_store(cairn *c)
 {
     ckpt_job *j = &c->job;
+    crn_stage_enter(CRN_STAGE_STORE);
     if (j->status < 0) {
         crn_draft_drop(j->draft);
     } else {
@@ -145,6 +152,7 @@ static void arrive(cairn *c, crn_comm *comm, crn_level level)
 {
     ckpt_job *j = &c->job;
     retain(c, level);
+    crn_stage_enter(CRN_STAGE_COMMIT);
     cairn_status rc = crn_ckpt_publish(c, comm, false);
     if (rc == CAIRN_OK)
         rc = crn_comm_agree(comm, crn_vault_trim(c->vault, level, keep_of(c, level)));
@@ -192,6 +200,7 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
     ckpt_job *j = &c->job;
     crn_raise_stats stats = {0};
     const uint64_t start = crn_now_ns();
+    crn_stage_enter(stage_of[level]);
     cairn_status rc = crn_vault_raise(c->vault, level, j->version, keep_of(c, level), &stats);
     if (rc < 0) {
         fail_level(c, level, rc);

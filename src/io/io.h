@@ -161,4 +161,21 @@ cairn_status crn_io_wait(crn_io *io, crn_op **ret_op);
 /* As crn_io_wait, but *ret_op is NULL at once when nothing has finished yet. */
 cairn_status crn_io_poll(crn_io *io, crn_op **ret_op);
 
+/* --- stages --------------------------------------------------------------------------------- */
+
+/* The stages that a mark passes, and a resume: named places for tests to end a process at. */
+typedef enum crn_stage {
+    CRN_STAGE_CAPTURE, /* between two variables */
+    CRN_STAGE_STORE,   /* captured, not yet in the own part */
+    CRN_STAGE_PARTNER, /* counts, not yet at the level; likewise the next two */
+    CRN_STAGE_ENCODED,
+    CRN_STAGE_GLOBAL,
+    CRN_STAGE_COMMIT, /* the files have it, the manifest does not say so yet */
+    CRN_STAGE_RESUME, /* found and described, not yet brought back */
+    CRN_NSTAGES
+} crn_stage;
+
+/* Say that the calling thread enters a stage. With nothing armed, one relaxed load. */
+void crn_stage_enter(crn_stage stage);
+
 #endif

@@ -55,16 +55,27 @@ static bool take_colon(const char **at)
 /* "<where>:<n>:<how>[:<count>]" */
 static bool parse(const char *text, crn_fault *ret)
 {
-    static const char *const wheres[] = {
-        [CRN_FAULT_ANY] = "any",       [CRN_FAULT_WRITE] = "write", [CRN_FAULT_SYNC] = "sync",
-        [CRN_FAULT_RENAME] = "rename", [CRN_FAULT_READ] = "read",   [CRN_FAULT_OPEN] = "open",
+    static const char *const wheres[CRN_FAULT_WHERES] = {
+        [CRN_FAULT_ANY] = "any",
+        [CRN_FAULT_WRITE] = "write",
+        [CRN_FAULT_SYNC] = "sync",
+        [CRN_FAULT_RENAME] = "rename",
+        [CRN_FAULT_READ] = "read",
+        [CRN_FAULT_OPEN] = "open",
+        [CRN_FAULT_STAGES + CRN_STAGE_CAPTURE] = "capture",
+        [CRN_FAULT_STAGES + CRN_STAGE_STORE] = "store",
+        [CRN_FAULT_STAGES + CRN_STAGE_PARTNER] = "partner",
+        [CRN_FAULT_STAGES + CRN_STAGE_ENCODED] = "encoded",
+        [CRN_FAULT_STAGES + CRN_STAGE_GLOBAL] = "global",
+        [CRN_FAULT_STAGES + CRN_STAGE_COMMIT] = "commit",
+        [CRN_FAULT_STAGES + CRN_STAGE_RESUME] = "resume",
     };
     static const char *const hows[] = {
         [CRN_FAULT_EIO] = "eio",   [CRN_FAULT_ENOSPC] = "enospc", [CRN_FAULT_SHORT] = "short",
         [CRN_FAULT_TORN] = "torn", [CRN_FAULT_EXIT] = "exit",     [CRN_FAULT_KILL] = "kill",
     };
     uint64_t at, count = 1;
-    int where = take_word(&text, wheres, sizeof wheres / sizeof *wheres);
+    int where = take_word(&text, wheres, CRN_FAULT_WHERES);
     if (where < 0 || !take_colon(&text) || !take_number(&text, &at) || !take_colon(&text))
         return false;
     int how = take_word(&text, hows, sizeof hows / sizeof *hows);
@@ -191,7 +202,7 @@ static int strike(crn_fault_how how, uint64_t n, const crn_fault_event *event, b
 /* With the lock held: count, and say whether the plan strikes at this one. */
 static bool is_hit(crn_fault_where where)
 {
-    if (armed.where != where && armed.where != CRN_FAULT_ANY)
+    if (armed.where != where && (armed.where != CRN_FAULT_ANY || where >= CRN_FAULT_STAGES))
         return false;
     seen++;
     return armed.at > 0 && seen >= armed.at && (armed.count == 0 || seen - armed.at < armed.count);
@@ -214,4 +225,9 @@ int crn_fault_pass(crn_fault_where where, const crn_fault_event *event, bool *re
     if (sys == 0 && tell && event)
         tell(arg, event); /* without the lock: a watcher may read files */
     return sys;
+}
+
+void crn_stage_enter(crn_stage stage)
+{
+    (void)crn_fault_pass((crn_fault_where)(CRN_FAULT_STAGES + stage), NULL, NULL);
 }

@@ -13,12 +13,14 @@
 
 typedef enum crn_fault_where {
     CRN_FAULT_NONE,
-    CRN_FAULT_ANY,    /* every operation below counts */
+    CRN_FAULT_ANY,    /* every operation below counts, stages do not */
     CRN_FAULT_WRITE,  /* also truncation */
     CRN_FAULT_SYNC,   /* of files and of directories */
     CRN_FAULT_RENAME, /* also unlinking */
     CRN_FAULT_READ,
-    CRN_FAULT_OPEN /* of files, for reading too, and the making of directories */
+    CRN_FAULT_OPEN,   /* of files, for reading too, and the making of directories */
+    CRN_FAULT_STAGES, /* and on: the stages of io.h, by their names; only exit and kill strike */
+    CRN_FAULT_WHERES = CRN_FAULT_STAGES + CRN_NSTAGES
 } crn_fault_where;
 
 typedef enum crn_fault_how {
