@@ -51,7 +51,7 @@ static cairn_status rewind_marks(cairn *c)
 
 static cairn_status check_order(const cairn *c, uint64_t version)
 {
-    CRN_FAIL_IF(c->mark.n > 0 && !c->resumed, CAIRN_EINVAL,
+    CRN_FAIL_IF(c->rewind && c->mark.n > 0 && !c->resumed, CAIRN_EINVAL,
                 "run '%s' has marks: resume it before marking, or begin another run",
                 crn_run_name(c->run));
     const uint64_t newest = c->rewind       ? c->resumed_from
@@ -134,8 +134,10 @@ static cairn_status commit(cairn *c)
     c->marked_since_stop = c->stopping;
     c->job.held_ns += c->last_mark_ns - c->open_ns;
     crn_engine_submit(c);
-    if (!c->engine.running)
+    if (!c->engine.running) {
+        c->job.held_ns += crn_now_ns() - c->last_mark_ns;
         crn_engine_finish(c);
+    }
     return say_behind(c);
 }
 

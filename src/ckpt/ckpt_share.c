@@ -48,14 +48,14 @@ cairn_status crn_ckpt_levels(cairn *c, cairn_level level, unsigned *ret)
             if (every > 0 && (c->nmarks + 1) % every == 0)
                 bits |= 1u << l & c->usable;
         }
-        if (c->stopping)
-            bits |= GLOBAL_BIT;
     } else {
         const crn_level l = (crn_level)(level - CAIRN_LEVEL_LOCAL);
         CRN_FAIL_IF((unsigned)l >= CRN_NLEVELS, CAIRN_EINVAL, "there is no level %d", (int)level);
         CRN_TRY(crn_vault_check(c->vault, l));
         bits |= 1u << l;
     }
+    if (c->stopping) /* what comes after is unknown: the nodes may not come back */
+        bits |= GLOBAL_BIT;
     *ret = bits;
     return CAIRN_OK;
 }
