@@ -105,6 +105,15 @@ CAIRN_API int cairn_resume_at(cairn *c, uint64_t version);
 CAIRN_API int cairn_probe(cairn *c, uint64_t *version);
 
 /*
+ * How many elements of a variable has this rank in the mark that cairn_probe tells of? For
+ * variables whose size changes: probe, ask, allocate, protect, cairn_resume_at; when that says
+ * CAIRN_ENOTFOUND, the mark's files are there but damaged, and the next probe tells of an older
+ * one. Collective; a rank that does not have the variable gets 0. As cairn_probe, and
+ * CAIRN_EMISMATCH on another number of ranks.
+ */
+CAIRN_API int cairn_probe_count(cairn *c, const char *name, size_t *count);
+
+/*
  * Is a mark worth its cost now? Decided on rank 0 from the time since the last mark, what marks
  * cost and the mean time between failures; true as well when the run is to stop and has not been
  * marked since. Collective. False also when the session is in no state to mark.

@@ -46,6 +46,7 @@ static cairn_status rewind_marks(cairn *c)
     if (fewer)
         CRN_TRY(crn_ckpt_publish(c, c->comm, false));
     c->rewind = false;
+    c->lost_from = CRN_NO_VERSION;
     return CAIRN_OK;
 }
 

@@ -261,7 +261,7 @@ int cairn_open(MPI_Comm comm, const char *config, cairn **ret)
     pthread_cond_init(&c->engine.changed, NULL);
     pthread_mutex_init(&c->events_mutex, NULL);
     c->rewind = true;
-    c->resumed_from = CRN_NO_VERSION;
+    c->resumed_from = c->lost_from = CRN_NO_VERSION;
     cairn_status rc = crn_comm_create(comm, &c->comm);
     if (rc == CAIRN_OK)
         rc = open_session(c, config);

@@ -44,6 +44,14 @@ static cairn_status check_variable(const cairn *c, const crn_mark *share, const 
                     crn_comm_rank(c->comm), v->name, a, share->version, b);
 }
 
+static cairn_status check_ranks(const cairn *c, const crn_manifest_mark *mark)
+{
+    CRN_FAIL_IF(mark->nranks != (uint32_t)crn_comm_size(c->comm), CAIRN_EMISMATCH,
+                "mark %" PRIu64 " was written by %u ranks, and %d are here", mark->version,
+                mark->nranks, crn_comm_size(c->comm));
+    return CAIRN_OK;
+}
+
 static cairn_status check_share(cairn *c, const crn_mark *share)
 {
     for (size_t i = 0; i < c->var.n; i++)
@@ -112,9 +120,7 @@ static cairn_status try_mark(cairn *c, const crn_manifest_mark *mark)
     const uint64_t start = crn_now_ns();
     crn_load_stats stats = {0};
     crn_mark *share = NULL;
-    CRN_FAIL_IF(mark->nranks != (uint32_t)crn_comm_size(c->comm), CAIRN_EMISMATCH,
-                "mark %" PRIu64 " was written by %u ranks, and %d are here", mark->version,
-                mark->nranks, crn_comm_size(c->comm));
+    CRN_TRY(check_ranks(c, mark));
     CRN_TRY(crn_vault_can_load(c->vault, mark));
     CRN_TRY(crn_vault_describe(c->vault, mark, &me, 1, &share));
     crn_stage_enter(CRN_STAGE_RESUME);
@@ -155,6 +161,7 @@ static cairn_status resume(cairn *c, const uint64_t *wanted, uint64_t *ret)
         }
         if (rc != CAIRN_ENOTFOUND)
             return rc;
+        c->lost_from = CRN_MIN(c->lost_from, mark.version);
         crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT, "%s", crn_err_peek()->text);
         crn_ckpt_event(c, "{s:s, s:I, s:s}", "event", "lost", "version", (json_int_t)mark.version,
                        "text", crn_err_peek()->text);
@@ -176,26 +183,53 @@ int cairn_resume_at(cairn *c, uint64_t version)
     return crn_ckpt_result(c, resume(c, &version, NULL));
 }
 
-static cairn_status probe(cairn *c, uint64_t *ret)
+/* The newest mark that can be produced, as far as the files and earlier tries tell. */
+static cairn_status find_newest(cairn *c, crn_manifest_mark *ret)
 {
     crn_engine_finish(c);
     if (c->mark.n == 0)
         return CAIRN_NOTHING;
     crn_vault_use_comm(c->vault, c->comm);
     CRN_TRY(crn_vault_survey(c->vault, c->mark.at, c->mark.n));
-    cairn_status rc = CAIRN_NOTHING;
     for (size_t i = c->mark.n; i-- > 0;) {
-        rc = crn_vault_can_load(c->vault, &c->mark.at[i]);
-        if (rc != CAIRN_ENOTFOUND) {
-            if (rc == CAIRN_OK && ret)
-                *ret = c->mark.at[i].version;
+        if (c->mark.at[i].version >= c->lost_from)
+            continue;
+        cairn_status rc = crn_vault_can_load(c->vault, &c->mark.at[i]);
+        if (rc == CAIRN_OK)
+            *ret = c->mark.at[i];
+        if (rc != CAIRN_ENOTFOUND)
             return rc;
-        }
     }
-    return rc;
+    return crn_fail(CAIRN_ENOTFOUND, "run '%s' has marks, but none can be produced",
+                    crn_run_name(c->run));
 }
 
 int cairn_probe(cairn *c, uint64_t *version)
 {
-    return crn_ckpt_result(c, probe(c, version));
+    crn_manifest_mark mark;
+    cairn_status rc = find_newest(c, &mark);
+    if (rc == CAIRN_OK && version)
+        *version = mark.version;
+    return crn_ckpt_result(c, rc);
+}
+
+static cairn_status probe_count(cairn *c, const char *name, size_t *ret)
+{
+    const uint32_t me = (uint32_t)crn_comm_rank(c->comm);
+    crn_manifest_mark mark;
+    crn_mark *share;
+    cairn_status rc = find_newest(c, &mark);
+    if (rc != CAIRN_OK)
+        return rc;
+    CRN_TRY(check_ranks(c, &mark));
+    CRN_TRY(crn_vault_describe(c->vault, &mark, &me, 1, &share));
+    const crn_var *v = crn_mark_find(share, name);
+    *ret = v ? (size_t)(v->spec.nbytes / v->spec.item) : 0;
+    crn_mark_free(share);
+    return CAIRN_OK;
+}
+
+int cairn_probe_count(cairn *c, const char *name, size_t *count)
+{
+    return crn_ckpt_result(c, probe_count(c, name, count));
 }

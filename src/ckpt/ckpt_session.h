@@ -86,6 +86,7 @@ struct cairn {
     unsigned usable;       /* levels that these nodes can give */
     bool resumed;          /* whether there was anything to resume or not */
     uint64_t resumed_from; /* the version, or CRN_NO_VERSION */
+    uint64_t lost_from;    /* marks from here on turned out to be lost; or CRN_NO_VERSION */
     bool rewind;           /* the next mark drops what files have above it: an abandoned future */
 
     ckpt_engine engine;
