@@ -43,13 +43,14 @@ typedef struct ckpt_job {
     uint64_t wall_ns; /* when it began, the same on all ranks: with the version, its identity */
     unsigned levels;  /* bits that were asked for, local always */
     crn_draft *draft;
-    uint64_t nbytes; /* of this rank's state */
+    uint64_t nbytes; /* of this rank's state; once the mark counts, of all ranks */
     bool stored;     /* in the own part */
     cairn_status status;
     crn_err err;      /* set when status is negative */
     uint64_t held_ns; /* the program stood still */
     uint64_t begin_ns, store_ns, level_ns[CRN_NLEVELS];
-    crn_draft_stats stats;
+    crn_draft_stats stats; /* likewise */
+    uint64_t written;      /* bytes of all ranks, once the mark counts */
 } ckpt_job;
 
 typedef enum engine_state {

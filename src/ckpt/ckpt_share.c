@@ -161,14 +161,20 @@ static void arrive(cairn *c, crn_comm *comm, crn_level level)
         fail_level(c, level, rc);
 }
 
+/* Add up what the ranks have and let the mark count. The same on all ranks from here on. */
 static cairn_status count_local(cairn *c, crn_comm *comm)
 {
     ckpt_job *j = &c->job;
-    uint64_t nbytes = j->nbytes;
-    CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, &nbytes, 1));
+    uint64_t sum[] = {j->nbytes, j->stats.blocks, j->stats.changed,
+                      j->stats.data_bytes + j->stats.meta_bytes};
+    CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, sum, sizeof sum / sizeof *sum));
+    j->nbytes = sum[0];
+    j->stats.blocks = sum[1];
+    j->stats.changed = sum[2];
+    j->written = sum[3];
     return crn_vec_push(&c->mark, (crn_manifest_mark){.version = j->version,
                                                       .wall_ns = j->wall_ns,
-                                                      .nbytes = nbytes,
+                                                      .nbytes = j->nbytes,
                                                       .series = c->series,
                                                       .nranks = (uint32_t)crn_comm_size(comm),
                                                       .levels = own_bits(c)});
@@ -206,12 +212,15 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
         fail_level(c, level, rc);
         return;
     }
+    uint64_t sum[] = {stats.moved_bytes, stats.stored_bytes};
+    if (crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, sum, 2) < 0)
+        return; /* a peer is gone: nothing counts any more */
     c->mark.at[c->mark.n - 1].levels |= 1u << level;
     arrive(c, comm, level);
     crn_ckpt_event(c, "{s:s, s:I, s:s, s:f, s:I, s:I}", "event", "raised", "version",
                    (json_int_t)j->version, "level", crn_level_name(level), "seconds",
-                   seconds(start, crn_now_ns()), "moved", (json_int_t)stats.moved_bytes, "stored",
-                   (json_int_t)stats.stored_bytes);
+                   seconds(start, crn_now_ns()), "moved", (json_int_t)sum[0], "stored",
+                   (json_int_t)sum[1]);
 }
 
 void crn_ckpt_share(cairn *c, crn_comm *comm)
@@ -225,10 +234,9 @@ void crn_ckpt_share(cairn *c, crn_comm *comm)
         j->level_ns[CRN_LEVEL_GLOBAL] = j->level_ns[CRN_LEVEL_LOCAL];
     crn_ckpt_event(c, "{s:s, s:I, s:f, s:f, s:I, s:I, s:I, s:I}", "event", "mark", "version",
                    (json_int_t)j->version, "held", seconds(0, j->held_ns), "stored",
-                   seconds(j->begin_ns, j->store_ns), "nbytes",
-                   (json_int_t)c->mark.at[c->mark.n - 1].nbytes, "blocks",
+                   seconds(j->begin_ns, j->store_ns), "nbytes", (json_int_t)j->nbytes, "blocks",
                    (json_int_t)j->stats.blocks, "changed", (json_int_t)j->stats.changed, "written",
-                   (json_int_t)(j->stats.data_bytes + j->stats.meta_bytes));
+                   (json_int_t)j->written);
     for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++)
         if (j->levels & 1u << l & ~own_bits(c))
             raise_to(c, comm, l);
