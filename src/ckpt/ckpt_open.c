@@ -282,14 +282,12 @@ int cairn_close(cairn *c)
         (void)cairn_cancel(c);
     cairn_status rc = cairn_settle(c);
     crn_err why = c->err;
-    if (!c->stopping) {
-        cairn_status ended = crn_ckpt_publish(c, c->comm, true);
-        if (ended < 0 && rc == CAIRN_OK) {
-            rc = ended;
-            why = *crn_err_peek();
-        }
+    cairn_status ended = c->stopping ? CAIRN_NOTHING : crn_ckpt_publish(c, c->comm, true);
+    if (ended < 0 && rc == CAIRN_OK) {
+        rc = ended;
+        why = *crn_err_peek();
     }
-    crn_ckpt_event(c, "{s:s, s:b}", "event", "close", "finished", !c->stopping);
+    crn_ckpt_event(c, "{s:s, s:b}", "event", "close", "finished", ended == CAIRN_OK);
     session_free(c);
     return rc < 0 ? crn_err_give(&why) : rc;
 }

@@ -147,16 +147,19 @@ static void fail_level(cairn *c, crn_level level, cairn_status rc)
     }
 }
 
-/* The mark is at a level now: let the manifest say so, then drop older ones there. */
-static void arrive(cairn *c, crn_comm *comm, crn_level level)
+/* The mark is at a level now: let the manifest say so. */
+static cairn_status publish_at(cairn *c, crn_comm *comm, crn_level level)
 {
-    ckpt_job *j = &c->job;
     retain(c, level);
     crn_stage_enter(CRN_STAGE_COMMIT);
-    cairn_status rc = crn_ckpt_publish(c, comm, false);
-    if (rc == CAIRN_OK)
-        rc = crn_comm_agree(comm, crn_vault_trim(c->vault, level, keep_of(c, level)));
-    j->level_ns[level] = crn_now_ns();
+    return crn_ckpt_publish(c, comm, false);
+}
+
+/* The manifest says so: older ones at the level may go. */
+static void settle_at(cairn *c, crn_comm *comm, crn_level level)
+{
+    cairn_status rc = crn_comm_agree(comm, crn_vault_trim(c->vault, level, keep_of(c, level)));
+    c->job.level_ns[level] = crn_now_ns();
     if (rc < 0)
         fail_level(c, level, rc);
 }
@@ -180,24 +183,42 @@ static cairn_status count_local(cairn *c, crn_comm *comm)
                                                       .levels = own_bits(c)});
 }
 
-/* Do all ranks have the mark? If not, those that do give it up again. */
+/* Give up a mark that some rank does not have or that the manifest could not take in. It must not
+ * stay in the parts, or it would push out those that do count when the next ones come. */
+static void give_up_local(cairn *c, const crn_manifest_mark *before, size_t nbefore,
+                          cairn_status rc)
+{
+    ckpt_job *j = &c->job;
+    crn_err why = *crn_err_peek();
+    if (before)
+        memcpy(c->mark.at, before, nbefore * sizeof *before);
+    c->mark.n = nbefore;
+    if (j->stored)
+        (void)crn_vault_rewind(c->vault,
+                               nbefore > 0 ? c->mark.at[nbefore - 1].version : CRN_NO_VERSION);
+    j->status = CAIRN_OK;
+    crn_err_give(&why);
+    fail_level(c, CRN_LEVEL_LOCAL, rc);
+}
+
+/* Do all ranks have the mark? Then it counts from now on. */
 static cairn_status agree_local(cairn *c, crn_comm *comm)
 {
     ckpt_job *j = &c->job;
+    crn_manifest_mark *before = NULL;
+    const size_t nbefore = c->mark.n;
     if (j->status < 0)
         crn_err_give(&j->err);
+    else if ((j->status = crn_alloc(&before, nbefore)) == CAIRN_OK && nbefore > 0)
+        memcpy(before, c->mark.at, nbefore * sizeof *before);
     cairn_status rc = crn_comm_agree(comm, j->status);
     if (rc == CAIRN_OK)
         rc = crn_comm_agree(comm, count_local(c, comm));
     if (rc == CAIRN_OK)
-        return CAIRN_OK;
-    crn_err why = *crn_err_peek();
-    const uint64_t before = c->mark.n > 0 ? c->mark.at[c->mark.n - 1].version : CRN_NO_VERSION;
-    if (j->stored)
-        (void)crn_vault_rewind(c->vault, before);
-    j->status = CAIRN_OK;
-    crn_err_give(&why);
-    fail_level(c, CRN_LEVEL_LOCAL, rc);
+        rc = publish_at(c, comm, CRN_LEVEL_LOCAL);
+    if (rc < 0)
+        give_up_local(c, before, nbefore, rc);
+    free(before);
     return rc;
 }
 
@@ -216,7 +237,12 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
     if (crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, sum, 2) < 0)
         return; /* a peer is gone: nothing counts any more */
     c->mark.at[c->mark.n - 1].levels |= 1u << level;
-    arrive(c, comm, level);
+    rc = publish_at(c, comm, level);
+    if (rc < 0) { /* the copies are there, and the next manifest will say so */
+        fail_level(c, level, rc);
+        return;
+    }
+    settle_at(c, comm, level);
     crn_ckpt_event(c, "{s:s, s:I, s:s, s:f, s:I, s:I}", "event", "raised", "version",
                    (json_int_t)j->version, "level", crn_level_name(level), "seconds",
                    seconds(start, crn_now_ns()), "moved", (json_int_t)sum[0], "stored",
@@ -229,7 +255,7 @@ void crn_ckpt_share(cairn *c, crn_comm *comm)
     crn_vault_use_comm(c->vault, comm);
     if (agree_local(c, comm) < 0)
         return;
-    arrive(c, comm, CRN_LEVEL_LOCAL);
+    settle_at(c, comm, CRN_LEVEL_LOCAL);
     if (!c->local)
         j->level_ns[CRN_LEVEL_GLOBAL] = j->level_ns[CRN_LEVEL_LOCAL];
     crn_ckpt_event(c, "{s:s, s:I, s:f, s:f, s:I, s:I, s:I, s:I}", "event", "mark", "version",
