@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The heat equation on a square plate, protected by Cairn. Each rank has a slab of rows, exchanges
+ * the rows at its edges with its neighbours, and all agree by a reduction how much has changed.
+ *
+ *     mpirun -n 4 heat2d --size 512 --steps 1000 --output field
+ *
+ * Kill it at any time and start it again: it goes on from its last mark, and the field that it
+ * writes in the end is the same, bit for bit. Everything that Cairn needs is marked CAIRN below.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <mpi.h>
+
+#include <cairn/cairn.h>
+
+typedef struct plate {
+    int rank, nranks;
+    uint64_t size;        /* rows and columns of the whole plate */
+    uint64_t first, rows; /* of this rank */
+    double *now, *next;   /* rows + 2 halos, of size columns each */
+} plate;
+
+typedef struct options {
+    uint64_t size, steps, every; /* every: steps from mark to mark, 0: when Cairn thinks best */
+    double tolerance;
+    long pause_ms;
+    const char *output, *config;
+} options;
+
+static void die(const char *text)
+{
+    fprintf(stderr, "heat2d: %s\n", text);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* For what fails on all ranks alike: one of them says so, and all leave. */
+static void give_up(int rank, const char *text)
+{
+    if (rank == 0)
+        fprintf(stderr, "heat2d: %s\n", text);
+    MPI_Finalize();
+    exit(1);
+}
+
+/* --- the computation ---------------------------------------------------------------------- */
+
+static void plate_init(plate *p, uint64_t size)
+{
+    MPI_Comm_rank(MPI_COMM_WORLD, &p->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &p->nranks);
+    const uint64_t rank = (uint64_t)p->rank, n = (uint64_t)p->nranks;
+    if (size < n)
+        die("the plate needs at least one row for each rank");
+    p->size = size;
+    p->first = size * rank / n;
+    p->rows = size * (rank + 1) / n - p->first;
+    p->now = calloc((p->rows + 2) * size, sizeof *p->now);
+    p->next = calloc((p->rows + 2) * size, sizeof *p->next);
+    if (!p->now || !p->next)
+        die("no memory for the plate");
+    for (uint64_t i = 0; i < p->rows; i++) /* a hot square in the middle of a cold plate */
+        for (uint64_t j = 0; j < size; j++)
+            if (p->first + i >= size / 4 && p->first + i < 3 * size / 4 && j >= size / 4 &&
+                j < 3 * size / 4)
+                p->now[(i + 1) * size + j] = 1;
+}
+
+static void exchange_halos(plate *p)
+{
+    const int n = (int)p->size;
+    const int up = p->rank > 0 ? p->rank - 1 : MPI_PROC_NULL;
+    const int down = p->rank + 1 < p->nranks ? p->rank + 1 : MPI_PROC_NULL;
+    double *top = p->now + p->size, *bottom = p->now + p->rows * p->size;
+    MPI_Sendrecv(top, n, MPI_DOUBLE, up, 0, bottom + n, n, MPI_DOUBLE, down, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(bottom, n, MPI_DOUBLE, down, 1, p->now, n, MPI_DOUBLE, up, 1, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+}
+
+/* One step; the largest change anywhere on the plate. A maximum does not depend on the order of the
+ * ranks, so that the result is the same on any number of them. */
+static double advance(plate *p)
+{
+    const uint64_t n = p->size;
+    double change = 0, largest;
+    exchange_halos(p);
+    for (uint64_t i = 1; i <= p->rows; i++) {
+        const double *row = p->now + i * n, *above = row - n, *below = row + n;
+        double *out = p->next + i * n;
+        for (uint64_t j = 1; j + 1 < n; j++) { /* the left and right edges stay cold */
+            out[j] = row[j] + 0.2 * (above[j] + below[j] + row[j - 1] + row[j + 1] - 4 * row[j]);
+            change = fmax(change, fabs(out[j] - row[j]));
+        }
+    }
+    /* copied, not swapped: the protected memory must stay where it is */
+    memcpy(p->now + n, p->next + n, p->rows * n * sizeof *p->now);
+    MPI_Allreduce(&change, &largest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return largest;
+}
+
+/* The whole field into one file, rows in order; rank 0 writes. */
+static void write_field(plate *p, const char *path)
+{
+    const int tag = 2;
+    if (p->rank > 0) {
+        MPI_Send(p->now + p->size, (int)(p->rows * p->size), MPI_DOUBLE, 0, tag, MPI_COMM_WORLD);
+        return;
+    }
+    FILE *f = fopen(path, "wb");
+    bool ok =
+        f && fwrite(p->now + p->size, sizeof *p->now, p->rows * p->size, f) == p->rows * p->size;
+    for (int r = 1; r < p->nranks; r++) {
+        MPI_Status status;
+        int n;
+        MPI_Probe(r, tag, MPI_COMM_WORLD, &status);
+        MPI_Get_count(&status, MPI_DOUBLE, &n);
+        double *rows = malloc((size_t)n * sizeof *rows);
+        if (!rows)
+            die("no memory for the field");
+        MPI_Recv(rows, n, MPI_DOUBLE, r, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        ok = ok && fwrite(rows, sizeof *rows, (size_t)n, f) == (size_t)n;
+        free(rows);
+    }
+    if (!ok || fclose(f) != 0)
+        die("cannot write the field");
+}
+
+/* --- CAIRN: what protects it -------------------------------------------------------------- */
+
+static cairn *protect(plate *p, uint64_t *step, const char *config)
+{
+    const uint64_t global[] = {p->size, p->size}, offset[] = {p->first, 0};
+    const uint64_t count[] = {p->rows, p->size};
+    cairn *c;
+    if (cairn_open(MPI_COMM_WORLD, config, &c) < 0)
+        give_up(p->rank, cairn_last_error(NULL));
+    if (cairn_protect(c, "step", step, CAIRN_UINT64, 1) < 0 ||
+        cairn_protect_part(c, "field", p->now + p->size, CAIRN_FLOAT64, 2, global, offset, count) <
+            0)
+        give_up(p->rank, cairn_last_error(c));
+    const int found = cairn_resume(c, NULL);
+    if (found < 0)
+        give_up(p->rank, cairn_last_error(c));
+    if (p->rank == 0 && found == CAIRN_OK)
+        printf("resumed at step %" PRIu64 "\n", *step);
+    return c;
+}
+
+/* A mark that fails is a pity, but no reason to stop: earlier ones stand. */
+static void mark(cairn *c, const plate *p, uint64_t step)
+{
+    if (cairn_mark(c, step, CAIRN_AUTO) < 0 && p->rank == 0)
+        fprintf(stderr, "heat2d: %s\n", cairn_last_error(c));
+}
+
+/* --- the program -------------------------------------------------------------------------- */
+
+/* Compute until all steps are done or nothing changes any more; false: told to stop before. */
+static bool compute(plate *p, cairn *c, uint64_t *step, const options *o)
+{
+    const struct timespec pause = {o->pause_ms / 1000, o->pause_ms % 1000 * 1000000};
+    double change = HUGE_VAL;
+    while (*step < o->steps && change > o->tolerance) {
+        const bool stop = cairn_should_stop(c); /* CAIRN */
+        const bool due = o->every > 0 ? *step % o->every == 0 : cairn_due(c);
+        if (*step > 0 && (due || stop))
+            mark(c, p, *step);
+        if (stop)
+            return false;
+        change = advance(p);
+        ++*step;
+        if (o->pause_ms > 0)
+            nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+static uint64_t number(const char *text)
+{
+    char *end;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (*end != 0 || end == text)
+        die("a number was expected");
+    return n;
+}
+
+static options parse(int argc, char **argv)
+{
+    static const struct option names[] = {{"size", 1, 0, 's'},   {"steps", 1, 0, 'n'},
+                                          {"every", 1, 0, 'e'},  {"tolerance", 1, 0, 't'},
+                                          {"pause", 1, 0, 'p'},  {"output", 1, 0, 'o'},
+                                          {"config", 1, 0, 'c'}, {0}};
+    options o = {.size = 256, .steps = 1000};
+    for (int k; (k = getopt_long(argc, argv, "", names, NULL)) != -1;) {
+        switch (k) {
+        case 's':
+            o.size = number(optarg);
+            break;
+        case 'n':
+            o.steps = number(optarg);
+            break;
+        case 'e':
+            o.every = number(optarg);
+            break;
+        case 't':
+            o.tolerance = strtod(optarg, NULL);
+            break;
+        case 'p':
+            o.pause_ms = (long)number(optarg);
+            break;
+        case 'o':
+            o.output = optarg;
+            break;
+        case 'c':
+            o.config = optarg;
+            break;
+        default:
+            die("usage: heat2d [--size N] [--steps N] [--tolerance X] [--every STEPS]"
+                " [--pause MILLISECONDS] [--output FILE] [--config FILE]");
+        }
+    }
+    return o;
+}
+
+int main(int argc, char **argv)
+{
+    plate p = {0};
+    uint64_t step = 0;
+    int given;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &given);
+    const options o = parse(argc, argv);
+    plate_init(&p, o.size);
+    cairn *c = protect(&p, &step, o.config); /* CAIRN */
+    const bool done = compute(&p, c, &step, &o);
+    if (done && o.output)
+        write_field(&p, o.output);
+    if (p.rank == 0)
+        printf("%s at step %" PRIu64 "\n", done ? "done" : "stopped", step);
+    if (cairn_close(c) < 0 && p.rank == 0) /* CAIRN */
+        fprintf(stderr, "heat2d: %s\n", cairn_error_text());
+    free(p.now);
+    free(p.next);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Bodies that attract each other in a box, protected by Cairn. Each rank has a slice of the box and
+ * the bodies in it; bodies that leave it move to another rank, so that the protected array moves
+ * and changes its size from mark to mark.
+ *
+ *     mpirun -n 4 nbody --bodies 2000 --steps 500 --output bodies
+ *
+ * Forces are added up in the order of ranks, so that a run gives the same result each time on the
+ * same number of ranks; with --arrival in the order in which messages come, as many programs do,
+ * and two runs part. Everything that Cairn needs is marked CAIRN below.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <mpi.h>
+
+#include <cairn/cairn.h>
+
+/* A body is a row of numbers, so that its array can be protected, and compared, as one of a type.
+ */
+enum { ID, X, Y, VX, VY, NVALUES };
+typedef double body[NVALUES];
+
+typedef struct bodies {
+    size_t n;
+    body *at;
+} bodies;
+
+typedef struct options {
+    uint64_t nbodies, steps, every;
+    long pause_ms;
+    bool arrival;
+    const char *output, *config;
+} options;
+
+static const double STEP = 1e-3; /* of time */
+static int rank, nranks;
+
+static void die(const char *text)
+{
+    fprintf(stderr, "nbody: %s\n", text);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static void bodies_resize(bodies *b, size_t n)
+{
+    b->at = realloc(b->at, (n + 1) * sizeof *b->at);
+    if (!b->at)
+        die("no memory for bodies");
+    b->n = n;
+}
+
+static void bodies_add(bodies *b, const double *one)
+{
+    bodies_resize(b, b->n + 1);
+    memcpy(b->at[b->n - 1], one, sizeof *b->at);
+}
+
+/* Append what a rank, or any rank, sent. */
+static void bodies_receive(bodies *b, int from, int tag)
+{
+    MPI_Status status;
+    int n;
+    MPI_Probe(from, tag, MPI_COMM_WORLD, &status);
+    MPI_Get_count(&status, MPI_DOUBLE, &n);
+    const size_t first = b->n;
+    bodies_resize(b, first + (size_t)n / NVALUES);
+    MPI_Recv(b->at + first, n, MPI_DOUBLE, status.MPI_SOURCE, tag, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+}
+
+/* By hand: gcc takes MPICH's MPI_STATUSES_IGNORE for an array that is too short. */
+static void wait_all(int n, MPI_Request *request)
+{
+    for (int i = 0; i < n; i++)
+        MPI_Wait(&request[i], MPI_STATUS_IGNORE);
+}
+
+static void bodies_send(const bodies *b, int to, int tag, MPI_Request *ret)
+{
+    MPI_Isend(b->at, (int)(b->n * NVALUES), MPI_DOUBLE, to, tag, MPI_COMM_WORLD, ret);
+}
+
+/* For what fails on all ranks alike: one of them says so, and all leave. */
+static void give_up(const char *text)
+{
+    if (rank == 0)
+        fprintf(stderr, "nbody: %s\n", text);
+    MPI_Finalize();
+    exit(1);
+}
+
+/* --- the computation ---------------------------------------------------------------------- */
+
+/* A number in [0, 1) that depends on i alone: the bodies are the same on any number of ranks. */
+static double noise(uint64_t i)
+{
+    i = (i + 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
+    i = (i ^ i >> 29) * 0x94d049bb133111ebu;
+    return (double)(i >> 11) * 0x1p-53;
+}
+
+static int owner(const double *one)
+{
+    const int r = (int)(one[X] * nranks);
+    return r < 0 ? 0 : r >= nranks ? nranks - 1 : r;
+}
+
+static void place_bodies(bodies *b, uint64_t total)
+{
+    for (uint64_t i = 0; i < total; i++) {
+        const body one = {(double)i, noise(4 * i), noise(4 * i + 1), noise(4 * i + 2) - 0.5,
+                          noise(4 * i + 3) - 0.5};
+        if (owner(one) == rank)
+            bodies_add(b, one);
+    }
+}
+
+/* Let others pull at ours: their speed changes. */
+static void attract(bodies *ours, const bodies *others)
+{
+    for (size_t i = 0; i < ours->n; i++)
+        for (size_t j = 0; j < others->n; j++) {
+            double *a = ours->at[i];
+            const double *b = others->at[j];
+            const double dx = b[X] - a[X], dy = b[Y] - a[Y], r2 = dx * dx + dy * dy + 1e-3;
+            const double pull = STEP * 1e-4 / (r2 * sqrt(r2));
+            a[VX] += pull * dx;
+            a[VY] += pull * dy;
+        }
+}
+
+/* Every rank sends its bodies to all, itself included. */
+static void attract_all(bodies *b, bool arrival)
+{
+    MPI_Request sent[nranks];
+    bodies copy = {0}; /* ours change while they are sent */
+    bodies_resize(&copy, b->n);
+    memcpy(copy.at, b->at, b->n * sizeof *b->at);
+    for (int r = 0; r < nranks; r++)
+        bodies_send(&copy, r, 0, &sent[r]);
+    for (int r = 0; r < nranks; r++) {
+        bodies others = {0};
+        bodies_receive(&others, arrival ? MPI_ANY_SOURCE : r, 0);
+        attract(b, &others);
+        free(others.at);
+    }
+    wait_all(nranks, sent);
+    free(copy.at);
+}
+
+static void move(bodies *b)
+{
+    for (size_t i = 0; i < b->n; i++)
+        for (int d = 0; d < 2; d++) {
+            double *place = &b->at[i][X + d], *speed = &b->at[i][VX + d];
+            *place += STEP * *speed;
+            if ((*place < 0 && *speed < 0) || (*place >= 1 && *speed > 0))
+                *speed = -*speed; /* walls throw bodies back */
+        }
+}
+
+/* Bodies that left our slice go to their new rank, which lines them up in the order of ranks. */
+static void migrate(bodies *b)
+{
+    MPI_Request sent[nranks];
+    bodies out[nranks], in = {0};
+    memset(out, 0, sizeof out);
+    for (size_t i = 0; i < b->n; i++)
+        bodies_add(&out[owner(b->at[i])], b->at[i]);
+    for (int r = 0; r < nranks; r++)
+        bodies_send(&out[r], r, 1, &sent[r]);
+    for (int r = 0; r < nranks; r++)
+        bodies_receive(&in, r, 1);
+    wait_all(nranks, sent);
+    for (int r = 0; r < nranks; r++)
+        free(out[r].at);
+    free(b->at);
+    *b = in;
+}
+
+/* All bodies in the order of their numbers; rank 0 writes. */
+static void write_bodies(const bodies *b, uint64_t total, const char *path)
+{
+    body *all = calloc(total + 1, sizeof *all);
+    if (!all)
+        die("no memory for the result");
+    for (size_t i = 0; i < b->n; i++)
+        memcpy(all[(size_t)b->at[i][ID]], b->at[i], sizeof *all);
+    /* each body is on one rank and 0 on all others: this sum moves, it does not add */
+    MPI_Reduce(rank == 0 ? MPI_IN_PLACE : all, all, (int)(total * NVALUES), MPI_DOUBLE, MPI_SUM, 0,
+               MPI_COMM_WORLD);
+    FILE *f = rank == 0 ? fopen(path, "wb") : NULL;
+    if (rank == 0 && (!f || fwrite(all, sizeof *all, total, f) != total || fclose(f) != 0))
+        die("cannot write the result");
+    free(all);
+}
+
+/* --- CAIRN: what protects it -------------------------------------------------------------- */
+
+/* The array may have moved and changed its size: protecting a name again says where it is now. */
+static void protect(cairn *c, bodies *b)
+{
+    if (cairn_protect(c, "bodies", b->at, CAIRN_FLOAT64, b->n * NVALUES) < 0)
+        give_up(cairn_last_error(c));
+}
+
+/* Room for the bodies is needed before they can come back, so ask how many there were. A mark that
+ * turns out to be damaged beyond repair leaves an older one to try. */
+static int bring_back(cairn *c, bodies *b)
+{
+    uint64_t version;
+    size_t n;
+    int found;
+    while ((found = cairn_probe(c, &version)) == CAIRN_OK) {
+        if ((found = cairn_probe_count(c, "bodies", &n)) < 0)
+            break;
+        bodies_resize(b, n / NVALUES);
+        protect(c, b);
+        if ((found = cairn_resume_at(c, version)) != CAIRN_ENOTFOUND)
+            break;
+    }
+    return found;
+}
+
+static cairn *resume(bodies *b, uint64_t *step, const char *config)
+{
+    cairn *c;
+    if (cairn_open(MPI_COMM_WORLD, config, &c) < 0)
+        give_up(cairn_last_error(NULL));
+    if (cairn_protect(c, "step", step, CAIRN_UINT64, 1) < 0)
+        give_up(cairn_last_error(c));
+    const int found = bring_back(c, b);
+    if (found < 0)
+        give_up(cairn_last_error(c));
+    if (rank == 0 && found == CAIRN_OK)
+        printf("resumed at step %" PRIu64 "\n", *step);
+    return c;
+}
+
+static void mark(cairn *c, bodies *b, uint64_t step)
+{
+    protect(c, b);
+    if (cairn_mark(c, step, CAIRN_AUTO) < 0 && rank == 0)
+        fprintf(stderr, "nbody: %s\n", cairn_last_error(c));
+}
+
+/* --- the program -------------------------------------------------------------------------- */
+
+static bool compute(bodies *b, cairn *c, uint64_t *step, const options *o)
+{
+    const struct timespec pause = {o->pause_ms / 1000, o->pause_ms % 1000 * 1000000};
+    for (; *step < o->steps; ++*step) {
+        const bool stop = cairn_should_stop(c); /* CAIRN */
+        const bool due = o->every > 0 ? *step % o->every == 0 : cairn_due(c);
+        if (*step > 0 && (due || stop))
+            mark(c, b, *step);
+        if (stop)
+            return false;
+        attract_all(b, o->arrival);
+        move(b);
+        migrate(b);
+        if (o->pause_ms > 0)
+            nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+static options parse(int argc, char **argv)
+{
+    static const struct option names[] = {
+        {"bodies", 1, 0, 'b'},  {"steps", 1, 0, 'n'},  {"every", 1, 0, 'e'},  {"pause", 1, 0, 'p'},
+        {"arrival", 0, 0, 'a'}, {"output", 1, 0, 'o'}, {"config", 1, 0, 'c'}, {0}};
+    options o = {.nbodies = 1000, .steps = 500};
+    for (int k; (k = getopt_long(argc, argv, "", names, NULL)) != -1;) {
+        switch (k) {
+        case 'b':
+            o.nbodies = strtoull(optarg, NULL, 10);
+            break;
+        case 'n':
+            o.steps = strtoull(optarg, NULL, 10);
+            break;
+        case 'e':
+            o.every = strtoull(optarg, NULL, 10);
+            break;
+        case 'p':
+            o.pause_ms = strtol(optarg, NULL, 10);
+            break;
+        case 'a':
+            o.arrival = true;
+            break;
+        case 'o':
+            o.output = optarg;
+            break;
+        case 'c':
+            o.config = optarg;
+            break;
+        default:
+            die("usage: nbody [--bodies N] [--steps N] [--every STEPS] [--pause MILLISECONDS]"
+                " [--arrival] [--output FILE] [--config FILE]");
+        }
+    }
+    return o;
+}
+
+int main(int argc, char **argv)
+{
+    bodies b = {0};
+    uint64_t step = 0;
+    int given;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &given);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &nranks);
+    const options o = parse(argc, argv);
+    cairn *c = resume(&b, &step, o.config); /* CAIRN */
+    if (step == 0)
+        place_bodies(&b, o.nbodies);
+    const bool done = compute(&b, c, &step, &o);
+    if (done && o.output)
+        write_bodies(&b, o.nbodies, o.output);
+    if (rank == 0)
+        printf("%s at step %" PRIu64 "\n", done ? "done" : "stopped", step);
+    if (cairn_close(c) < 0 && rank == 0) /* CAIRN */
+        fprintf(stderr, "nbody: %s\n", cairn_error_text());
+    free(b.at);
+    MPI_Finalize();
+    return 0;
+}
