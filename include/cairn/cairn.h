@@ -10,6 +10,7 @@
 #include <cairn/error.h>
 #include <cairn/type.h>
 #include <cairn/ckpt.h>
+#include <cairn/keep.h>
 #include <cairn/trail.h>
 
 #endif

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-static void session_free(cairn *c)
+void crn_ckpt_free(cairn *c)
 {
     if (!c)
         return;
@@ -79,8 +79,7 @@ static cairn_status find_local(cairn *c)
 
 /* --- the run ------------------------------------------------------------------------------ */
 
-/* The run that was begun last and is not finished; NULL when there is none. */
-static cairn_status newest_unfinished(cairn *c, crn_run **ret)
+cairn_status crn_ckpt_newest_unfinished(cairn *c, crn_run **ret)
 {
     char **names;
     size_t n;
@@ -114,7 +113,7 @@ static cairn_status find_run(cairn *c)
     const char *name = crn_config_text(c->cfg, CRN_OPT_RUN_NAME);
     CRN_TRY(crn_trail_open(crn_config_text(c->cfg, CRN_OPT_RUN_TRAIL), true, &c->trail));
     if (*name == 0) {
-        CRN_TRY(newest_unfinished(c, &c->run));
+        CRN_TRY(crn_ckpt_newest_unfinished(c, &c->run));
         return c->run ? CAIRN_OK : crn_run_create(c->trail, NULL, &c->run);
     }
     cairn_status rc = crn_run_open(c->trail, name, true, &c->run);
@@ -221,28 +220,33 @@ static cairn_status open_vault(cairn *c)
                  .depth = (unsigned)crn_config_count(c->cfg, CRN_OPT_IO_DEPTH),
                  .direct = crn_config_bool(c->cfg, CRN_OPT_IO_DIRECT)},
     };
-    CRN_TRY(crn_vault_create(c->comm, &opt, &c->vault));
-    return check_levels(c);
+    return crn_vault_create(c->comm, &opt, &c->vault);
 }
 
 /* --- opening and closing ------------------------------------------------------------------ */
 
-static cairn_status open_session(cairn *c, const char *config)
+cairn_status crn_ckpt_join(cairn *c, const char *config, cairn_status (*find)(cairn *c))
 {
     cairn_status rc = CAIRN_OK;
     CRN_TRY(read_config(c, config));
     CRN_TRY(crn_comm_agree(c->comm, find_local(c)));
     if (crn_comm_rank(c->comm) == 0)
-        rc = find_run(c);
+        rc = find(c);
     CRN_TRY(crn_comm_agree(c->comm, rc));
     CRN_TRY(share_run(c));
     CRN_TRY(crn_comm_agree(c->comm, take_over(c)));
-    CRN_TRY(open_vault(c));
+    return open_vault(c);
+}
+
+static cairn_status open_session(cairn *c, const char *config)
+{
+    CRN_TRY(crn_ckpt_join(c, config, find_run));
+    CRN_TRY(check_levels(c));
     if (crn_comm_is_threaded(c->comm)) {
         CRN_TRY(crn_comm_dup(c->comm, &c->engine_comm));
         crn_comm_set_patient(c->engine_comm, true);
     }
-    rc = crn_stop_init(c);
+    cairn_status rc = crn_stop_init(c);
     if (rc == CAIRN_OK)
         rc = crn_engine_start(c);
     CRN_TRY(crn_comm_agree(c->comm, rc));
@@ -251,23 +255,31 @@ static cairn_status open_session(cairn *c, const char *config)
     return CAIRN_OK;
 }
 
-int cairn_open(MPI_Comm comm, const char *config, cairn **ret)
+cairn_status crn_ckpt_create(cairn **ret)
 {
     cairn *c;
-    CRN_FAIL_IF(!ret, CAIRN_EINVAL, "cairn_open: nowhere to put the session");
-    *ret = NULL;
     CRN_TRY(crn_alloc(&c, 1));
     pthread_mutex_init(&c->engine.mutex, NULL);
     pthread_cond_init(&c->engine.changed, NULL);
     pthread_mutex_init(&c->events_mutex, NULL);
     c->rewind = true;
     c->resumed_from = c->lost_from = CRN_NO_VERSION;
+    *ret = c;
+    return CAIRN_OK;
+}
+
+int cairn_open(MPI_Comm comm, const char *config, cairn **ret)
+{
+    cairn *c;
+    CRN_FAIL_IF(!ret, CAIRN_EINVAL, "cairn_open: nowhere to put the session");
+    *ret = NULL;
+    CRN_TRY(crn_ckpt_create(&c));
     cairn_status rc = crn_comm_create(comm, &c->comm);
     if (rc == CAIRN_OK)
         rc = open_session(c, config);
     if (rc < 0) {
         crn_err why = *crn_err_peek();
-        session_free(c);
+        crn_ckpt_free(c);
         return crn_err_give(&why);
     }
     *ret = c;
@@ -288,7 +300,7 @@ int cairn_close(cairn *c)
         why = *crn_err_peek();
     }
     crn_ckpt_event(c, "{s:s, s:b}", "event", "close", "finished", ended == CAIRN_OK);
-    session_free(c);
+    crn_ckpt_free(c);
     return rc < 0 ? crn_err_give(&why) : rc;
 }
 

@@ -108,6 +108,25 @@ struct cairn {
     unsigned signals_at_open; /* how many had come before */
 };
 
+/* --- opening ------------------------------------------------------------------------------ */
+
+/* A session that belongs to nothing yet; c->comm is the caller's to set. */
+cairn_status crn_ckpt_create(cairn **ret);
+
+/*
+ * Let c know its configuration, its run (which rank 0 finds, and locks, by find), the marks of that
+ * and where they lie. No engine runs yet, and no signal is handled. Collective.
+ */
+cairn_status crn_ckpt_join(cairn *c, const char *config, cairn_status (*find)(cairn *c));
+
+/* For find: the run that was begun last and is not finished; NULL when there is none. */
+cairn_status crn_ckpt_newest_unfinished(cairn *c, crn_run **ret);
+
+/* For find: the run that the configuration names, or else that one; it must be there. */
+cairn_status crn_ckpt_find_existing(cairn *c);
+
+void crn_ckpt_free(cairn *c); /* also what is half made; NULL is allowed */
+
 /* Errors of the public line: keep the thread's record in the session and return the code. */
 int crn_ckpt_result(cairn *c, cairn_status rc);
 
@@ -142,6 +161,10 @@ cairn_status crn_ckpt_levels(cairn *c, cairn_level level, unsigned *ret);
 
 /* Let the manifest, on rank 0, say what c->mark says. Collective over comm. */
 cairn_status crn_ckpt_publish(cairn *c, crn_comm *comm, bool finished);
+
+/* Of the marks that have a level, let only the newest have it that the configuration keeps. */
+void crn_ckpt_retain(cairn *c, crn_level level);
+uint64_t crn_ckpt_keep(const cairn *c, crn_level level); /* how many those are */
 
 /* One line for the run's event log, in the words of json_pack; rank 0 writes. Never fails.  */
 void crn_ckpt_event(cairn *c, const char *fmt, ...);

@@ -33,7 +33,7 @@ static unsigned own_bits(const cairn *c)
     return c->local ? LOCAL_BIT : LOCAL_BIT | GLOBAL_BIT;
 }
 
-static uint64_t keep_of(const cairn *c, crn_level level)
+uint64_t crn_ckpt_keep(const cairn *c, crn_level level)
 {
     return crn_config_count(
         c->cfg, keep_option[level == CRN_LEVEL_LOCAL && !c->local ? CRN_LEVEL_GLOBAL : level]);
@@ -97,7 +97,7 @@ void crn_ckpt_store(cairn *c)
         crn_draft_drop(j->draft);
     } else {
         /* the mark before is kept until all ranks are known to have this one */
-        const uint64_t keep = keep_of(c, CRN_LEVEL_LOCAL);
+        const uint64_t keep = crn_ckpt_keep(c, CRN_LEVEL_LOCAL);
         j->status = crn_draft_commit(j->draft, keep == UINT64_MAX ? keep : keep + 1, &j->stats);
         if (j->status < 0)
             crn_err_take(&j->err);
@@ -116,15 +116,14 @@ cairn_status crn_ckpt_publish(cairn *c, crn_comm *comm, bool finished)
     return crn_comm_agree(comm, rc);
 }
 
-/* Of the marks that have a level, only the newest keep_of(level) do so any longer. */
-static void retain(cairn *c, crn_level level)
+void crn_ckpt_retain(cairn *c, crn_level level)
 {
     uint64_t seen = 0;
     size_t n = 0;
     const unsigned bits = level == CRN_LEVEL_LOCAL ? own_bits(c) : 1u << level;
     for (size_t i = c->mark.n; i-- > 0;) {
         crn_manifest_mark *m = &c->mark.at[i];
-        if (m->levels & 1u << level && seen++ >= keep_of(c, level))
+        if (m->levels & 1u << level && seen++ >= crn_ckpt_keep(c, level))
             m->levels &= ~bits;
     }
     for (size_t i = 0; i < c->mark.n; i++)
@@ -150,7 +149,7 @@ static void fail_level(cairn *c, crn_level level, cairn_status rc)
 /* The mark is at a level now: let the manifest say so. */
 static cairn_status publish_at(cairn *c, crn_comm *comm, crn_level level)
 {
-    retain(c, level);
+    crn_ckpt_retain(c, level);
     crn_stage_enter(CRN_STAGE_COMMIT);
     return crn_ckpt_publish(c, comm, false);
 }
@@ -158,7 +157,8 @@ static cairn_status publish_at(cairn *c, crn_comm *comm, crn_level level)
 /* The manifest says so: older ones at the level may go. */
 static void settle_at(cairn *c, crn_comm *comm, crn_level level)
 {
-    cairn_status rc = crn_comm_agree(comm, crn_vault_trim(c->vault, level, keep_of(c, level)));
+    cairn_status rc =
+        crn_comm_agree(comm, crn_vault_trim(c->vault, level, crn_ckpt_keep(c, level)));
     c->job.level_ns[level] = crn_now_ns();
     if (rc < 0)
         fail_level(c, level, rc);
@@ -228,7 +228,7 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
     crn_raise_stats stats = {0};
     const uint64_t start = crn_now_ns();
     crn_stage_enter(stage_of[level]);
-    cairn_status rc = crn_vault_raise(c->vault, level, j->version, keep_of(c, level), &stats);
+    cairn_status rc = crn_vault_raise(c->vault, level, j->version, crn_ckpt_keep(c, level), &stats);
     if (rc < 0) {
         fail_level(c, level, rc);
         return;

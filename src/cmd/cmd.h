@@ -31,7 +31,7 @@ enum { CMD_YES = 0, CMD_NO = 1, CMD_UNKNOWN = 2 /* could not tell, or wrong usag
 /* argv[0] is the name of the subcommand. */
 typedef int cmd_function(int argc, char **argv);
 
-cmd_function cmd_help, cmd_ls, cmd_plan, cmd_show, cmd_verify, cmd_version;
+cmd_function cmd_drain, cmd_help, cmd_ls, cmd_plan, cmd_prune, cmd_show, cmd_verify, cmd_version;
 
 typedef struct cmd_row {
     const char *name;
@@ -127,6 +127,10 @@ typedef struct cmd_place {
 
 int cmd_place_open(const char *name, cmd_place *ret); /* CMD_YES, or CMD_UNKNOWN after saying why */
 void cmd_place_close(cmd_place *place);
+
+/* Let the configuration, by its environment variables, name this place: for calls that change a
+ * run and find it as a program does. */
+int cmd_place_configure(const char *name);
 
 /* Times, levels and shares ("12.5%") in words; buf has CMD_WORDS bytes. All return buf. */
 char *cmd_date(uint64_t wall_ns, char *buf);

@@ -7,9 +7,11 @@
 #include <errno.h>
 
 const cmd_row cmd_table[] = {
+    {"drain", cmd_drain, "bring a dead program's newest mark from its nodes into the trail"},
     {"help", cmd_help, "explain a command, or list all options"},
     {"ls", cmd_ls, "list the runs and marks of a trail"},
     {"plan", cmd_plan, "find the best interval and levels from a few numbers"},
+    {"prune", cmd_prune, "let go of marks and files that are no longer needed"},
     {"show", cmd_show, "describe a run, or a mark and its variables"},
     {"verify", cmd_verify, "read everything and say whether it is what was written"},
     {"version", cmd_version, "print versions of the program and its formats"},

@@ -58,6 +58,26 @@ int cmd_place_open(const char *name, cmd_place *ret)
     return CMD_YES;
 }
 
+int cmd_place_configure(const char *name)
+{
+    const char *parent = name, *last = NULL;
+    char *copy = NULL;
+    cmd_place place;
+    cairn_trail *trail;
+    if (cmd_place_open(name, &place) != CMD_YES)
+        return CMD_UNKNOWN;
+    cmd_place_close(&place);
+    if (cairn_trail_open(name, &trail) == CAIRN_OK)
+        cairn_trail_close(trail);
+    else if (!(copy = split(name, &parent, &last)))
+        return cmd_fail("no memory");
+    int failed = setenv("CAIRN_RUN_TRAIL", parent, 1);
+    if (last)
+        failed |= setenv("CAIRN_RUN_NAME", last, 1);
+    free(copy);
+    return failed ? cmd_fail("no memory") : CMD_YES;
+}
+
 void cmd_place_close(cmd_place *place)
 {
     cairn_trail_close(place->trail);

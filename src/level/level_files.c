@@ -51,9 +51,17 @@ static cairn_status descend(int up, const char *name, bool create, int *ret)
     return rc;
 }
 
+char *crn_vault_run_dir(const crn_vault *v, char buf[CRN_RUN_DIR])
+{
+    const unsigned char *run = crn_run_manifest(v->opt.run)->run;
+    for (size_t i = 0; i < sizeof crn_run_manifest(v->opt.run)->run; i++)
+        snprintf(buf + 2 * i, 3, "%02x", run[i]);
+    return buf;
+}
+
 cairn_status crn_vault_dir(crn_vault *v, uint32_t dir, bool create, int *ret_fd)
 {
-    char name[2 * sizeof crn_run_manifest(v->opt.run)->run + 1];
+    char name[CRN_RUN_DIR];
     int fd;
     CRN_FAIL_IF(!v->local, CAIRN_EINVAL, "no node-local directory is configured");
     CRN_TRY(descend(AT_FDCWD, v->local, create, &fd));
@@ -61,10 +69,7 @@ cairn_status crn_vault_dir(crn_vault *v, uint32_t dir, bool create, int *ret_fd)
         snprintf(name, sizeof name, "node-%" PRIu32, dir);
         CRN_TRY(descend(fd, name, create, &fd));
     }
-    const unsigned char *run = crn_run_manifest(v->opt.run)->run;
-    for (size_t i = 0; i < sizeof crn_run_manifest(v->opt.run)->run; i++)
-        snprintf(name + 2 * i, 3, "%02x", run[i]);
-    return descend(fd, name, create, ret_fd);
+    return descend(fd, crn_vault_run_dir(v, name), create, ret_fd);
 }
 
 /* --- parts -------------------------------------------------------------------------------- */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What is kept of a run after its program has died or ended: bringing a mark from the nodes into
+ * the trail (drain), and letting go of what is no longer needed (prune). 'cairn drain' and 'cairn
+ * prune' are made of these calls. Trail, run and node-local storage are those that the
+ * configuration names, as for the program itself; both refuse a run that a program is writing.
+ *
+ * Returns are codes of <cairn/error.h>; the sentence is cairn_error_text().
+ */
+#ifndef CAIRN_KEEP_H
+#define CAIRN_KEEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <mpi.h>
+
+#include <cairn/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cairn_drained {
+    size_t struct_bytes; /* set by the caller */
+    uint64_t version;    /* the newest mark that the trail has now */
+    uint64_t nbytes;     /* written into the trail */
+    uint64_t nlost;      /* marks that were newer and cannot be produced any more */
+} cairn_drained;
+
+/*
+ * Bring the newest mark that can still be produced into the trail, from whatever copies are left.
+ * Collective; any number of ranks, at least one on each node whose storage is to be read, on one
+ * machine with virtual nodes MPI_COMM_SELF (also without MPI_Init).
+ *   config  [in]  as for cairn_open
+ *   ret     [out] what was done
+ * CAIRN_OK: brought. CAIRN_NOTHING: it was there already. CAIRN_ENOTFOUND: there is no run, no
+ * mark, or none that can be produced. CAIRN_EBUSY: a program writes the run. CAIRN_EINVAL,
+ * CAIRN_EIO, CAIRN_ENOSPC, CAIRN_ENOMEM, CAIRN_EPEER.
+ */
+CAIRN_API CAIRN_CHECK int cairn_drain(MPI_Comm comm, const char *config, cairn_drained *ret);
+
+typedef struct cairn_pruning {
+    size_t struct_bytes; /* set by the caller */
+    uint64_t keep;       /* marks in the trail to keep, the newest ones; 0 of a finished run only */
+    bool local;          /* let go of the run's node-local files too, if no mark needs them */
+    bool dry;            /* only tell */
+    uint64_t nmarks;     /* result: marks that the run does not have any more */
+    uint64_t nfiles;     /* result: files that were removed */
+} cairn_pruning;
+
+/*
+ * Let go of what is no longer needed of a run: marks in the trail beyond the newest ones (the space
+ * that they took in part files is free for later marks), part files that no mark refers to, and
+ * node-local files of a finished run. Not collective: node-local files of this machine only.
+ * CAIRN_OK, CAIRN_ENOTFOUND, CAIRN_EBUSY, CAIRN_EINVAL, CAIRN_EIO, CAIRN_ENOMEM.
+ */
+CAIRN_API CAIRN_CHECK int cairn_prune(const char *config, cairn_pruning *how);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Letting go of what is no longer needed of a run. The manifest goes first: a mark that it names
+ * must not be gone; what it does not name is only in the way.
+ */
+#include "ckpt/ckpt_session.h"
+
+#include <cairn/keep.h>
+#include <inttypes.h>
+#include <jansson.h>
+
+enum { IN_TRAIL = 1 << CRN_LEVEL_GLOBAL };
+
+/* --- marks ---------------------------------------------------------------------------------- */
+
+/*
+ * Take marks off the trail until keep are left, and off the nodes if asked to. A mark that a
+ * program may still resume from its nodes stays; where the trail has the own parts themselves, or
+ * the run is finished, nobody will.
+ */
+static void forget_marks(cairn *c, cairn_pruning *how)
+{
+    const bool gone = !c->local || crn_run_manifest(c->run)->finished;
+    uint64_t seen = 0;
+    size_t n = 0;
+    for (size_t i = c->mark.n; i-- > 0;) {
+        crn_manifest_mark *m = &c->mark.at[i];
+        if (m->levels & IN_TRAIL && seen++ >= how->keep)
+            m->levels = gone ? 0 : m->levels & ~(unsigned)IN_TRAIL;
+        if (how->local)
+            m->levels &= IN_TRAIL;
+    }
+    for (size_t i = 0; i < c->mark.n; i++)
+        if (c->mark.at[i].levels != 0)
+            c->mark.at[n++] = c->mark.at[i];
+    how->nmarks = c->mark.n - n;
+    c->mark.n = n;
+}
+
+static uint64_t marks_in_trail(const cairn *c, uint32_t series)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < c->mark.n; i++)
+        n += c->mark.at[i].series == series && c->mark.at[i].levels & IN_TRAIL;
+    return n;
+}
+
+/* --- files ---------------------------------------------------------------------------------- */
+
+/* Let each part of a series retain only the marks that still count. */
+static cairn_status trim_series(cairn *c, uint32_t series, uint32_t nranks)
+{
+    const uint64_t keep = marks_in_trail(c, series);
+    const crn_part_options opt = {.depth = 1};
+    for (uint32_t rank = 0; keep > 0 && rank < nranks; rank++) {
+        crn_part *part;
+        CRN_TRY(crn_run_part(c->run, series, rank, nranks, true, &opt, &part));
+        cairn_status rc = crn_part_trim(part, keep);
+        crn_part_close(part);
+        CRN_TRY(rc);
+    }
+    return CAIRN_OK;
+}
+
+/* The marks as they were say which series there are. */
+static cairn_status clean_series(cairn *c, const crn_manifest_mark *was, size_t nwas,
+                                 cairn_pruning *how)
+{
+    for (size_t i = 0; i < nwas; i++) {
+        const uint32_t series = was[i].series;
+        if (i > 0 && was[i - 1].series == series)
+            continue;
+        if (marks_in_trail(c, series) > 0) {
+            CRN_TRY(trim_series(c, series, was[i].nranks));
+        } else if (!c->local || crn_run_manifest(c->run)->finished || series != c->series) {
+            CRN_TRY(crn_run_remove_series(c->run, series));
+            how->nfiles += was[i].nranks;
+        }
+    }
+    return CAIRN_OK;
+}
+
+/* --- the call ------------------------------------------------------------------------------- */
+
+static cairn_status check(const cairn *c, const cairn_pruning *how)
+{
+    const bool finished = crn_run_manifest(c->run)->finished;
+    CRN_FAIL_IF(how->keep == 0 && !finished, CAIRN_EINVAL,
+                "run '%s' is not finished: keep at least one mark of it", crn_run_name(c->run));
+    CRN_FAIL_IF(how->local && !finished, CAIRN_EINVAL,
+                "run '%s' is not finished: a program may resume from its node-local files",
+                crn_run_name(c->run));
+    return CAIRN_OK;
+}
+
+/* With was, a copy of the marks as they are. */
+static cairn_status prune_run(cairn *c, const crn_manifest_mark *was, size_t nwas,
+                              cairn_pruning *how)
+{
+    const bool finished = crn_run_manifest(c->run)->finished;
+    forget_marks(c, how);
+    if (how->dry)
+        return CAIRN_OK;
+    CRN_TRY(crn_ckpt_publish(c, c->comm, finished));
+    CRN_TRY(clean_series(c, was, nwas, how));
+    if (how->local)
+        CRN_TRY(crn_vault_remove(c->vault, &how->nfiles));
+    crn_ckpt_event(c, "{s:s, s:I, s:I}", "event", "pruned", "marks", (json_int_t)how->nmarks,
+                   "files", (json_int_t)how->nfiles);
+    return CAIRN_OK;
+}
+
+static cairn_status prune(cairn *c, const char *config, cairn_pruning *how)
+{
+    crn_manifest_mark *was;
+    CRN_TRY(crn_comm_create_self(&c->comm));
+    CRN_TRY(crn_ckpt_join(c, config, crn_ckpt_find_existing));
+    CRN_TRY(check(c, how));
+    const size_t nwas = c->mark.n;
+    CRN_TRY(crn_alloc(&was, nwas));
+    for (size_t i = 0; i < nwas; i++)
+        was[i] = c->mark.at[i];
+    cairn_status rc = prune_run(c, was, nwas, how);
+    free(was);
+    return rc;
+}
+
+int cairn_prune(const char *config, cairn_pruning *how)
+{
+    cairn *c;
+    CRN_FAIL_IF(!how || how->struct_bytes != sizeof *how, CAIRN_EINVAL,
+                "cairn_prune: struct_bytes is not set");
+    how->nmarks = how->nfiles = 0;
+    CRN_TRY(crn_ckpt_create(&c));
+    cairn_status rc = prune(c, config, how);
+    crn_err why = *crn_err_peek();
+    crn_ckpt_free(c);
+    return rc < 0 ? crn_err_give(&why) : rc;
+}

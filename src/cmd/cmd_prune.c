@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * cairn prune: let go of marks and files that are no longer needed.
+ */
+#include "cmd/cmd.h"
+
+#include <cairn/keep.h>
+
+static const char usage[] =
+    "cairn prune [--json] [--dry-run] [--local] [--keep N] [--config FILE] TRAIL[/RUN]";
+
+static int print(const cairn_pruning *p, bool json)
+{
+    if (json)
+        return cmd_print_json(json_pack("{s:I, s:I, s:b}", "marks", (json_int_t)p->nmarks, "files",
+                                        (json_int_t)p->nfiles, "dry_run", p->dry),
+                              CMD_YES);
+    if (p->dry)
+        cmd_line("%" PRIu64 " mark%s would be dropped", p->nmarks, p->nmarks == 1 ? "" : "s");
+    else
+        cmd_line("%" PRIu64 " mark%s dropped, %" PRIu64 " file%s removed", p->nmarks,
+                 p->nmarks == 1 ? "" : "s", p->nfiles, p->nfiles == 1 ? "" : "s");
+    return CMD_YES;
+}
+
+int cmd_prune(int argc, char **argv)
+{
+    cairn_pruning p = {.struct_bytes = sizeof p};
+    bool json = false;
+    const char *config = NULL, *keep = "1";
+    int code;
+    const cmd_option options[] = {
+        CMD_JSON(&json),
+        CMD_FLAG('n', "dry-run", &p.dry, "change nothing, tell what would be done"),
+        CMD_FLAG('l', "local", &p.local, "also files of a finished run on this machine's nodes"),
+        CMD_TEXT('k', "keep", "N", &keep, "marks to keep in the trail (1)"),
+        CMD_TEXT('c', "config", "FILE", &config, "the configuration of the program, if it has one"),
+        CMD_END};
+    if (!cmd_parse(usage, options, &argc, &argv, &code))
+        return code;
+    if (argc != 1)
+        return cmd_misuse(usage, "one trail must be named");
+    if (crn_parse_count(keep, &p.keep) < 0)
+        return cmd_misuse(usage, "--keep: %s", crn_err_peek()->text);
+    if (cmd_place_configure(argv[0]) != CMD_YES)
+        return CMD_UNKNOWN;
+    if (cairn_prune(config, &p) < 0)
+        return cmd_fail("%s", cairn_error_text());
+    return print(&p, json);
+}

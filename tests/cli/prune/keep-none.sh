@@ -1,0 +1,1 @@
+small_trail t 2 4 3 && cairn prune --keep 0 t
