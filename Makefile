@@ -6,7 +6,9 @@
 BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc)
-# make fuzz: seconds for each fuzzer. make bench: only programs whose name contains this.
+# make soak: seconds to kill jobs for. make fuzz: seconds for each fuzzer. make bench: only programs
+# whose name contains this.
+SOAK   ?= 600
 FUZZ   ?= 600
 BENCH  ?=
 
@@ -42,6 +44,9 @@ asan tsan: %: $(BUILD)/%/build.ninja
 	@$(call MAKEIT,$(BUILD)/$@)
 	$(call TEST,$(BUILD)/$@)
 
+soak: all
+	@tools/soak $(BUILD) openmpi $(SOAK)
+
 fuzz: $(BUILD)/clang/build.ninja
 	@$(call MAKEIT,$(BUILD)/clang)
 	@tools/fuzz --seconds $(FUZZ) $(BUILD)/clang/tests/fuzz
@@ -58,4 +63,4 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all deps demo check asan tsan fuzz bench lint install clean
+.PHONY: all deps demo check asan tsan soak fuzz bench lint install clean

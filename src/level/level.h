@@ -146,9 +146,9 @@ cairn_status crn_vault_load(crn_vault *v, const crn_manifest_mark *mark, crn_wan
 cairn_status crn_vault_remove(crn_vault *v, uint64_t *nfiles);
 
 /*
- * Copy a mark into the trail from wherever it can be loaded, after a survey, on any number of ranks;
- * each part there retains keep older marks, at least one. What was copied when a failure came is
- * found there by the next try. Collective. The manifest is the caller's.
+ * Copy a mark into the trail from wherever it can be loaded, after a survey, on any number of
+ * ranks; each part there retains keep older marks, at least one. What was copied when a failure
+ * came is found there by the next try. Collective. The manifest is the caller's.
  */
 cairn_status crn_vault_drain(crn_vault *v, const crn_manifest_mark *mark, uint64_t keep,
                              crn_raise_stats *ret_stats);
