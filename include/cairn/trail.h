@@ -67,6 +67,17 @@ typedef struct cairn_run_info {
  */
 CAIRN_API CAIRN_CHECK int cairn_trail_run(cairn_trail *t, size_t run, cairn_run_info *info);
 
+/* Called with one line of the log, without its end. Nonzero ends the reading. */
+typedef int cairn_event_fn(void *arg, const char *line);
+
+/*
+ * Tell fn what happened to a run, oldest event first: lines of JSON, as docs/format/events.md says.
+ * A line that a crash has cut is no JSON, and to be left out. CAIRN_OK (also when there is no log),
+ * CAIRN_NOTHING (fn ended it), CAIRN_EINVAL, CAIRN_EIO, CAIRN_ENOMEM, and as cairn_trail_run.
+ */
+CAIRN_API CAIRN_CHECK int cairn_trail_events(cairn_trail *t, size_t run, cairn_event_fn *fn,
+                                             void *arg);
+
 typedef struct cairn_mark_info {
     size_t struct_bytes;
     uint64_t version; /* the application's number */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * cairn show: a run with what each mark wrote, or one mark with its variables.
+ * cairn show: a run with what each mark wrote and what became of its legs, or one mark with its
+ * variables.
  */
 #include "cmd/cmd_contents.h"
+#include "cmd/cmd_events.h"
 
 static const char usage[] = "cairn show [--json] TRAIL[/RUN] [MARK]";
 
@@ -28,13 +30,14 @@ static int read_marks(const cmd_place *place, size_t first, size_t end, bool jso
     return code;
 }
 
-static int print_json(const cairn_run_info *run, const mark_list *marks, int code)
+static int print_json(const cairn_run_info *run, const mark_list *marks, json_t *events, int code)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < marks->n; i++)
         cmd_json_append(&list, cmd_contents_json(&marks->at[i]));
-    return cmd_print_json(cmd_json_merge(cmd_json_run(run), json_pack("{s:o}", "marks", list)),
-                          code);
+    return cmd_print_json(
+        cmd_json_merge(cmd_json_run(run), json_pack("{s:o, s:O}", "marks", list, "events", events)),
+        code);
 }
 
 static void head_cells(cmd_columns *t, const char *const *words)
@@ -58,11 +61,21 @@ static void total_cells(cmd_columns *t, const cmd_totals *sum)
     cmd_cell(t, "%s", crn_format_nbytes(sum->stored_bytes, stored, sizeof stored));
 }
 
-static int print_run(const cairn_run_info *run, const mark_list *marks, int code)
+/* What the program was held for, and where the mark is. */
+static void safety_cells(cmd_columns *t, const cmd_contents *c, json_t *event)
 {
-    static const char *const head[] = {"MARK",    "TIME",  "RANKS",  "STATE", "BLOCKS",
-                                       "CHANGED", "SHARE", "STORED", NULL};
-    cmd_columns t = {.align = "rlrrrrrr"};
+    char held[CRN_NUMBER_TEXT] = "-", levels[CMD_WORDS];
+    if (event)
+        crn_format_seconds(cmd_event_number(event, "held"), held, sizeof held);
+    cmd_cell(t, "%s", held);
+    cmd_cell(t, "%s", cmd_levels(c->info.levels, levels));
+}
+
+static int print_run(const cairn_run_info *run, const mark_list *marks, json_t *events, int code)
+{
+    static const char *const head[] = {"MARK",  "TIME",   "RANKS", "STATE",  "BLOCKS", "CHANGED",
+                                       "SHARE", "STORED", "HELD",  "LEVELS", NULL};
+    cmd_columns t = {.align = "rlrrrrrrrl"};
     char date[CMD_WORDS];
     cmd_line("run      %s", run->name);
     cmd_line("id       %s", run->id);
@@ -76,9 +89,13 @@ static int print_run(const cairn_run_info *run, const mark_list *marks, int code
         cmd_cell(&t, "%" PRIu64, c->info.version);
         cmd_cell(&t, "%s", cmd_date(c->info.wall_ns, date));
         cmd_cell(&t, "%" PRIu32, c->info.nranks);
-        total_cells(&t, c->in_trail ? &c->sum : NULL);
+        json_t *event = cmd_events_find(events, "mark", c->info.version, NULL);
+        cmd_totals told = cmd_event_totals(event);
+        total_cells(&t, c->in_trail ? &c->sum : event ? &told : NULL);
+        safety_cells(&t, c, event);
     }
-    return cmd_columns_print(&t, 0, code);
+    code = cmd_columns_print(&t, 0, code);
+    return cmd_print_legs(events, code);
 }
 
 /* "100x200" of a global array, else the number of elements. */
@@ -95,7 +112,28 @@ static void shape_cell(cmd_columns *t, const cmd_variable *v)
         cmd_cell(t, "%" PRIu64, v->sum.nbytes / CRN_MAX(v->first.item_bytes, 1u));
 }
 
-static int print_mark(const cairn_run_info *run, const cmd_contents *c, int code)
+/* How long the mark held the program, and what its way to each level took. */
+static void print_way(const cmd_contents *c, json_t *events)
+{
+    char took[CRN_NUMBER_TEXT], moved[CRN_NUMBER_TEXT], stored[CRN_NUMBER_TEXT];
+    json_t *event = cmd_events_find(events, "mark", c->info.version, NULL);
+    if (event)
+        cmd_line("held    %s",
+                 crn_format_seconds(cmd_event_number(event, "held"), took, sizeof took));
+    for (unsigned l = 1; l < 4; l++) {
+        char level[CMD_WORDS];
+        event = cmd_events_find(events, "raised", c->info.version, cmd_levels(1u << l, level));
+        if (event)
+            cmd_line(
+                "%-7s in %s, %s moved between ranks, %s stored", level,
+                crn_format_seconds(cmd_event_number(event, "seconds"), took, sizeof took),
+                crn_format_nbytes((uint64_t)cmd_event_number(event, "moved"), moved, sizeof moved),
+                crn_format_nbytes((uint64_t)cmd_event_number(event, "stored"), stored,
+                                  sizeof stored));
+    }
+}
+
+static int print_mark(const cairn_run_info *run, const cmd_contents *c, json_t *events, int code)
 {
     static const char *const head[] = {"VARIABLE", "TYPE",    "SHAPE", "BLOCK",  "STATE",
                                        "BLOCKS",   "CHANGED", "SHARE", "STORED", NULL};
@@ -106,6 +144,7 @@ static int print_mark(const cairn_run_info *run, const cmd_contents *c, int code
     cmd_line("time    %s", cmd_date(c->info.wall_ns, date));
     cmd_line("ranks   %" PRIu32, c->info.nranks);
     cmd_line("levels  %s", cmd_levels(c->info.levels, levels));
+    print_way(c, events);
     if (!c->in_trail) {
         cmd_line("its data is on the nodes that wrote it");
         return code;
@@ -154,12 +193,16 @@ static int show(const cmd_place *place, const char *version, bool json)
     if (version && find_mark(place, &run, version, &mark) != CMD_YES)
         return CMD_UNKNOWN;
     int code = read_marks(place, mark, version ? mark + 1 : run.nmarks, json, &marks);
+    json_t *events = cmd_events_read(place->trail, place->first);
+    if (!events)
+        code = CMD_UNKNOWN;
     if (json)
-        code = print_json(&run, &marks, code);
+        code = print_json(&run, &marks, events, code);
     else if (version && marks.n == 1)
-        code = print_mark(&run, &marks.at[0], code);
+        code = print_mark(&run, &marks.at[0], events, code);
     else
-        code = print_run(&run, &marks, code);
+        code = print_run(&run, &marks, events, code);
+    json_decref(events);
     mark_list_done(&marks);
     return code;
 }

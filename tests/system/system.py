@@ -70,7 +70,7 @@ class Job:
         self.process = subprocess.Popen([str(w) for w in (*command, self.program, *args)],
                                         env=env, stdin=subprocess.DEVNULL, stdout=self.output,
                                         stderr=subprocess.STDOUT, start_new_session=True)
-        self.known = set()
+        self.trail = env["CAIRN_RUN_TRAIL"].encode()
 
     def pids(self):
         """The pid of each rank that runs."""
@@ -78,8 +78,17 @@ class Job:
         for pid in descendants(self.process.pid):
             if is_program(pid, self.program) and (rank := rank_of(pid)) is not None:
                 ranks[rank] = pid
-        self.known.update(ranks.values())
         return ranks
+
+    def stragglers(self):
+        """Processes of this or an earlier job in the trail, also when their launcher is gone."""
+        found = []
+        for path in pathlib.Path("/proc").glob("[0-9]*"):
+            if is_program(path.name, self.program):
+                with contextlib.suppress(OSError):
+                    if b"CAIRN_RUN_TRAIL=" + self.trail + b"\0" in (path / "environ").read_bytes():
+                        found.append(int(path.name))
+        return found
 
     def kill(self, ranks):
         """kill -9; the number of processes that were hit."""
@@ -95,22 +104,21 @@ class Job:
     def wait(self, seconds=PATIENCE):
         """The exit code, once all of its processes are gone."""
         deadline = time.monotonic() + seconds
-        self.pids()
         try:
             code = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             text = self.text()
             self.end()
             raise AssertionError(f"the job did not end in {seconds} s:\n{text}") from None
-        while any(is_program(pid, self.program) for pid in self.known):
+        while pids := self.stragglers():
             if time.monotonic() > deadline:
-                raise AssertionError("processes outlive their job")
+                raise AssertionError(f"processes outlive their job: {pids}")
             time.sleep(0.01)
         return code
 
     def end(self):
         """Whatever is left of it, for a test that has failed."""
-        for pid in [*self.pids().values(), self.process.pid]:
+        for pid in [*self.stragglers(), self.process.pid]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.process.wait()

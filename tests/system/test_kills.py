@@ -11,10 +11,11 @@ class Kills(system.Case):
     """Level local: processes die, storage stays."""
     settings = {"level_partner": 0, "level_global": 0}
     rounds = 3   # deaths before the job may end by itself
-    losses = 0   # nodes whose storage is lost at each death
-    least = "local"
+    losses = 0   # nodes whose storage is lost at a death
+    least = None # the level that makes the loss bearable
     deaths = 0   # jobs that were killed
     hits = 0     # ranks that were killed
+    made_good = 0
 
     def work_time(self):
         """Seconds that an undisturbed job takes, to spread the kills over."""
@@ -27,13 +28,13 @@ class Kills(system.Case):
         n = self.random.choice([1, self.random.randint(2, self.ranks), self.ranks])
         return self.random.sample(range(self.ranks), n)
 
-    def can_lose(self):
-        """Is there a mark at the level that makes the loss of nodes bearable?"""
-        levels = {"local": ["mark"], "trail": ["mark"]}
-        for event in self.events():
-            if event["event"] in levels.get(self.least, []) or event.get("level") == self.least:
-                return True
-        return False
+    def lose_some(self):
+        """Take away as much as the level promises to survive, once for each mark that gets there:
+        what was lost is made good by the next one."""
+        safe = sum(e["event"] == "raised" and e["level"] == self.least for e in self.events())
+        if safe > self.made_good:
+            self.made_good = safe
+            self.lose_nodes(self.random.sample(range(self.nnodes()), self.losses))
 
     def pause(self, job, whole):
         """Wait for a time to kill: any time of the job, or soon after something was logged."""
@@ -50,8 +51,8 @@ class Kills(system.Case):
         self.pause(job, whole)
         hit = job.kill(self.victims())
         code = job.wait()
-        if code != 0 and self.can_lose():
-            self.lose_nodes(self.random.sample(range(self.nnodes()), self.losses))
+        if code != 0:
+            self.lose_some()
         return hit if code != 0 else 0
 
     def play(self):
@@ -109,7 +110,6 @@ class KillsMixed(Kills):
 class KillsTrail(Kills):
     """No node-local storage at all."""
     settings = {"level_local": "trail", "level_partner": 0, "level_global": 0}
-    least = "trail"
 
 
 class KillsBodies(KillsPartner):
