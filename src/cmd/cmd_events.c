@@ -127,7 +127,7 @@ static void leg_cells(cmd_columns *t, size_t number, const leg *l, bool last)
     cmd_cell(t, "%s", end_of(l, last));
 }
 
-int cmd_print_legs(json_t *events, int code)
+static int print_table(json_t *events, int code)
 {
     static const char *const head[] = {"LEG",  "BEGAN", "RANKS", "NODES",  "RESUMED", "IN",
                                        "FROM", "BAD",   "MARKS", "FAILED", "END"};
@@ -135,22 +135,36 @@ int cmd_print_legs(json_t *events, int code)
     leg now = {0};
     size_t number = 0, i;
     json_t *event;
+    for (size_t k = 0; k < sizeof head / sizeof *head; k++)
+        cmd_cell(&t, "%s", head[k]);
     json_array_foreach(events, i, event)
     {
         if (is_kind(event, "open")) {
             if (number > 0)
                 leg_cells(&t, number, &now, false);
-            else
-                for (size_t k = 0; k < sizeof head / sizeof *head; k++)
-                    cmd_cell(&t, "%s", head[k]);
             now = (leg){.open = event};
             number++;
         }
         add_event(&now, event);
     }
-    if (number == 0)
-        return code;
     leg_cells(&t, number, &now, true);
     cmd_line("%s", "");
     return cmd_columns_print(&t, 0, code);
+}
+
+static bool has_legs(json_t *events)
+{
+    size_t i;
+    json_t *event;
+    json_array_foreach(events, i, event)
+    {
+        if (is_kind(event, "open"))
+            return true;
+    }
+    return false;
+}
+
+int cmd_print_legs(json_t *events, int code)
+{
+    return has_legs(events) ? print_table(events, code) : code;
 }
