@@ -48,7 +48,8 @@ typedef struct crn_vault crn_vault;
 typedef struct crn_vault_options {
     crn_run *run;       /* in the trail; stays the caller's */
     uint32_t series;    /* that marks are written to */
-    const char *local;  /* node-local directory; NULL: own parts lie in the trail itself */
+    const char *local;  /* node-local directory; NULL: own parts lie in the trail itself, and
+                           the manifest's levels have CRN_IN_TRAIL from the start */
     int node_size;      /* ranks of a virtual node; 0: nodes are real */
     int group, nparity; /* of the encoded level: nodes of a group, and how many may vanish */
     crn_part_options part;
@@ -78,13 +79,15 @@ typedef struct crn_raise_stats {
 
 /*
  * Raise the mark version, which every rank has committed to its own part, to a level; each copy
- * retains keep marks besides the new one until crn_vault_trim. Collective. On failure the level's
- * earlier marks stand.
+ * retains keep marks (at least one) besides the new one until crn_vault_trim. Collective. On
+ * failure the level's earlier marks stand. A mark that the copies have already costs little: what
+ * was raised before may be raised again. CAIRN_EINVAL when a copy has a newer mark.
  */
 cairn_status crn_vault_raise(crn_vault *v, crn_level level, uint64_t version, uint64_t keep,
                              crn_raise_stats *ret_stats);
 
-/* Drop all but the newest keep marks of the level's copies on this rank. Not collective. */
+/* Drop all but the newest keep marks, at least one, of the level's copies on this rank. Not
+ * collective. */
 cairn_status crn_vault_trim(crn_vault *v, crn_level level, uint64_t keep);
 
 /* Drop marks above version from this rank's files of the current series: an abandoned future, or a
@@ -97,7 +100,9 @@ cairn_status crn_vault_rewind(crn_vault *v, uint64_t version);
  * Look at what every node's storage holds of the run, any series. Of the marks found, only those
  * count that are among the n known ones, by series, version and time: where ranks moved between
  * nodes, a file that stayed behind may hold another mark of the same version, from a future that
- * was abandoned. known NULL: all count. Collective (known).
+ * was abandoned. known NULL: all count. With virtual nodes a job sees the directories of its own
+ * nodes only, as on a machine where it got fewer nodes than before; a lone process sees all.
+ * Collective (known).
  */
 cairn_status crn_vault_survey(crn_vault *v, const crn_manifest_mark *known, size_t n);
 

@@ -19,7 +19,7 @@ static bool is_same_var(const crn_var *a, const crn_var *b)
 
 static bool is_same_mark(const crn_mark *a, const crn_mark *b)
 {
-    if (a->version != b->version || a->nvars != b->nvars)
+    if (a->version != b->version || a->wall_ns != b->wall_ns || a->nvars != b->nvars)
         return false;
     for (size_t i = 0; i < a->nvars; i++)
         if (!is_same_var(&a->var[i], crn_mark_find(b, a->var[i].spec.name)))
@@ -126,8 +126,8 @@ static cairn_status commit(crn_copy *c, uint64_t keep, crn_raise_stats *stats)
     if (!draft)
         return CAIRN_OK;
     c->draft = NULL; /* freed by the commit, whatever comes of it */
+    c->tried = true; /* also when it fails: its last write may have reached the disk */
     CRN_TRY(crn_draft_commit(draft, keep, &written));
-    c->committed = true;
     stats->stored_bytes += written.data_bytes + written.meta_bytes;
     stats->nblocks += written.changed;
     return CAIRN_OK;
@@ -139,7 +139,7 @@ static cairn_status commit(crn_copy *c, uint64_t keep, crn_raise_stats *stats)
 static void take_back(crn_copy *c)
 {
     crn_err why = *crn_err_peek();
-    if (c->committed && c->version > 0)
+    if (c->tried && c->version > 0)
         (void)crn_part_rewind(c->part, c->version - 1);
     crn_draft_drop(c->draft);
     c->draft = NULL;

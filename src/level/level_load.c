@@ -42,8 +42,7 @@ static cairn_status ask_levels(crn_vault *v, const crn_manifest_mark *mark, crn_
         CRN_TRY(count_all(v, count_unanswered(ask, n), &missing));
         if (missing == 0)
             return CAIRN_OK;
-        if (crn_level_table[level])
-            CRN_TRY(crn_comm_agree(v->comm, crn_level_table[level]->describe(v, mark, ask, n)));
+        CRN_TRY(crn_comm_agree(v->comm, crn_level_table[level]->describe(v, mark, ask, n)));
     }
     return crn_comm_agree(v->comm, describe_missing(mark, ask, n));
 }
@@ -160,8 +159,7 @@ static cairn_status load_levels(crn_vault *v, const crn_manifest_mark *mark, crn
         CRN_TRY(count_all(v, blocks, &missing));
         if (missing == 0)
             return CAIRN_OK;
-        if (crn_level_table[level])
-            CRN_TRY(load_from(v, level, mark, want, n, stats));
+        CRN_TRY(load_from(v, level, mark, want, n, stats));
     }
     return crn_comm_agree(v->comm, still_missing(mark, want, n));
 }

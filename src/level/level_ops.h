@@ -309,7 +309,7 @@ typedef struct crn_copy {
     unsigned char *lacking; /* a bit for each block, in the order of variables and blocks */
     size_t nlacking;        /* bytes of that */
     uint64_t nblocks;       /* that are lacking */
-    bool committed;         /* by crn_copies_finish */
+    bool tried;             /* crn_copies_finish tried to commit it */
 } crn_copy;
 
 /*

@@ -309,7 +309,7 @@ cairn_status crn_vault_can_load(crn_vault *v, const crn_manifest_mark *mark)
     for (uint32_t rank = 0; rank < mark->nranks; rank++) {
         bool held = false;
         for (int level = 0; level < CRN_NLEVELS && !held; level++)
-            held = crn_level_table[level] && crn_level_table[level]->holds(v, mark, rank);
+            held = crn_level_table[level]->holds(v, mark, rank);
         CRN_FAIL_IF(!held, CAIRN_ENOTFOUND,
                     "mark %" PRIu64 " is not whole: the share of rank %" PRIu32
                     " is neither in its own part nor in a partner's copy on the %d nodes here, "

@@ -13,6 +13,5 @@ const crn_level_ops *const crn_level_table[CRN_NLEVELS] = {
 
 const char *crn_level_name(crn_level level)
 {
-    static const char *const name[CRN_NLEVELS] = {"local", "partner", "encoded", "global"};
-    return name[level];
+    return crn_level_table[level]->name;
 }

@@ -79,8 +79,6 @@ const crn_nodes *crn_vault_nodes(const crn_vault *v)
 
 cairn_status crn_vault_check(crn_vault *v, crn_level level)
 {
-    CRN_FAIL_IF(!crn_level_table[level], CAIRN_EUNSUPPORTED, "this build has no level '%s'",
-                crn_level_name(level));
     return crn_level_table[level]->check(v);
 }
 
@@ -101,14 +99,12 @@ cairn_status crn_vault_raise(crn_vault *v, crn_level level, uint64_t version, ui
 
 cairn_status crn_vault_trim(crn_vault *v, crn_level level, uint64_t keep)
 {
-    const crn_level_ops *ops = crn_level_table[level];
-    return ops ? ops->each(v, crn_part_trim, CRN_MAX(keep, 1)) : CAIRN_OK;
+    return crn_level_table[level]->each(v, crn_part_trim, CRN_MAX(keep, 1));
 }
 
 cairn_status crn_vault_rewind(crn_vault *v, uint64_t version)
 {
     for (int level = 0; level < CRN_NLEVELS; level++)
-        if (crn_level_table[level])
-            CRN_TRY(crn_level_table[level]->each(v, crn_part_rewind, version));
+        CRN_TRY(crn_level_table[level]->each(v, crn_part_rewind, version));
     return CAIRN_OK;
 }

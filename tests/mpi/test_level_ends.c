@@ -6,6 +6,7 @@
  * TEST: ranks self 2 3 5
  */
 #include "harness/level_world.h"
+#include "level/level_ops.h"
 
 static bool can_raise(const world *w, crn_level level)
 {
@@ -40,10 +41,21 @@ static cairn_status load_from_copies(world *w, uint64_t version, uint32_t level)
     return rc;
 }
 
+/* No rank keeps a copy of a mark that some rank could not copy. */
+static void assert_no_partner_has(world *w, uint64_t version)
+{
+    assert_ok(crn_vault_survey(w->vault, NULL, 0));
+    for (size_t i = 0; i < w->vault->seen.n; i++)
+        assert_false(w->vault->seen.at[i].role == CRN_ROLE_PARTNER &&
+                     w->vault->seen.at[i].version == version);
+}
+
 typedef enum trouble { DISK, MEMORY } trouble;
 
-/* Raise with the n-th operation of the victim failing. */
-static cairn_status raise_in_trouble(world *w, crn_level level, trouble kind, uint64_t n)
+/* Raise with the n-th operation of the victim failing, if there are so many; on a disk that is
+ * known, and *ret_more becomes false on all ranks. */
+static cairn_status raise_in_trouble(world *w, crn_level level, trouble kind, uint64_t n,
+                                     bool *ret_more)
 {
     const crn_fault plan = {CRN_FAULT_ANY, CRN_FAULT_ENOSPC, n, 1};
     if (is_victim(w) && kind == DISK)
@@ -51,8 +63,11 @@ static cairn_status raise_in_trouble(world *w, crn_level level, trouble kind, ui
     if (is_victim(w) && kind == MEMORY)
         crn_mem_fail_at(n);
     cairn_status rc = crn_vault_raise(w->vault, level, w->version, WORLD_KEEP, NULL);
+    *ret_more = kind == MEMORY || crn_fault_seen() >= n;
     crn_fault_arm(NULL);
     crn_mem_fail_at(0);
+    assert_true(rc == CAIRN_OK || crn_err_peek()->rank == w->nranks - 1);
+    assert_ok(crn_comm_bcast(w->comm, ret_more, sizeof *ret_more, w->nranks - 1));
     return rc;
 }
 
@@ -69,20 +84,21 @@ static void assert_all_say(const world *w, cairn_status rc)
  */
 static void every_failure(world *w, crn_level level, uint32_t bit, trouble kind)
 {
-    enum { ENOUGH = 3 };
+    enum { ENOUGH = 3 }; /* successes in a row without memory: it was not asked for any more */
     int nfailed = 0, nok = 0;
+    bool more = true;
     world_mark(w);
     assert_ok(crn_vault_raise(w->vault, level, w->version, WORLD_KEEP, NULL));
     world_mark(w);
-    for (uint64_t n = 1; nok < ENOUGH; n += 1 + n / 8) {
-        cairn_status rc = raise_in_trouble(w, level, kind, n);
-        assert_true(rc == CAIRN_OK || crn_err_peek()->rank == w->nranks - 1);
+    for (uint64_t n = 1; more && (kind == DISK || nok < ENOUGH); n += 1 + n / 8) {
+        cairn_status rc = raise_in_trouble(w, level, kind, n, &more);
         assert_all_say(w, rc);
         if (rc == CAIRN_OK) {
             world_mark(w);
             nok++;
         } else {
             assert_true(rc == CAIRN_ENOSPC || rc == CAIRN_ENOMEM);
+            assert_no_partner_has(w, w->version);
             nfailed++;
             nok = 0;
         }
