@@ -246,7 +246,7 @@ static crn_comm_view comm_of(const crn_walk *w, const crn_event *e)
 
 int64_t crn_peer_rank(crn_enc enc, int64_t value, const crn_comm_view *comm)
 {
-    if (value < 0 || enc == CRN_ENC_PLAIN)
+    if (value < 0 || enc == CRN_ENC_PLAIN || comm->rank < 0) /* between groups ranks are absolute */
         return value;
     if (enc == CRN_ENC_XOR)
         return value ^ comm->rank;

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Traces: what a run did to the network and the storage, recorded by libcairn-trace ('cairn trace
+ * record'), kept folded: loops of events shared by ranks. Everything here works on the folded form:
+ * a loop of a million sends is looked at once, with a repeat count. 'cairn trace' is made of these
+ * calls.
+ *
+ *     static int on_event(void *arg, const cairn_trace_event *e)
+ *     {
+ *         if (strcmp(e->layer, "coll") == 0)
+ *             *(uint64_t *)arg += e->repeat;
+ *         return 0;
+ *     }
+ *     ...
+ *     cairn_trace *t;
+ *     uint64_t ncollectives = 0;
+ *     if (cairn_trace_open("run.ctr", &t) < 0)
+ *         die(cairn_error_text());
+ *     if (cairn_trace_visit(t, 0, on_event, &ncollectives) < 0) ...
+ *     cairn_trace_close(t);
+ *
+ * Which call to choose: cairn_trace_sum for counts, bytes and times by anything; cairn_trace_visit
+ * for an analysis of your own that needs no order, cairn_trace_walk for one that does;
+ * cairn_trace_outline for the structure.
+ *
+ * A callback that returns something other than 0 ends the call, which then returns CAIRN_NOTHING.
+ * Structures begin with their own size, so that they can grow. Names of calls, layers and kinds
+ * live for ever, strings of rows and gaps as long as the trace, everything else during the
+ * callback. A cairn_trace is used by one thread at a time. Calls return CAIRN_ENOMEM besides what
+ * is said.
+ */
+#ifndef CAIRN_TRACES_H
+#define CAIRN_TRACES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cairn/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cairn_trace cairn_trace;
+
+/*
+ * Read the trace at path. Not collective. CAIRN_ENOTFOUND, CAIRN_EIO, CAIRN_ECORRUPT (damaged),
+ * CAIRN_EUNSUPPORTED (of a newer format).
+ */
+CAIRN_API CAIRN_CHECK int cairn_trace_open(const char *path, cairn_trace **ret);
+CAIRN_API void cairn_trace_close(cairn_trace *t); /* NULL is allowed */
+
+typedef struct cairn_trace_info {
+    size_t struct_bytes;       /* set by the caller */
+    const char *program;       /* stays until the trace is closed */
+    const char *incomplete;    /* what is not in the trace, as a phrase; NULL when all is */
+    uint32_t nranks, nthreads; /* nthreads: of the rank that has most */
+    uint32_t precision;        /* per cent; 100: nothing was lost but times */
+    bool times;                /* were they recorded? */
+    uint64_t began_ns;         /* since 1970 */
+    uint64_t lasted_ns;        /* of the longest rank */
+    uint64_t nevents;  /* over all ranks; expected ones where loops are known by distribution */
+    uint64_t ndropped; /* events that were not kept */
+    size_t nplaces, nloops; /* that the trace is made of */
+} cairn_trace_info;
+
+/* Describe the trace. Not collective. CAIRN_EINVAL (struct_bytes). */
+CAIRN_API CAIRN_CHECK int cairn_trace_describe(cairn_trace *t, cairn_trace_info *info);
+
+/*
+ * The call stack of a site as "module+0x1f3c < module+0x20aa", innermost first, cut to fit; "?" for
+ * an unknown one. Returns buf. Not collective.
+ */
+CAIRN_API char *cairn_trace_site(const cairn_trace *t, uint32_t site, char *buf, size_t cap);
+
+/* One message of an event. */
+typedef struct cairn_trace_message {
+    bool sent;       /* by the rank; else it is to be received */
+    int64_t peer;    /* rank of the world; below 0: any, none or not known */
+    uint64_t nbytes; /* of a receive: room */
+    int64_t nbytes_step;
+} cairn_trace_message;
+
+/* One parameter. */
+typedef struct cairn_trace_value {
+    const char *kind; /* "count", "tag", ...: docs/format/trace.md lists them */
+    int64_t value, step;
+    const int64_t *list; /* for kinds that are lists; else NULL */
+    size_t nlist;
+    bool drawn; /* known by distribution only: the mean, or in a walk a number drawn from it */
+} cairn_trace_value;
+
+/*
+ * Equal events of one rank: 'repeat' of them, which differ at most in numbers that grow by a step
+ * from one to the next.
+ */
+typedef struct cairn_trace_event {
+    size_t struct_bytes; /* set by the library */
+    uint32_t rank, thread;
+    uint32_t place;     /* number of the call at its call site, within the thread */
+    uint32_t site;      /* for cairn_trace_site */
+    const char *call;   /* "MPI_Send", "pwrite", ... */
+    const char *layer;  /* note env p2p wait coll comm rma mpiio posix */
+    const char *within; /* the call that made this one; NULL: the program itself */
+    const char *file;   /* its name in a walk, else with % for numbers; NULL if none or not known */
+    uint64_t repeat;
+    uint64_t nbytes; /* that the first one moved, sent or gave to a collective */
+    int64_t nbytes_step;
+    size_t nmessages;
+    const cairn_trace_message *message;
+    size_t nvalues;
+    const cairn_trace_value *value;
+    double seconds; /* mean of one call of the place, over all ranks; 0 without times */
+    double seconds_min, seconds_max;
+    double gap; /* walk only: seconds between the event before and this one, expected */
+} cairn_trace_event;
+
+typedef int cairn_trace_event_fn(void *arg, const cairn_trace_event *e);
+
+/*
+ * All events of a rank, in no order, with repeat counts. Not collective. CAIRN_EINVAL (no such
+ * rank). Goes through single events only where handles would be mistaken for each other otherwise.
+ */
+CAIRN_API CAIRN_CHECK int cairn_trace_visit(cairn_trace *t, uint32_t rank, cairn_trace_event_fn *fn,
+                                            void *arg);
+
+/*
+ * All events of one thread of a rank, in order, one by one. What is known by distribution only is
+ * drawn: the same every time. Not collective. CAIRN_EINVAL; CAIRN_NOTHING if the rank has no such
+ * thread.
+ */
+CAIRN_API CAIRN_CHECK int cairn_trace_walk(cairn_trace *t, uint32_t rank, uint32_t thread,
+                                           cairn_trace_event_fn *fn, void *arg);
+
+/* A piece of the structure: a loop or a place. */
+typedef struct cairn_trace_piece {
+    size_t struct_bytes;
+    uint32_t thread;
+    uint32_t depth;   /* in loops; 0 for the outermost pieces */
+    uint32_t number;  /* of the loop or place, within the thread */
+    bool shown;       /* a loop that was already shown with this number: its body is left out */
+    const char *call; /* NULL: a loop */
+    const char *layer, *within, *file; /* of a place */
+    uint32_t site;
+    const char *ranks; /* that take part: "0-3,8", cut with "..." */
+    uint32_t nranks;
+    uint64_t met;       /* times that it is come to, over all ranks */
+    uint64_t total;     /* turns of a loop or events of a place, over all ranks */
+    const char *values; /* parameters of a place: "count=100 peer=+1 tag=7", cut with "..." */
+    double seconds;     /* mean time of a call; 0 without */
+} cairn_trace_piece;
+
+typedef int cairn_trace_piece_fn(void *arg, const cairn_trace_piece *p);
+
+/* The structure, outside in, in order. Not collective. */
+CAIRN_API CAIRN_CHECK int cairn_trace_outline(cairn_trace *t, cairn_trace_piece_fn *fn, void *arg);
+
+/* What rows of a sum stand for: any of these together. */
+enum {
+    CAIRN_TRACE_BY_LAYER = 1,
+    CAIRN_TRACE_BY_CALL = 2, /* and the call within which it was made */
+    CAIRN_TRACE_BY_SITE = 4,
+    CAIRN_TRACE_BY_RANK = 8,
+    CAIRN_TRACE_BY_PEER = 16, /* sent messages only: events are messages, nbytes theirs */
+    CAIRN_TRACE_BY_FILE = 32, /* events on files only */
+    CAIRN_TRACE_BY_SIZE = 64  /* power of two below nbytes of one event */
+};
+
+typedef struct cairn_trace_row {
+    size_t struct_bytes;
+    /* what it was asked by; other members are NULL or 0 */
+    const char *layer, *call, *within, *file;
+    uint32_t site, rank;
+    int64_t peer;
+    uint64_t size;
+    /* sums */
+    uint64_t nevents, nbytes;
+    uint64_t nsteps;       /* steps between neighbouring accesses of files, where they are known: */
+    uint64_t nconsecutive; /*   those that go on where the one before ended */
+    uint64_t nstrided;     /*   those by a constant other distance */
+    bool expected;         /* some values are known by distribution only */
+    double seconds;        /* in calls; by rank or peer: shared out by events, an estimate */
+    double waited;      /* of these, above the shortest call of the place: an estimate of waiting */
+    double seconds_max; /* of one call */
+    uint32_t shortest_rank, longest_rank; /* who had the shortest and the longest call */
+} cairn_trace_row;
+
+typedef int cairn_trace_row_fn(void *arg, const cairn_trace_row *row);
+
+/*
+ * Sums over all ranks and threads, by any of the above (0: one row for all), in the order of their
+ * keys. Not collective.
+ */
+CAIRN_API CAIRN_CHECK int cairn_trace_sum(cairn_trace *t, unsigned by, cairn_trace_row_fn *fn,
+                                          void *arg);
+
+/* What the program did between two calls: it computed. Over all ranks. */
+typedef struct cairn_trace_gap {
+    size_t struct_bytes;
+    uint32_t thread;
+    const char *from, *to; /* calls; from NULL: the start */
+    uint32_t from_site, to_site;
+    uint64_t n;
+    double seconds, seconds_min, seconds_max, deviation; /* of one: mean, extremes, standard */
+    uint32_t shortest_rank, longest_rank;
+} cairn_trace_gap;
+
+typedef int cairn_trace_gap_fn(void *arg, const cairn_trace_gap *g);
+
+/* All of them, in the order of the places. Not collective. Nothing without times. */
+CAIRN_API CAIRN_CHECK int cairn_trace_gaps(cairn_trace *t, cairn_trace_gap_fn *fn, void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the parts of 'cairn trace' share: one file for each, cmd_trace_<part>.c.
+ */
+#ifndef CAIRN_CMD_TRACE_H
+#define CAIRN_CMD_TRACE_H
+
+#include <cairn/traces.h>
+
+#include "cmd/cmd.h"
+
+cmd_function cmd_trace_record, cmd_trace_show, cmd_trace_stat, cmd_trace_dump, cmd_trace_diff,
+    cmd_trace_export;
+
+/*
+ * Open a trace and describe it; one that is incomplete is said to be so on standard error. CMD_YES,
+ * or CMD_UNKNOWN after saying why.
+ */
+int cmd_trace_open(const char *path, cairn_trace **ret, cairn_trace_info *info);
+
+/* A list of rows, collected from cairn_trace_sum; their strings are the trace's. */
+typedef struct cmd_trace_rows {
+    CRN_VEC(cairn_trace_row) row;
+    bool failed;
+} cmd_trace_rows;
+
+int cmd_trace_sum(cairn_trace *t, unsigned by, cmd_trace_rows *ret); /* CMD_YES or CMD_UNKNOWN */
+void cmd_trace_rows_done(cmd_trace_rows *r);
+
+/* What is known of a trace as a whole. */
+json_t *cmd_trace_json(const cairn_trace_info *info);
+
+/* Four digits: more would be noise. */
+json_t *cmd_trace_seconds(double seconds);
+
+/* A whole number, checked; CMD_UNKNOWN after a sentence that names the option. */
+int cmd_trace_number(const char *option, const char *text, uint64_t max, uint64_t *ret);
+
+#endif

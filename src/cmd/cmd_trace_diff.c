@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * cairn trace diff: two traces compared by sums: calls, messages between pairs of ranks, files.
+ * Call sites are left out, since they change with every build.
+ */
+#include "cmd/cmd_trace.h"
+
+static const char usage[] = "cairn trace diff [--only WHAT] [--json] FILE FILE";
+
+typedef struct subject {
+    const char *name;
+    unsigned by;
+} subject;
+
+static const subject subjects[] = {
+    {"calls", CAIRN_TRACE_BY_LAYER | CAIRN_TRACE_BY_CALL},
+    {"pairs", CAIRN_TRACE_BY_RANK | CAIRN_TRACE_BY_PEER},
+    {"files", CAIRN_TRACE_BY_FILE | CAIRN_TRACE_BY_LAYER | CAIRN_TRACE_BY_CALL},
+};
+
+enum { NSUBJECTS = sizeof subjects / sizeof *subjects };
+
+typedef struct comparison {
+    bool json;
+    json_t *list;
+    uint64_t ndifferent;
+    cmd_columns table;
+} comparison;
+
+static int compare_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "");
+}
+
+/* In the order in which cairn_trace_sum gives rows. */
+static int compare(const cairn_trace_row *a, const cairn_trace_row *b)
+{
+    int d = (a->rank > b->rank) - (a->rank < b->rank);
+    d = d ? d : (a->peer > b->peer) - (a->peer < b->peer);
+    d = d ? d : compare_text(a->file, b->file);
+    d = d ? d : compare_text(a->layer, b->layer);
+    d = d ? d : compare_text(a->call, b->call);
+    return d ? d : compare_text(a->within, b->within);
+}
+
+/* "rank 0 to 1", "pwrite out.dat" */
+static void name_row(const subject *s, const cairn_trace_row *r, char *buf, size_t cap)
+{
+    if (s->by & CAIRN_TRACE_BY_PEER)
+        snprintf(buf, cap, "rank %" PRIu32 " to %" PRId64, r->rank, r->peer);
+    else
+        snprintf(buf, cap, "%s%s%s%s%s", r->call, r->within ? " < " : "",
+                 r->within ? r->within : "", r->file ? " " : "", r->file ? r->file : "");
+}
+
+/* One of the two may be NULL: only the other trace has such a row. */
+static void differ(comparison *c, const subject *s, const cairn_trace_row *a,
+                   const cairn_trace_row *b)
+{
+    const cairn_trace_row none = {0};
+    char name[512];
+    name_row(s, a ? a : b, name, sizeof name);
+    a = a ? a : &none;
+    b = b ? b : &none;
+    c->ndifferent++;
+    if (c->json) {
+        cmd_json_append(&c->list, json_pack("{s:s, s:o, s:[I,I], s:[I,I]}", "of", s->name, "what",
+                                            cmd_json_text(name), "events", (json_int_t)a->nevents,
+                                            (json_int_t)b->nevents, "nbytes", (json_int_t)a->nbytes,
+                                            (json_int_t)b->nbytes));
+        return;
+    }
+    cmd_cell(&c->table, "%s", s->name);
+    cmd_cell(&c->table, "%s", name);
+    cmd_cell(&c->table, "%" PRIu64 " : %" PRIu64 " events", a->nevents, b->nevents);
+    cmd_cell(&c->table, "%" PRIu64 " : %" PRIu64 " bytes", a->nbytes, b->nbytes);
+}
+
+static void compare_rows(comparison *c, const subject *s, const cmd_trace_rows *a,
+                         const cmd_trace_rows *b)
+{
+    size_t i = 0, k = 0;
+    while (i < a->row.n || k < b->row.n) {
+        const cairn_trace_row *x = i < a->row.n ? &a->row.at[i] : NULL;
+        const cairn_trace_row *y = k < b->row.n ? &b->row.at[k] : NULL;
+        int d = !x ? 1 : !y ? -1 : compare(x, y);
+        if (d != 0 || x->nevents != y->nevents || x->nbytes != y->nbytes)
+            differ(c, s, d <= 0 ? x : NULL, d >= 0 ? y : NULL);
+        i += d <= 0;
+        k += d >= 0;
+    }
+}
+
+static int compare_subject(comparison *c, const subject *s, cairn_trace *a, cairn_trace *b)
+{
+    cmd_trace_rows x, y;
+    if (cmd_trace_sum(a, s->by, &x) != CMD_YES)
+        return CMD_UNKNOWN;
+    if (cmd_trace_sum(b, s->by, &y) != CMD_YES) {
+        cmd_trace_rows_done(&x);
+        return CMD_UNKNOWN;
+    }
+    compare_rows(c, s, &x, &y);
+    cmd_trace_rows_done(&x);
+    cmd_trace_rows_done(&y);
+    return CMD_YES;
+}
+
+static int print_result(comparison *c)
+{
+    int code = c->ndifferent > 0 ? CMD_NO : CMD_YES;
+    if (c->json)
+        return cmd_print_json(
+            json_pack("{s:b, s:o}", "same", code == CMD_YES, "differences", c->list), code);
+    return cmd_columns_print(&c->table, 0, code);
+}
+
+static int diff(comparison *c, const char *only, cairn_trace *a, cairn_trace *b)
+{
+    int code = CMD_YES;
+    for (size_t i = 0; i < NSUBJECTS && code == CMD_YES; i++)
+        if (!only || strcmp(only, subjects[i].name) == 0)
+            code = compare_subject(c, &subjects[i], a, b);
+    return code == CMD_YES ? print_result(c) : code;
+}
+
+static bool is_subject(const char *name)
+{
+    crn_nearest near = crn_nearest_to(name);
+    for (size_t i = 0; i < NSUBJECTS; i++) {
+        if (strcmp(name, subjects[i].name) == 0)
+            return true;
+        crn_nearest_offer(&near, subjects[i].name);
+    }
+    cmd_fail("--only: '%s' is none of calls, pairs and files%s", name, near.hint);
+    return false;
+}
+
+int cmd_trace_diff(int argc, char **argv)
+{
+    comparison c = {.table = {.align = "llll"}};
+    cairn_trace *a, *b;
+    cairn_trace_info info;
+    const char *only = NULL;
+    int code;
+    const cmd_option options[] = {
+        CMD_TEXT(0, "only", "WHAT", &only, "compare only calls, pairs or files"), CMD_JSON(&c.json),
+        CMD_END};
+    if (!cmd_parse(usage, options, &argc, &argv, &code))
+        return code;
+    if (argc != 2)
+        return cmd_misuse(usage, "two traces must be named");
+    if ((only && !is_subject(only)) || cmd_trace_open(argv[0], &a, &info) != CMD_YES)
+        return CMD_UNKNOWN;
+    if (cmd_trace_open(argv[1], &b, &info) != CMD_YES) {
+        cairn_trace_close(a);
+        return CMD_UNKNOWN;
+    }
+    c.list = c.json ? json_array() : NULL;
+    code = diff(&c, only, a, b);
+    cairn_trace_close(a);
+    cairn_trace_close(b);
+    return code;
+}

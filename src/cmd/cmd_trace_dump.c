@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * cairn trace dump: every event of a thread of a rank, in order.
+ */
+#include "cmd/cmd_trace.h"
+
+static const char usage[] = "cairn trace dump --rank R [--thread N] [--json] FILE";
+
+typedef struct dumper {
+    cairn_trace *t;
+    bool json;
+    uint64_t n; /* events so far */
+    int code;
+} dumper;
+
+enum { LINE = 4096, LIST_SHOWN = 8 };
+
+/* "count=100", "reqs={0,1,2}" */
+static size_t put_value(char *buf, size_t cap, const cairn_trace_value *v)
+{
+    size_t used;
+    if (!v->list && v->nlist == 0)
+        return (size_t)snprintf(buf, cap, " %s=%s%" PRId64, v->kind, v->drawn ? "~" : "", v->value);
+    used = (size_t)snprintf(buf, cap, " %s={", v->kind);
+    for (size_t i = 0; i < CRN_MIN(v->nlist, LIST_SHOWN) && used < cap; i++)
+        used += (size_t)snprintf(buf + used, cap - used, "%s%" PRId64, i ? "," : "", v->list[i]);
+    if (v->nlist > LIST_SHOWN && used < cap)
+        used += (size_t)snprintf(buf + used, cap - used, ",...%zu", v->nlist);
+    return used < cap ? used + (size_t)snprintf(buf + used, cap - used, "}") : used;
+}
+
+static void print_event(const dumper *d, const cairn_trace_event *e)
+{
+    char line[LINE], site[64];
+    size_t used = 0;
+    line[0] = 0;
+    for (size_t i = 0; i < e->nvalues && used < sizeof line; i++)
+        used += put_value(line + used, sizeof line - used, &e->value[i]);
+    cmd_line("%" PRIu64 " %s%s%s%s%s%s [%s]", d->n, e->call, e->within ? " within " : "",
+             e->within ? e->within : "", e->file ? " " : "", e->file ? e->file : "", line,
+             cairn_trace_site(d->t, e->site, site, sizeof site));
+}
+
+static json_t *json_of_value(const cairn_trace_value *v)
+{
+    if (!v->list && v->nlist == 0)
+        return json_integer(v->value);
+    json_t *list = json_array();
+    for (size_t i = 0; i < v->nlist; i++)
+        cmd_json_append(&list, json_integer(v->list[i]));
+    return list;
+}
+
+/* Values as [kind, value] pairs, since a kind may come twice. */
+static json_t *json_of_event(const dumper *d, const cairn_trace_event *e)
+{
+    char site[512];
+    json_t *values = json_array();
+    for (size_t i = 0; i < e->nvalues; i++)
+        cmd_json_append(&values,
+                        json_pack("[s, o]", e->value[i].kind, json_of_value(&e->value[i])));
+    return json_pack("{s:I, s:s, s:s, s:s?, s:o?, s:I, s:o, s:o}", "index", (json_int_t)d->n,
+                     "call", e->call, "layer", e->layer, "within", e->within, "file",
+                     e->file ? cmd_json_text(e->file) : NULL, "nbytes", (json_int_t)e->nbytes,
+                     "values", values, "site",
+                     cmd_json_text(cairn_trace_site(d->t, e->site, site, sizeof site)));
+}
+
+static int on_event(void *arg, const cairn_trace_event *e)
+{
+    dumper *d = arg;
+    if (d->json) {
+        json_t *o = json_of_event(d, e);
+        if (!o || json_dumpf(o, stdout, JSON_COMPACT) < 0)
+            d->code = cmd_fail("cannot print JSON");
+        printf("\n");
+        json_decref(o);
+    } else {
+        print_event(d, e);
+    }
+    d->n++;
+    return d->code != CMD_YES || ferror(stdout);
+}
+
+static int dump(dumper *d, const char *path, uint32_t rank, uint32_t thread)
+{
+    int rc = cairn_trace_walk(d->t, rank, thread, on_event, d);
+    if (rc < 0)
+        return cmd_fail("%s", cairn_error_text());
+    if (rc == CAIRN_NOTHING && d->n == 0)
+        return cmd_fail("'%s' has no thread %" PRIu32 " of rank %" PRIu32, path, thread, rank);
+    return d->code;
+}
+
+int cmd_trace_dump(int argc, char **argv)
+{
+    dumper d = {.code = CMD_YES};
+    cairn_trace_info info;
+    const char *rank = NULL, *thread = NULL;
+    uint64_t r = 0, n = 0;
+    int code;
+    const cmd_option options[] = {
+        CMD_TEXT('r', "rank", "R", &rank, "whose events"),
+        CMD_TEXT('t', "thread", "N", &thread, "of which thread (0)"),
+        CMD_FLAG('j', "json", &d.json, "print an object of JSON on a line for each event"),
+        CMD_END};
+    if (!cmd_parse(usage, options, &argc, &argv, &code))
+        return code;
+    if (argc != 1 || !rank)
+        return cmd_misuse(usage, "one trace and a rank must be named");
+    if (cmd_trace_number("--rank", rank, UINT32_MAX, &r) != CMD_YES ||
+        (thread && cmd_trace_number("--thread", thread, UINT32_MAX, &n) != CMD_YES) ||
+        cmd_trace_open(argv[0], &d.t, &info) != CMD_YES)
+        return CMD_UNKNOWN;
+    code = dump(&d, argv[0], (uint32_t)r, (uint32_t)n);
+    cairn_trace_close(d.t);
+    return code;
+}

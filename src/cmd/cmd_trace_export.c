@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * cairn trace export: all events of all ranks for other tools. A folded trace has statistics of
+ * times, not each time, so events are placed by mean times: the order within a rank is real, the
+ * moments are expected ones.
+ */
+#include "cmd/cmd_trace.h"
+
+#include <errno.h>
+
+static const char usage[] = "cairn trace export [--format FORMAT] [-o FILE] FILE";
+
+typedef struct exporter exporter;
+
+typedef struct format {
+    const char *name;
+    void (*begin)(exporter *x);
+    void (*event)(exporter *x, const cairn_trace_event *e, double start, double seconds);
+    void (*end)(exporter *x);
+} format;
+
+struct exporter {
+    cairn_trace *t;
+    FILE *to;
+    const format *format;
+    uint64_t n;         /* events so far */
+    double now;         /* of the thread, seconds */
+    double inner_start; /* of the first event within the call to come; below 0: none */
+};
+
+/* The rank that is sent to, else received from; -1 without. */
+static int64_t peer_of(const cairn_trace_event *e)
+{
+    return e->nmessages > 0 ? e->message[0].peer : -1;
+}
+
+/* As a string of JSON or, with quotes doubled, of CSV. */
+static void put_text(FILE *to, const char *s, bool csv)
+{
+    fputc('"', to);
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (csv && c == '"')
+            fputs("\"\"", to);
+        else if (!csv && (c == '"' || c == '\\'))
+            fprintf(to, "\\%c", c);
+        else if (c < ' ' || c >= 0x7f)
+            fputc('?', to);
+        else
+            fputc(c, to);
+    }
+    fputc('"', to);
+}
+
+static void csv_begin(exporter *x)
+{
+    fputs("rank,thread,call,layer,within,start,seconds,nbytes,peer,file,site\n", x->to);
+}
+
+static void csv_event(exporter *x, const cairn_trace_event *e, double start, double seconds)
+{
+    char site[512];
+    fprintf(x->to, "%" PRIu32 ",%" PRIu32 ",%s,%s,%s,%.9f,%.9f,%" PRIu64 ",%" PRId64 ",", e->rank,
+            e->thread, e->call, e->layer, e->within ? e->within : "", start, seconds, e->nbytes,
+            peer_of(e));
+    put_text(x->to, e->file ? e->file : "", true);
+    fputc(',', x->to);
+    put_text(x->to, cairn_trace_site(x->t, e->site, site, sizeof site), true);
+    fputc('\n', x->to);
+}
+
+static void csv_end(exporter *x)
+{
+    (void)x;
+}
+
+static void chrome_begin(exporter *x)
+{
+    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", x->to);
+}
+
+/* Microseconds; a rank is a process. */
+static void chrome_event(exporter *x, const cairn_trace_event *e, double start, double seconds)
+{
+    fprintf(x->to,
+            "%s\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
+            ",\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"nbytes\":%" PRIu64,
+            x->n > 0 ? "," : "", e->call, e->layer, e->rank, e->thread, start * 1e6, seconds * 1e6,
+            e->nbytes);
+    if (e->nmessages > 0)
+        fprintf(x->to, ",\"peer\":%" PRId64, peer_of(e));
+    if (e->file) {
+        fputs(",\"file\":", x->to);
+        put_text(x->to, e->file, false);
+    }
+    fputs("}}", x->to);
+}
+
+static void chrome_end(exporter *x)
+{
+    fputs("\n]}\n", x->to);
+}
+
+static const format formats[] = {{"chrome", chrome_begin, chrome_event, chrome_end},
+                                 {"csv", csv_begin, csv_event, csv_end}};
+
+enum { NFORMATS = sizeof formats / sizeof *formats };
+
+/* What was made within a call comes before the call itself, which then began no later. */
+static int on_event(void *arg, const cairn_trace_event *e)
+{
+    exporter *x = arg;
+    double start = x->now + e->gap;
+    if (e->within && x->inner_start < 0)
+        x->inner_start = start;
+    if (!e->within && x->inner_start >= 0) {
+        start = x->inner_start;
+        x->inner_start = -1;
+    }
+    double end = CRN_MAX(start + e->seconds, x->now);
+    x->format->event(x, e, start, end - start);
+    x->now = end;
+    x->n++;
+    return ferror(x->to);
+}
+
+static int export_all(exporter *x, const cairn_trace_info *info, const char *path)
+{
+    x->format->begin(x);
+    for (uint32_t r = 0; r < info->nranks; r++) {
+        for (uint32_t thread = 0; thread < info->nthreads; thread++) {
+            x->now = 0;
+            x->inner_start = -1;
+            if (cairn_trace_walk(x->t, r, thread, on_event, x) < 0)
+                return cmd_fail("'%s': %s", path, cairn_error_text());
+        }
+    }
+    x->format->end(x);
+    return CMD_YES;
+}
+
+static int export_to(exporter *x, const cairn_trace_info *info, const char *path, const char *out)
+{
+    x->to = out ? fopen(out, "w") : stdout;
+    if (!x->to)
+        return cmd_fail("cannot write '%s': %s", out, strerror(errno));
+    int code = export_all(x, info, path);
+    bool bad = ferror(x->to) != 0;
+    if (out && (fclose(x->to) != 0 || bad))
+        return cmd_fail("cannot write '%s': %s", out, strerror(errno));
+    return code;
+}
+
+static const format *find_format(const char *name)
+{
+    crn_nearest near = crn_nearest_to(name);
+    for (size_t i = 0; i < NFORMATS; i++) {
+        if (strcmp(formats[i].name, name) == 0)
+            return &formats[i];
+        crn_nearest_offer(&near, formats[i].name);
+    }
+    cmd_fail("--format: no format '%s'%s", name,
+             near.hint[0] ? near.hint : "; there are chrome and csv");
+    return NULL;
+}
+
+int cmd_trace_export(int argc, char **argv)
+{
+    exporter x = {.n = 0};
+    cairn_trace_info info;
+    const char *out = NULL, *name = "chrome";
+    int code;
+    const cmd_option options[] = {
+        CMD_TEXT('f', "format", "FORMAT", &name, "chrome (for Perfetto, too) or csv"),
+        CMD_TEXT('o', "output", "FILE", &out, "write there, not to standard output"), CMD_END};
+    if (!cmd_parse(usage, options, &argc, &argv, &code))
+        return code;
+    if (argc != 1)
+        return cmd_misuse(usage, "one trace must be named");
+    x.format = find_format(name);
+    if (!x.format || cmd_trace_open(argv[0], &x.t, &info) != CMD_YES)
+        return CMD_UNKNOWN;
+    code = export_to(&x, &info, argv[0], out);
+    cairn_trace_close(x.t);
+    return code;
+}

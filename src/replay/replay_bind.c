@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the numbers of handles stand for. A trace has numbers instead of handles, and numbers are
+ * used again. Events in order tell at each point what a number means; without order it is known
+ * only if the number means the same all along, which is the rule, and noticed when it is not.
+ */
+#include "replay/replay.h"
+
+enum { NUMBERS_MAX = 1 << 20 }; /* of one kind; a damaged file may say anything */
+
+int crn_event_find(const crn_event *e, unsigned kind, int from)
+{
+    for (int i = from; i < e->ncolumns; i++)
+        if (e->kind[i] == kind)
+            return i;
+    return -1;
+}
+
+void crn_bind_done(crn_bind *b)
+{
+    for (size_t i = 0; i < b->comm.n; i++)
+        free((void *)b->comm.at[i].view.world);
+    crn_vec_done(&b->comm);
+    crn_vec_done(&b->file);
+    crn_vec_done(&b->fd);
+    crn_vec_done(&b->request);
+}
+
+static bool same_comm(const crn_comm_view *a, crn_list world)
+{
+    if (a->size != (int64_t)world.n)
+        return false;
+    for (size_t i = 0; i < world.n; i++)
+        if ((a->world ? a->world[i] : (int64_t)i) != world.at[i])
+            return false;
+    return true;
+}
+
+static cairn_status learn_comm(crn_bind *b, int64_t number, crn_list world)
+{
+    int64_t *copy;
+    if (number < 0 || number >= NUMBERS_MAX)
+        return CAIRN_OK;
+    while (b->comm.n <= (size_t)number)
+        CRN_TRY(crn_vec_push(&b->comm, (crn_bound_comm){.known = false}));
+    crn_bound_comm *c = &b->comm.at[number];
+    if (c->known && same_comm(&c->view, world))
+        return CAIRN_OK;
+    CRN_TRY(crn_alloc(&copy, world.n));
+    b->conflict |= c->known;
+    free((void *)c->view.world);
+    *c = (crn_bound_comm){{.rank = -1, .size = (int64_t)world.n, .world = copy}, .known = true};
+    for (size_t i = 0; i < world.n; i++) {
+        copy[i] = world.at[i];
+        if (world.at[i] == b->rank)
+            c->view.rank = (int64_t)i;
+    }
+    return CAIRN_OK;
+}
+
+cairn_status crn_bind_init(crn_bind *b, const crn_trace *t, uint32_t rank)
+{
+    int64_t self = rank;
+    *b = (crn_bind){.t = t, .rank = rank};
+    crn_bound_comm world = {{.rank = rank, .size = t->nranks}, .known = true};
+    CRN_TRY(crn_vec_push(&b->comm, world));
+    return learn_comm(b, CRN_COMM_SELF, (crn_list){&self, 1});
+}
+
+/* A vector of uint32_t: both kinds of files. */
+static cairn_status learn_name(crn_bind *b, uint32_t **at, size_t *n, size_t *cap, int64_t number,
+                               uint32_t name)
+{
+    if (number < 0 || number >= NUMBERS_MAX || name == 0)
+        return CAIRN_OK;
+    if (*n <= (size_t)number) {
+        size_t more = (size_t)number + 1 - *n;
+        CRN_TRY(crn_vec_grow((void **)at, cap, *n, more, sizeof **at));
+        memset(*at + *n, 0, more * sizeof **at);
+        *n += more;
+    }
+    b->conflict |= (*at)[number] != 0 && (*at)[number] != name;
+    (*at)[number] = name;
+    return CAIRN_OK;
+}
+
+static cairn_status learn_request(crn_bind *b, const crn_event *e, int64_t number)
+{
+    crn_meaning m = {0};
+    crn_comm_view comm = crn_bind_comm(b, e);
+    if (number < 0 || number >= NUMBERS_MAX)
+        return CAIRN_OK;
+    while (b->request.n <= (size_t)number)
+        CRN_TRY(crn_vec_push(&b->request, (crn_bound_request){.known = false}));
+    crn_bound_request *r = &b->request.at[number];
+    crn_messages_of(&m, b->t, e, &comm, NULL);
+    crn_bound_request new = {true, m.few[0].sent, m.few[0].peer, m.few[0].nbytes};
+    b->conflict |=
+        r->known && (r->sent != new.sent || r->peer != new.peer || r->nbytes != new.nbytes);
+    *r = new;
+    return CAIRN_OK;
+}
+
+cairn_status crn_bind_learn(crn_bind *b, const crn_event *e)
+{
+    uint32_t call = e->place->call;
+    int i = crn_event_find(e, CRN_KIND_COMM_NEW, 0);
+    if (i >= 0 && i + 1 < e->ncolumns)
+        CRN_TRY(learn_comm(b, e->value[i], e->list[i + 1]));
+    if ((i = crn_event_find(e, CRN_KIND_FILE_NEW, 0)) >= 0)
+        CRN_TRY(learn_name(b, &b->file.at, &b->file.n, &b->file.cap, e->value[i], e->place->name));
+    if ((i = crn_event_find(e, CRN_KIND_FD_NEW, 0)) >= 0) {
+        uint32_t name = call == CRN_CALL_dup ? crn_bind_file(b, e) : e->place->name;
+        CRN_TRY(learn_name(b, &b->fd.at, &b->fd.n, &b->fd.cap, e->value[i], name));
+    }
+    if (call >= CRN_CALL_MPI_Send_init && call <= CRN_CALL_MPI_Recv_init)
+        CRN_TRY(learn_request(b, e, e->value[crn_event_find(e, CRN_KIND_REQ, 0)]));
+    return CAIRN_OK;
+}
+
+crn_comm_view crn_bind_comm(const crn_bind *b, const crn_event *e)
+{
+    int i = crn_event_find(e, CRN_KIND_COMM, 0);
+    if (i < 0 || e->value[i] < 0 || (size_t)e->value[i] >= b->comm.n)
+        return (crn_comm_view){0};
+    return b->comm.at[e->value[i]].view;
+}
+
+uint32_t crn_bind_file(const crn_bind *b, const crn_event *e)
+{
+    int i;
+    if (e->place->name)
+        return e->place->name;
+    if ((i = crn_event_find(e, CRN_KIND_FILE, 0)) >= 0)
+        return (uint64_t)e->value[i] < b->file.n ? b->file.at[e->value[i]] : 0;
+    if ((i = crn_event_find(e, CRN_KIND_FD, 0)) >= 0)
+        return (uint64_t)e->value[i] < b->fd.n ? b->fd.at[e->value[i]] : 0;
+    return 0;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What an event means: how many bytes it moved, and which messages it sent or is to receive. Told
+ * by the kinds of its columns, not call by call.
+ */
+#include "replay/replay.h"
+
+bool crn_call_sends(unsigned call)
+{
+    return (call >= CRN_CALL_MPI_Send && call <= CRN_CALL_MPI_Rsend) ||
+           call == CRN_CALL_MPI_Sendrecv || call == CRN_CALL_MPI_Sendrecv_replace ||
+           (call >= CRN_CALL_MPI_Isend && call <= CRN_CALL_MPI_Irsend) ||
+           (call >= CRN_CALL_MPI_Send_init && call <= CRN_CALL_MPI_Rsend_init);
+}
+
+/* Of a scatter, what a rank gets is told by its second pair of count and type. */
+static bool counts_last(unsigned call)
+{
+    return call == CRN_CALL_MPI_Scatter || call == CRN_CALL_MPI_Scatterv ||
+           call == CRN_CALL_MPI_Iscatter || call == CRN_CALL_MPI_Iscatterv;
+}
+
+typedef struct amount {
+    uint64_t nbytes;
+    int64_t step;
+} amount;
+
+static uint64_t type_nbytes(const crn_trace *t, int64_t type)
+{
+    return (uint64_t)type < t->ntypes ? t->type[type].nbytes : 0;
+}
+
+static amount amount_at(const crn_event *e, const int64_t *step, int i, uint64_t unit)
+{
+    if (e->value[i] < 0)
+        return (amount){0};
+    return (amount){(uint64_t)e->value[i] * unit, step ? step[i] * (int64_t)unit : 0};
+}
+
+/* The pair of count (or total) and type that begins at or after *i; *i is left after it. */
+static bool next_amount(const crn_trace *t, const crn_event *e, const int64_t *step, int *i,
+                        amount *ret)
+{
+    for (; *i < e->ncolumns; (*i)++) {
+        unsigned kind = e->kind[*i];
+        if (kind == CRN_KIND_COUNT || kind == CRN_KIND_TOTAL) {
+            int type = crn_event_find(e, CRN_KIND_TYPE, *i);
+            *ret = amount_at(e, step, *i, type < 0 ? 1 : type_nbytes(t, e->value[type]));
+            *i = type < 0 ? e->ncolumns : type + 1;
+            return true;
+        }
+        if (kind == CRN_KIND_BYTES) {
+            int moved = crn_event_find(e, CRN_KIND_MOVED, *i);
+            *ret = amount_at(e, step, moved < 0 ? *i : moved, 1);
+            *i = e->ncolumns;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int64_t world_rank(int64_t peer, const crn_comm_view *comm)
+{
+    if (peer < 0 || !comm->world)
+        return peer;
+    return peer < comm->size ? comm->world[peer] : CRN_PEER_NONE;
+}
+
+/* Each peer has its own amount, but for MPI_Sendrecv_replace. */
+void crn_messages_of(crn_meaning *m, const crn_trace *t, const crn_event *e,
+                     const crn_comm_view *comm, const int64_t *step)
+{
+    amount a = {0};
+    int at = 0;
+    bool sends = crn_call_sends(e->place->call);
+    for (int i = crn_event_find(e, CRN_KIND_PEER, 0); i >= 0 && m->nmessages < CRN_MESSAGES_FEW;
+         i = crn_event_find(e, CRN_KIND_PEER, i + 1)) {
+        next_amount(t, e, step, &at, &a);
+        m->few[m->nmessages] = (cairn_trace_message){.sent = sends && m->nmessages == 0,
+                                                     .peer = world_rank(e->value[i], comm),
+                                                     .nbytes = a.nbytes,
+                                                     .nbytes_step = a.step};
+        m->nmessages++;
+    }
+}
+
+static cairn_status add_started(crn_meaning *m, const crn_bind *b, int64_t number)
+{
+    if (number < 0 || (size_t)number >= b->request.n || !b->request.at[number].known)
+        return CAIRN_OK;
+    const crn_bound_request *r = &b->request.at[number];
+    CRN_TRY(crn_vec_push(&m->many, (cairn_trace_message){r->sent, r->peer, r->nbytes, 0}));
+    m->nmessages = m->many.n;
+    m->nbytes += r->sent ? r->nbytes : 0;
+    return CAIRN_OK;
+}
+
+static cairn_status start_requests(crn_meaning *m, const crn_bind *b, const crn_event *e)
+{
+    int one = crn_event_find(e, CRN_KIND_REQ, 0), many = crn_event_find(e, CRN_KIND_REQS, 0);
+    if (one >= 0)
+        CRN_TRY(add_started(m, b, e->value[one]));
+    for (size_t i = 0; many >= 0 && i < e->list[many].n; i++)
+        CRN_TRY(add_started(m, b, e->list[many].at[i]));
+    return CAIRN_OK;
+}
+
+/* Inits and probes move nothing. */
+static bool moves(unsigned call)
+{
+    return !(call >= CRN_CALL_MPI_Send_init && call <= CRN_CALL_MPI_Recv_init) &&
+           !(call >= CRN_CALL_MPI_Probe && call <= CRN_CALL_MPI_Improbe);
+}
+
+cairn_status crn_meaning_of(crn_meaning *m, const crn_bind *b, const crn_event *e,
+                            const crn_comm_view *comm, const int64_t *step)
+{
+    uint32_t call = e->place->call;
+    int at = 0;
+    amount a = {0};
+    m->nbytes = 0;
+    m->nbytes_step = 0;
+    m->nmessages = 0;
+    m->many.n = 0;
+    if (call == CRN_CALL_MPI_Start || call == CRN_CALL_MPI_Startall)
+        return start_requests(m, b, e);
+    if (!moves(call))
+        return CAIRN_OK;
+    if (e->call->layer == CRN_LAYER_P2P)
+        crn_messages_of(m, b->t, e, comm, step);
+    while (next_amount(b->t, e, step, &at, &a) && counts_last(call))
+        continue;
+    m->nbytes = a.nbytes;
+    m->nbytes_step = a.step;
+    return CAIRN_OK;
+}
+
+void crn_meaning_done(crn_meaning *m)
+{
+    crn_vec_done(&m->many);
+}

@@ -1,0 +1,1 @@
+small_trace t.ctr 4 && cairn trace dump --rank 4 t.ctr

@@ -1,0 +1,1 @@
+small_trace t.ctr 2 cut && cairn trace show t.ctr

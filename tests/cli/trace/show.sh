@@ -1,0 +1,1 @@
+small_trace t.ctr 4 && cairn trace show t.ctr

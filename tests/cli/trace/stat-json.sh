@@ -1,0 +1,1 @@
+small_trace t.ctr 2 && cairn trace stat --json t.ctr
