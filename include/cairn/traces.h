@@ -21,7 +21,7 @@
  *
  * Which call to choose: cairn_trace_sum for counts, bytes and times by anything; cairn_trace_visit
  * for an analysis of your own that needs no order, cairn_trace_walk for one that does;
- * cairn_trace_outline for the structure.
+ * cairn_trace_outline for the structure; cairn_trace_replay to do it all again without the program.
  *
  * A callback that returns something other than 0 ends the call, which then returns CAIRN_NOTHING.
  * Structures begin with their own size, so that they can grow. Names of calls, layers and kinds
@@ -210,6 +210,40 @@ typedef int cairn_trace_gap_fn(void *arg, const cairn_trace_gap *g);
 
 /* All of them, in the order of the places. Not collective. Nothing without times. */
 CAIRN_API CAIRN_CHECK int cairn_trace_gaps(cairn_trace *t, cairn_trace_gap_fn *fn, void *arg);
+
+typedef struct cairn_replay_options {
+    size_t struct_bytes;
+    double speed;        /* 0: 1; recorded computing times are divided by it */
+    bool no_delay;       /* do not compute at all */
+    bool no_io;          /* leave files alone */
+    const char *scratch; /* files go to a new directory here, removed at the end; NULL: "." */
+    bool keep;           /* do not remove it */
+    uint64_t seed;       /* of payloads and of what is drawn */
+    double patience;     /* 0: 60; seconds without progress after which stuck is called */
+    void (*stuck)(void *arg, const char *state); /* by another thread, once; state: many lines */
+    void *arg;
+} cairn_replay_options;
+
+typedef struct cairn_replay_result {
+    size_t struct_bytes;
+    int rank, size;    /* of this process; set also when the call fails */
+    double seconds;    /* from the first event to the last, of the slowest rank */
+    double recorded;   /* the same in the trace */
+    uint64_t nevents;  /* reissued, over all ranks */
+    uint64_t nskipped; /* that cannot be reissued (one-sided, unknown topologies) */
+    uint64_t nlate;    /* blocking sends that had to become non-blocking ones */
+    uint64_t sent_bytes, read_bytes, written_bytes;
+} cairn_replay_result;
+
+/*
+ * Do what the trace says, with random payloads of the recorded sizes, on MPI_COMM_WORLD; MPI is
+ * initialised, and at the end finalised, unless the program has done so. Collective. All ranks
+ * return the same. CAIRN_EMISMATCH: other number of ranks; CAIRN_EUNSUPPORTED: the trace is
+ * incomplete, so that its replay would not end; CAIRN_EIO: scratch; CAIRN_EINVAL; CAIRN_EINTERNAL:
+ * MPI failed.
+ */
+CAIRN_API CAIRN_CHECK int cairn_trace_replay(cairn_trace *t, const cairn_replay_options *options,
+                                             cairn_replay_result *result);
 
 #ifdef __cplusplus
 }

@@ -10,13 +10,17 @@ static const char usage[] =
     "cairn trace stat [--top N] [--json] FILE\n"
     "cairn trace dump --rank R [--thread N] [--json] FILE\n"
     "cairn trace diff [--only WHAT] [--json] FILE FILE\n"
-    "cairn trace export [--format FORMAT] [-o FILE] FILE";
+    "cairn trace export [--format FORMAT] [-o FILE] FILE\n"
+    "mpirun -n RANKS cairn trace replay [--speed F | --no-delay] [--no-io] [--scratch DIR] "
+    "[--keep] "
+    "[--patience TIME] [--json] FILE";
 
 static const struct {
     const char *name;
     cmd_function *run;
 } parts[] = {{"record", cmd_trace_record}, {"show", cmd_trace_show}, {"stat", cmd_trace_stat},
-             {"dump", cmd_trace_dump},     {"diff", cmd_trace_diff}, {"export", cmd_trace_export}};
+             {"dump", cmd_trace_dump},     {"diff", cmd_trace_diff}, {"export", cmd_trace_export},
+             {"replay", cmd_trace_replay}};
 
 enum { NPARTS = sizeof parts / sizeof *parts };
 

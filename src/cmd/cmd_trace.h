@@ -10,7 +10,7 @@
 #include "cmd/cmd.h"
 
 cmd_function cmd_trace_record, cmd_trace_show, cmd_trace_stat, cmd_trace_dump, cmd_trace_diff,
-    cmd_trace_export;
+    cmd_trace_export, cmd_trace_replay;
 
 /*
  * Open a trace and describe it; one that is incomplete is said to be so on standard error. CMD_YES,

@@ -9,6 +9,7 @@
  *     replay_visit.c    events without and with order
  *     replay_sum.c      sums by anything; gaps
  *     replay_outline.c  the structure
+ *     replay_play.c     replaying: the loop over events, and what it stands on (replay_play.h)
  */
 #ifndef CAIRN_REPLAY_H
 #define CAIRN_REPLAY_H

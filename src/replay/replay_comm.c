@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Communicators made again. Whatever call made one, the trace has its ranks in their order: a split
+ * by these gives the same, and topologies are put on top.
+ */
+#include "replay/replay_play.h"
+
+enum { NUMBERS_MAX = 1 << 20 };
+
+static cairn_status set_comm(crn_player *p, int64_t number, MPI_Comm comm)
+{
+    if (number < 0 || number >= NUMBERS_MAX)
+        return CAIRN_OK;
+    while (p->comm.n <= (size_t)number)
+        CRN_TRY(crn_vec_push(&p->comm, MPI_COMM_NULL));
+    p->comm.at[number] = comm;
+    return CAIRN_OK;
+}
+
+cairn_status crn_play_comms_make(crn_player *p)
+{
+    CRN_TRY(set_comm(p, CRN_COMM_WORLD, MPI_COMM_WORLD));
+    return set_comm(p, CRN_COMM_SELF, MPI_COMM_SELF);
+}
+
+void crn_play_comms_free(crn_player *p)
+{
+    for (size_t i = CRN_COMM_USER; i < p->comm.n; i++)
+        if (p->comm.at[i] != MPI_COMM_NULL)
+            MPI_Comm_free(&p->comm.at[i]);
+    crn_vec_done(&p->comm);
+}
+
+MPI_Comm crn_play_comm_of(const crn_player *p, int64_t number)
+{
+    return number >= 0 && (size_t)number < p->comm.n ? p->comm.at[number] : MPI_COMM_NULL;
+}
+
+static int index_in(crn_list world, int rank)
+{
+    for (size_t i = 0; i < world.n; i++)
+        if (world.at[i] == rank)
+            return (int)i;
+    return -1;
+}
+
+/* The lowest world rank of a group is a colour that no other group has. */
+static int color_of(crn_list world)
+{
+    int64_t least = INT64_MAX;
+    for (size_t i = 0; i < world.n; i++)
+        least = CRN_MIN(least, world.at[i]);
+    return world.n > 0 && least >= 0 && least <= INT32_MAX ? (int)least : MPI_UNDEFINED;
+}
+
+static cairn_status ints_of(crn_list list, int **ret)
+{
+    CRN_TRY(crn_alloc(ret, list.n));
+    for (size_t i = 0; i < list.n; i++)
+        (*ret)[i] = (int)list.at[i];
+    return CAIRN_OK;
+}
+
+/* MPI_Comm_create_group is the business of the group alone. */
+static cairn_status create_group(crn_list world, MPI_Comm parent, int tag, MPI_Comm *ret)
+{
+    MPI_Group all, group;
+    int *ranks;
+    CRN_TRY(ints_of(world, &ranks));
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    int rc = MPI_Group_incl(all, (int)world.n, ranks, &group);
+    if (rc == MPI_SUCCESS) {
+        rc = MPI_Comm_create_group(parent, group, tag, ret);
+        MPI_Group_free(&group);
+    }
+    MPI_Group_free(&all);
+    free(ranks);
+    return crn_play_mpi(rc, "MPI_Comm_create_group");
+}
+
+typedef struct lists {
+    int *a, *b;
+} lists;
+
+/* Two lists of the current event as ints, the first two of the kind. */
+static cairn_status two_lists(const crn_player *p, lists *ret)
+{
+    *ret = (lists){NULL, NULL};
+    CRN_TRY(ints_of(crn_play_list(p, CRN_KIND_LIST, 0), &ret->a));
+    cairn_status rc = ints_of(crn_play_list(p, CRN_KIND_LIST, 1), &ret->b);
+    if (rc < 0)
+        free(ret->a);
+    return rc;
+}
+
+/* Put the topology of the event on *comm, whose ranks are in order already. Weights are hints. */
+static cairn_status add_topology(crn_player *p, MPI_Comm *comm)
+{
+    MPI_Comm with = MPI_COMM_NULL;
+    lists l;
+    crn_list first = crn_play_list(p, CRN_KIND_LIST, 0),
+             second = crn_play_list(p, CRN_KIND_LIST, 1);
+    int rc = MPI_SUCCESS;
+    CRN_TRY(two_lists(p, &l));
+    if (p->e.place->call == CRN_CALL_MPI_Cart_create && first.n == second.n)
+        rc = MPI_Cart_create(*comm, (int)first.n, l.a, l.b, 0, &with);
+    else if (p->e.place->call == CRN_CALL_MPI_Dist_graph_create_adjacent)
+        rc = MPI_Dist_graph_create_adjacent(*comm, (int)first.n, l.a, l.a, (int)second.n, l.b, l.b,
+                                            MPI_INFO_NULL, 0, &with);
+    free(l.a);
+    free(l.b);
+    if (rc != MPI_SUCCESS || with == MPI_COMM_NULL)
+        return crn_play_mpi(rc, "making a topology");
+    MPI_Comm_free(comm);
+    *comm = with;
+    return CAIRN_OK;
+}
+
+static bool is_between_groups(uint32_t call)
+{
+    return call == CRN_CALL_MPI_Intercomm_create || call == CRN_CALL_MPI_Intercomm_merge;
+}
+
+static cairn_status make(crn_player *p, int64_t number, crn_list world)
+{
+    uint32_t call = p->e.place->call;
+    MPI_Comm parent = crn_play_comm_of(p, crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL));
+    MPI_Comm comm = MPI_COMM_NULL;
+    int me = index_in(world, p->rank);
+    if (parent == MPI_COMM_NULL || is_between_groups(call)) {
+        crn_play_skip(p);
+        return set_comm(p, number, MPI_COMM_NULL);
+    }
+    if (call == CRN_CALL_MPI_Comm_dup || call == CRN_CALL_MPI_Comm_dup_with_info ||
+        call == CRN_CALL_MPI_Comm_idup)
+        CRN_TRY_MPI(MPI_Comm_dup(parent, &comm));
+    else if (call == CRN_CALL_MPI_Comm_create_group)
+        CRN_TRY(create_group(world, parent, (int)crn_play_value(p, CRN_KIND_INT, 0, 0), &comm));
+    else
+        CRN_TRY_MPI(MPI_Comm_split(parent, me < 0 ? MPI_UNDEFINED : color_of(world), CRN_MAX(me, 0),
+                                   &comm));
+    if (comm != MPI_COMM_NULL)
+        CRN_TRY(add_topology(p, &comm));
+    return set_comm(p, number, comm);
+}
+
+cairn_status crn_play_comm(crn_player *p)
+{
+    uint32_t call = p->e.place->call;
+    int64_t number = crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL);
+    if (call != CRN_CALL_MPI_Comm_free && call != CRN_CALL_MPI_Comm_disconnect)
+        return make(p, crn_play_value(p, CRN_KIND_COMM_NEW, 0, CRN_COMM_NULL),
+                    crn_play_list(p, CRN_KIND_GROUP, 0));
+    if (number < CRN_COMM_USER || crn_play_comm_of(p, number) == MPI_COMM_NULL)
+        return CAIRN_OK;
+    CRN_TRY_MPI(MPI_Comm_free(&p->comm.at[number]));
+    return CAIRN_OK;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The replay of a trace on the ranks of this job: setting up, the loop over events, computing as
+ * waiting, and the sums at the end.
+ */
+#include "replay/replay_play.h"
+
+#include <time.h>
+
+#include "comm/comm.h"
+
+cairn_status crn_play_mpi(int rc, const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int n = 0;
+    if (rc == MPI_SUCCESS)
+        return CAIRN_OK;
+    if (MPI_Error_string(rc, text, &n) != MPI_SUCCESS)
+        n = 0;
+    return crn_fail(CAIRN_EINTERNAL, "%s: %.*s", what, n, text);
+}
+
+int64_t crn_play_value(const crn_player *p, unsigned kind, int nth, int64_t otherwise)
+{
+    int at = -1;
+    for (int next = crn_event_find(&p->e, kind, 0); next >= 0 && nth >= 0; nth--) {
+        at = next;
+        next = crn_event_find(&p->e, kind, next + 1);
+    }
+    return at < 0 ? otherwise : p->e.value[at];
+}
+
+crn_list crn_play_list(const crn_player *p, unsigned kind, int nth)
+{
+    int at = crn_event_find(&p->e, kind, 0);
+    for (; nth > 0 && at >= 0; nth--)
+        at = crn_event_find(&p->e, kind, at + 1);
+    return at < 0 ? (crn_list){NULL, 0} : p->e.list[at];
+}
+
+void crn_play_skip(crn_player *p)
+{
+    p->result->nskipped++;
+    p->result->nevents--;
+}
+
+/* ---- computing ---- */
+
+enum { SLEEP_NS = 200000 }; /* shorter waits are put together: a sleep takes that long by itself */
+
+/* Time between two calls of the program; what MPI-IO did between its own calls is not. */
+static double gap_before(const crn_player *p)
+{
+    const crn_lane *lane = &p->t->lane[0];
+    const crn_hist *gap;
+    if (p->opt->no_delay || p->e.call->layer == CRN_LAYER_NOTE ||
+        (p->e.from != CRN_NO_SYMBOL && lane->symbol[p->e.from].within != CRN_CALL_NONE) ||
+        !(gap = crn_lane_gap(lane, p->e.from, p->e.symbol)))
+        return 0;
+    crn_rng rng = crn_rng_of(p->opt->seed ^ (uint64_t)p->rank << 32, p->e.symbol);
+    rng.n = p->e.index;
+    double ns = (double)crn_hist_draw(gap, crn_rng_u64(&rng));
+    return ns / (p->opt->speed > 0 ? p->opt->speed : 1);
+}
+
+/* Sleeping longer than asked is paid back by the waits that follow. */
+static void compute(crn_player *p)
+{
+    p->owed += gap_before(p);
+    crn_watch_note(p->watch, p, p->owed > 0 ? (uint64_t)p->owed : 0);
+    if (p->owed < SLEEP_NS)
+        return;
+    uint64_t start = crn_now_ns();
+    struct timespec wait = {.tv_sec = (time_t)(p->owed * 1e-9),
+                            .tv_nsec = (long)((uint64_t)p->owed % 1000000000)};
+    nanosleep(&wait, NULL);
+    p->owed -= (double)(crn_now_ns() - start);
+}
+
+/* ---- events ---- */
+
+/* With shadows, sends alone count: receives, waits and probes follow from them. */
+static cairn_status play_by_shadows(crn_player *p, crn_bind *bind, crn_meaning *m)
+{
+    CRN_TRY(crn_meaning_of(m, bind, &p->e, &p->e.comm, NULL));
+    const cairn_trace_message *message = m->many.n > 0 ? m->many.at : m->few;
+    for (size_t i = 0; i < m->nmessages; i++)
+        CRN_TRY(crn_shadows_send(p, &message[i]));
+    return CAIRN_OK;
+}
+
+static cairn_status play_event(crn_player *p, crn_bind *bind, crn_meaning *m)
+{
+    p->result->nevents++;
+    switch (p->e.call->layer) {
+    case CRN_LAYER_P2P:
+        return p->by_shadows ? play_by_shadows(p, bind, m) : crn_play_p2p(p);
+    case CRN_LAYER_WAIT:
+        return crn_play_wait(p);
+    case CRN_LAYER_COLL:
+        return crn_play_coll(p);
+    case CRN_LAYER_COMM:
+        return crn_play_comm(p);
+    case CRN_LAYER_MPIIO:
+        return crn_play_mpi_file(p);
+    case CRN_LAYER_POSIX:
+        return crn_play_posix(p);
+    case CRN_LAYER_RMA:
+        crn_play_skip(p);
+        return CAIRN_OK;
+    default: /* remarks, beginning and end */
+        p->result->nevents--;
+        return CAIRN_OK;
+    }
+}
+
+static cairn_status play_events(crn_player *p)
+{
+    crn_bind bind;
+    crn_meaning m = {0};
+    cairn_status rc = crn_bind_init(&bind, p->t, (uint32_t)p->rank);
+    while (rc == CAIRN_OK && crn_walk_next(p->walk, &p->e)) {
+        compute(p);
+        rc = play_event(p, &bind, &m);
+        if (rc == CAIRN_OK && p->by_shadows)
+            rc = crn_bind_learn(&bind, &p->e);
+        if (rc == CAIRN_OK && p->by_shadows)
+            rc = crn_shadows_follow(p);
+    }
+    if (rc < 0)
+        crn_err_prefix("rank %d, event %llu, %s: ", p->rank, (unsigned long long)p->result->nevents,
+                       p->e.call->name);
+    crn_meaning_done(&m);
+    crn_bind_done(&bind);
+    return rc;
+}
+
+static cairn_status play(crn_player *p)
+{
+    CRN_TRY_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    uint64_t start = crn_now_ns();
+    CRN_TRY(play_events(p));
+    if (p->by_shadows)
+        CRN_TRY(crn_shadows_settle(p));
+    CRN_TRY(crn_play_finish(p));
+    p->result->seconds = (double)(crn_now_ns() - start) * 1e-9;
+    return CAIRN_OK;
+}
+
+/* ---- setting up ---- */
+
+/* Other threads are not replayed: nobody can rely on who talks to them, either. */
+static bool needs_shadows(const crn_trace *t)
+{
+    return t->precision < 100 || t->nlanes > 1;
+}
+
+static cairn_status set_up(crn_player *p)
+{
+    p->payload.random = true;
+    p->by_shadows = needs_shadows(p->t);
+    CRN_TRY(crn_play_types_make(p));
+    CRN_TRY(crn_play_comms_make(p));
+    CRN_TRY(crn_walk_open(p->t, 0, (uint32_t)p->rank, p->opt->seed, &p->walk));
+    CRN_TRY(crn_scout_create(p->t, (uint32_t)p->rank, p->opt->seed, &p->scout));
+    if (p->by_shadows)
+        CRN_TRY(crn_shadows_create(p, &p->shadows));
+    return crn_watch_start(p, &p->watch);
+}
+
+static void tear_down(crn_player *p)
+{
+    crn_watch_stop(p->watch);
+    crn_shadows_free(p->shadows);
+    crn_scout_free(p->scout);
+    crn_walk_close(p->walk);
+    crn_play_types_free(p);
+    for (size_t i = 0; i < p->slot.n; i++)
+        crn_play_slot_done(&p->slot.at[i]);
+    crn_vec_done(&p->slot);
+    crn_vec_done(&p->late);
+    crn_vec_done(&p->message);
+    crn_play_memory_done(&p->payload);
+    crn_play_memory_done(&p->scratch);
+}
+
+/* Seconds are the slowest rank's, the rest is summed up. */
+static cairn_status sum_up(crn_comm *comm, cairn_replay_result *r)
+{
+    uint64_t sum[] = {r->nevents,    r->nskipped,   r->nlate,
+                      r->sent_bytes, r->read_bytes, r->written_bytes};
+    CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, sum, sizeof sum / sizeof *sum));
+    CRN_TRY(crn_comm_allreduce_f64(comm, CRN_REDUCE_MAX, &r->seconds, 1));
+    r->nevents = sum[0];
+    r->nskipped = sum[1];
+    r->nlate = sum[2];
+    r->sent_bytes = sum[3];
+    r->read_bytes = sum[4];
+    r->written_bytes = sum[5];
+    return CAIRN_OK;
+}
+
+/*
+ * Setting up is agreed upon; a failure in the middle is not, since the others may wait for this
+ * rank for ever: the caller's program should end then, and the launcher ends the others.
+ */
+static cairn_status replay(crn_player *p, crn_comm *comm)
+{
+    CRN_TRY(crn_comm_agree(comm, set_up(p)));
+    CRN_TRY(crn_comm_agree(comm, crn_play_files_create(p, &p->files)));
+    CRN_TRY(play(p));
+    crn_play_comms_free(p);
+    crn_play_files_free(p, p->files);
+    p->files = NULL;
+    return sum_up(comm, p->result);
+}
+
+static cairn_status check(const cairn_trace *trace, int size)
+{
+    CRN_FAIL_IF((uint32_t)size != trace->t->nranks, CAIRN_EMISMATCH,
+                "'%s' has %u rank%s, this job %d: start it as 'mpirun -n %u cairn trace replay %s'",
+                trace->path, trace->t->nranks, trace->t->nranks == 1 ? "" : "s", size,
+                trace->t->nranks, trace->path);
+    CRN_FAIL_IF(trace->incomplete[0], CAIRN_EUNSUPPORTED,
+                "'%s' is incomplete (%s): its replay would wait for ever for what is missing",
+                trace->path, trace->incomplete);
+    CRN_FAIL_IF(trace->t->nlanes == 0, CAIRN_ECORRUPT, "'%s' has no events", trace->path);
+    return CAIRN_OK;
+}
+
+static cairn_status replay_on_world(cairn_trace *trace, const cairn_replay_options *opt,
+                                    cairn_replay_result *r)
+{
+    crn_comm *comm;
+    MPI_Comm_rank(MPI_COMM_WORLD, &r->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &r->size);
+    CRN_TRY(check(trace, r->size));
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    CRN_TRY(crn_comm_create(MPI_COMM_WORLD, &comm));
+    crn_player p = {.t = trace->t, .opt = opt, .result = r, .rank = r->rank, .size = r->size};
+    cairn_status rc = replay(&p, comm);
+    tear_down(&p);
+    crn_comm_free(comm);
+    return rc;
+}
+
+int cairn_trace_replay(cairn_trace *trace, const cairn_replay_options *opt,
+                       cairn_replay_result *result)
+{
+    int was_running, over;
+    CRN_FAIL_IF(opt->struct_bytes < sizeof *opt || result->struct_bytes < sizeof *result,
+                CAIRN_EINVAL, "set struct_bytes of the structures before the call");
+    CRN_FAIL_IF(opt->speed < 0 || opt->patience < 0, CAIRN_EINVAL,
+                "speed and patience must not be negative");
+    *result = (cairn_replay_result){.struct_bytes = result->struct_bytes,
+                                    .recorded = (double)trace->t->lasted * 1e-9};
+    MPI_Finalized(&over);
+    CRN_FAIL_IF(over, CAIRN_EINVAL, "MPI was finalised before the replay");
+    MPI_Initialized(&was_running);
+    if (!was_running)
+        CRN_TRY_MPI(MPI_Init(NULL, NULL));
+    cairn_status rc = replay_on_world(trace, opt, result);
+    /* after a failure in the middle, MPI_Finalize would wait for the others */
+    if (!was_running && (rc == CAIRN_OK || rc == CAIRN_EMISMATCH || rc == CAIRN_EUNSUPPORTED))
+        MPI_Finalize();
+    return rc;
+}

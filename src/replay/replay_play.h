@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Replaying a trace: what its files share. A player walks the events of its rank and reissues them.
+ *
+ *     replay_play.c    the public call, the loop over events, computing as waiting
+ *     replay_p2p.c     messages, requests, completion
+ *     replay_scout.c   whom a wildcard receive will meet
+ *     replay_shadow.c  receives that follow from what the others send
+ *     replay_coll.c    collectives
+ *     replay_comm.c    communicators
+ *     replay_type.c    datatypes and the memory that they need
+ *     replay_file.c    files, of MPI and of the system
+ *     replay_watch.c   the watchdog
+ *
+ * DESIGN, deadlock. A lossless trace is reissued as it is: what completed once in this order
+ * completes again. Two things could differ on another machine, and are made to agree: a wildcard
+ * receive asks for the sender that it met when recorded; a blocking send that does not complete in
+ * time, because the program relied on buffering, goes on as a non-blocking one.
+ *
+ * Where values are known by distribution only, recorded receives and waits mean nothing. Then every
+ * rank also walks the others (their shadows, which draw the same numbers), and posts a receive for
+ * each message that a shadow sends to it (seed 004, section 5.1.1). Sends are non-blocking, and all
+ * of them and of the receives are completed before each collective of all ranks and at the end. No
+ * shadow goes past a collective of all ranks that its player has not reached, so no rank waits for
+ * a message that needs itself to be sent.
+ */
+#ifndef CAIRN_REPLAY_PLAY_H
+#define CAIRN_REPLAY_PLAY_H
+
+#include <mpi.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "replay/replay.h"
+
+/* MPI's codes become statuses, with MPI's own words. */
+#define CRN_TRY_MPI(expr) CRN_TRY(crn_play_mpi((expr), #expr))
+cairn_status crn_play_mpi(int rc, const char *what);
+
+typedef struct crn_play_type {
+    MPI_Datatype mpi;
+    bool own;          /* to be freed */
+    bool named;        /* predefined: fit for reductions */
+    MPI_Aint lb, span; /* of the data of one element */
+    MPI_Aint extent;
+    uint64_t nbytes;
+} crn_play_type;
+
+/* A message as the trace has it. */
+typedef struct crn_play_message {
+    int count, peer, tag;
+    int64_t type;
+    MPI_Comm comm;
+    bool sends;
+} crn_play_message;
+
+/* A request of the trace. */
+typedef struct crn_play_slot {
+    MPI_Request request;
+    void *buf; /* of a receive; kept for the next one */
+    size_t cap;
+    int *list[4]; /* of a non-blocking collective */
+    bool persistent;
+    crn_play_message message; /* of a persistent one: what each start does */
+} crn_play_slot;
+
+/* Memory that stays where it is: a larger piece is added when one is needed. */
+typedef struct crn_play_memory {
+    CRN_VEC(char *) piece;
+    size_t nbytes; /* of the newest */
+    bool random;
+} crn_play_memory;
+
+typedef struct crn_scout crn_scout;
+typedef struct crn_shadows crn_shadows;
+typedef struct crn_watch crn_watch;
+typedef struct crn_play_files crn_play_files;
+
+typedef struct crn_player {
+    const crn_trace *t;
+    const cairn_replay_options *opt;
+    cairn_replay_result *result;
+    int rank, size;
+    bool by_shadows; /* receives follow from sends */
+    crn_walk *walk;
+    crn_event e; /* the current one */
+    crn_play_type *type;
+    CRN_VEC(MPI_Comm) comm; /* by number; MPI_COMM_NULL where there is none */
+    CRN_VEC(crn_play_slot) slot;
+    CRN_VEC(MPI_Message) message; /* of probes that are still to be received */
+    CRN_VEC(MPI_Request) late;    /* sends that go on in the background */
+    crn_play_memory payload, scratch;
+    crn_scout *scout;
+    crn_shadows *shadows;
+    crn_play_files *files;
+    crn_watch *watch;
+    double owed; /* computing that is still to be waited for, nanoseconds */
+} crn_player;
+
+/* ---- columns of the current event (replay_play.c) ---- */
+
+/* The value of the nth column of a kind, the last one if there are fewer; otherwise if none. */
+int64_t crn_play_value(const crn_player *p, unsigned kind, int nth, int64_t otherwise);
+crn_list crn_play_list(const crn_player *p, unsigned kind, int nth);
+void crn_play_skip(crn_player *p);
+
+/* ---- datatypes and memory (replay_type.c) ---- */
+
+cairn_status crn_play_types_make(crn_player *p);
+void crn_play_types_free(crn_player *p);
+const crn_play_type *crn_play_type_of(const crn_player *p, int64_t type);
+
+/* A buffer for count elements, where MPI wants its address: random bytes, or to be overwritten. */
+cairn_status crn_play_buffer(crn_player *p, crn_play_memory *m, int64_t type, int64_t count,
+                             void **ret);
+cairn_status crn_play_slot_buffer(crn_player *p, crn_play_slot *s, int64_t type, int64_t count,
+                                  void **ret);
+cairn_status crn_play_bytes(crn_play_memory *m, size_t nbytes, uint64_t seed, char **ret);
+void crn_play_memory_done(crn_play_memory *m);
+
+/* ---- messages and requests (replay_p2p.c) ---- */
+
+cairn_status crn_play_p2p(crn_player *p);
+cairn_status crn_play_wait(crn_player *p);
+cairn_status crn_play_slot_of(crn_player *p, int64_t number, crn_play_slot **ret);
+cairn_status crn_play_slot_clear(crn_player *p, crn_play_slot *s); /* for another request */
+void crn_play_slot_done(crn_play_slot *s);
+cairn_status crn_play_late(crn_player *p, MPI_Request request);
+cairn_status crn_play_finish(crn_player *p); /* all that is under way */
+crn_play_message crn_play_message_of(const crn_player *p, int nth, bool sends);
+
+/* ---- wildcards (replay_scout.c) ---- */
+
+cairn_status crn_scout_create(const crn_trace *t, uint32_t rank, uint64_t seed, crn_scout **ret);
+void crn_scout_free(crn_scout *s);
+
+/* Whom the next wildcard receive or probe of the player met; false if it never completed. */
+bool crn_scout_next(crn_scout *s, int *ret_source, int *ret_tag);
+
+/* The numbers of the requests that an event completed, into done; the caller owns the vector. */
+typedef CRN_VEC(int64_t) crn_numbers;
+cairn_status crn_completed_of(const crn_event *e, crn_numbers *done);
+
+/* ---- shadows (replay_shadow.c) ---- */
+
+cairn_status crn_shadows_create(crn_player *p, crn_shadows **ret);
+void crn_shadows_free(crn_shadows *s);
+cairn_status crn_shadows_send(crn_player *p, const cairn_trace_message *m);
+cairn_status crn_shadows_follow(crn_player *p); /* post receives, as far as the player is */
+cairn_status crn_shadows_settle(crn_player *p); /* up to a collective of all ranks, complete all */
+bool crn_event_of_all(const crn_event *e, uint32_t nranks);
+
+/* ---- the rest ---- */
+
+cairn_status crn_play_coll(crn_player *p);
+cairn_status crn_play_comms_make(crn_player *p);
+void crn_play_comms_free(crn_player *p);
+cairn_status crn_play_comm(crn_player *p);
+MPI_Comm crn_play_comm_of(const crn_player *p, int64_t number);
+
+cairn_status crn_play_files_create(crn_player *p, crn_play_files **ret); /* collective */
+void crn_play_files_free(crn_player *p, crn_play_files *f);              /* collective */
+cairn_status crn_play_mpi_file(crn_player *p);
+cairn_status crn_play_posix(crn_player *p);
+
+/*
+ * DESIGN, threads. The watchdog is a thread that never calls MPI. It reads the event count, which
+ * the player writes before each event, and, once that has stood still for too long, the text that
+ * the player left under the lock.
+ */
+cairn_status crn_watch_start(crn_player *p, crn_watch **ret);
+void crn_watch_note(crn_watch *w, const crn_player *p, uint64_t expected_ns);
+void crn_watch_stop(crn_watch *w);
+
+#endif

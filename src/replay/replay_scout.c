@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The scout walks ahead of the player and learns whom wildcard receives met. A receive that takes
+ * any source or tag is followed, when it completes, by a remark of the recorder (@match); for a
+ * non-blocking one that may be much later than the player must ask. Meetings are kept in the order
+ * in which receives were posted, from the oldest that the player has not asked for.
+ */
+#include "replay/replay_play.h"
+
+typedef struct meeting {
+    bool known;
+    int source, tag;
+} meeting;
+
+struct crn_scout {
+    crn_walk *walk;
+    CRN_VEC(meeting) meeting;
+    size_t asked;             /* meetings that the player has taken */
+    CRN_VEC(int64_t) pending; /* by number of a request: its meeting + 1, or 0 */
+    CRN_VEC(bool) persistent; /* by number: a receive that takes any, to be started */
+    CRN_VEC(size_t) due;      /* meetings that the next remarks are about */
+    size_t ndue;              /* of these, taken */
+    crn_numbers done;
+};
+
+cairn_status crn_scout_create(const crn_trace *t, uint32_t rank, uint64_t seed, crn_scout **ret)
+{
+    crn_scout *s;
+    CRN_TRY(crn_alloc(&s, 1));
+    cairn_status rc = crn_walk_open(t, 0, rank, seed, &s->walk);
+    if (rc < 0) {
+        free(s);
+        return rc;
+    }
+    *ret = s;
+    return CAIRN_OK;
+}
+
+void crn_scout_free(crn_scout *s)
+{
+    if (!s)
+        return;
+    crn_walk_close(s->walk);
+    crn_vec_done(&s->meeting);
+    crn_vec_done(&s->pending);
+    crn_vec_done(&s->persistent);
+    crn_vec_done(&s->due);
+    crn_vec_done(&s->done);
+    free(s);
+}
+
+static int64_t value_of(const crn_event *e, unsigned kind)
+{
+    int i = crn_event_find(e, kind, 0);
+    return i < 0 ? -1 : e->value[i];
+}
+
+static crn_list list_of(const crn_event *e, unsigned kind)
+{
+    int i = crn_event_find(e, kind, 0);
+    return i < 0 ? (crn_list){NULL, 0} : e->list[i];
+}
+
+/* In the order of the requests, as the recorder makes its remarks. */
+static cairn_status completed_some(crn_list reqs, crn_list some, crn_numbers *done)
+{
+    for (size_t i = 0; i < reqs.n; i++) {
+        bool listed = false;
+        for (size_t k = 0; k < some.n; k++)
+            listed |= some.at[k] == (int64_t)i;
+        if (listed)
+            CRN_TRY(crn_vec_push(done, reqs.at[i]));
+    }
+    return CAIRN_OK;
+}
+
+cairn_status crn_completed_of(const crn_event *e, crn_numbers *done)
+{
+    crn_list reqs = list_of(e, CRN_KIND_REQS), some = list_of(e, CRN_KIND_LIST);
+    int64_t index = value_of(e, CRN_KIND_INDEX);
+    bool not_yet = crn_event_find(e, CRN_KIND_FLAG, 0) >= 0 && value_of(e, CRN_KIND_FLAG) == 0;
+    done->n = 0;
+    if (not_yet)
+        return CAIRN_OK;
+    switch (e->place->call) {
+    case CRN_CALL_MPI_Wait:
+    case CRN_CALL_MPI_Test:
+        return crn_vec_push(done, value_of(e, CRN_KIND_REQ));
+    case CRN_CALL_MPI_Waitany:
+    case CRN_CALL_MPI_Testany:
+        return index >= 0 && (size_t)index < reqs.n ? crn_vec_push(done, reqs.at[index]) : CAIRN_OK;
+    case CRN_CALL_MPI_Waitsome:
+    case CRN_CALL_MPI_Testsome:
+        return completed_some(reqs, some, done);
+    default:
+        for (size_t i = 0; i < reqs.n; i++)
+            CRN_TRY(crn_vec_push(done, reqs.at[i]));
+        return CAIRN_OK;
+    }
+}
+
+/* Does the receiving side of the event take any source or any tag? */
+static bool is_wild(const crn_event *e)
+{
+    int peer = crn_event_find(e, CRN_KIND_PEER, 0), tag = crn_event_find(e, CRN_KIND_TAG, 0);
+    if (e->place->call == CRN_CALL_MPI_Sendrecv ||
+        e->place->call == CRN_CALL_MPI_Sendrecv_replace) {
+        peer = crn_event_find(e, CRN_KIND_PEER, peer + 1);
+        tag = crn_event_find(e, CRN_KIND_TAG, tag + 1);
+    }
+    return peer >= 0 && tag >= 0 && e->value[peer] != CRN_PEER_NULL &&
+           (e->value[peer] == CRN_PEER_ANY || e->value[tag] == CRN_TAG_ANY);
+}
+
+static cairn_status post(crn_scout *s, int64_t request)
+{
+    CRN_TRY(crn_vec_push(&s->meeting, (meeting){.known = false}));
+    if (request < 0) /* a blocking one: its remark comes next */
+        return crn_vec_push(&s->due, s->meeting.n - 1);
+    while (s->pending.n <= (size_t)request)
+        CRN_TRY(crn_vec_push(&s->pending, 0));
+    s->pending.at[request] = (int64_t)s->meeting.n;
+    return CAIRN_OK;
+}
+
+static cairn_status note_persistent(crn_scout *s, int64_t request, bool wild)
+{
+    if (request < 0)
+        return CAIRN_OK;
+    while (s->persistent.n <= (size_t)request)
+        CRN_TRY(crn_vec_push(&s->persistent, false));
+    s->persistent.at[request] = wild;
+    return CAIRN_OK;
+}
+
+static cairn_status start(crn_scout *s, int64_t request)
+{
+    bool wild = request >= 0 && (size_t)request < s->persistent.n && s->persistent.at[request];
+    return wild ? post(s, request) : CAIRN_OK;
+}
+
+static cairn_status see_p2p(crn_scout *s, const crn_event *e)
+{
+    uint32_t call = e->place->call;
+    int64_t request = value_of(e, CRN_KIND_REQ);
+    crn_list many = list_of(e, CRN_KIND_REQS);
+    bool only_asks = crn_event_find(e, CRN_KIND_FLAG, 0) >= 0;
+    if (call == CRN_CALL_MPI_Start)
+        return start(s, request);
+    for (size_t i = 0; i < many.n; i++)
+        CRN_TRY(start(s, many.at[i]));
+    if (call == CRN_CALL_MPI_Recv_init)
+        return note_persistent(s, request, is_wild(e));
+    if ((only_asks && value_of(e, CRN_KIND_FLAG) == 0) || !is_wild(e))
+        return CAIRN_OK;
+    if (call == CRN_CALL_MPI_Irecv)
+        return post(s, request);
+    return crn_call_sends(call) && call != CRN_CALL_MPI_Sendrecv &&
+                   call != CRN_CALL_MPI_Sendrecv_replace
+               ? CAIRN_OK
+               : post(s, -1);
+}
+
+static cairn_status see_wait(crn_scout *s, const crn_event *e)
+{
+    CRN_TRY(crn_completed_of(e, &s->done));
+    for (size_t i = 0; i < s->done.n; i++) {
+        int64_t request = s->done.at[i];
+        if (request < 0 || (size_t)request >= s->pending.n || s->pending.at[request] == 0)
+            continue;
+        CRN_TRY(crn_vec_push(&s->due, (size_t)s->pending.at[request] - 1));
+        s->pending.at[request] = 0;
+    }
+    return CAIRN_OK;
+}
+
+static void see_match(crn_scout *s, const crn_event *e)
+{
+    if (s->ndue < s->due.n)
+        s->meeting.at[s->due.at[s->ndue++]] = (meeting){.known = true,
+                                                        .source = (int)value_of(e, CRN_KIND_ROOT),
+                                                        .tag = (int)value_of(e, CRN_KIND_TAG)};
+}
+
+static bool see(crn_scout *s)
+{
+    crn_event e;
+    if (!crn_walk_next(s->walk, &e))
+        return false;
+    if (e.call->layer == CRN_LAYER_NOTE) {
+        see_match(s, &e);
+        return true;
+    }
+    s->due.n = s->ndue = 0; /* remarks follow at once */
+    if (e.call->layer == CRN_LAYER_P2P)
+        return see_p2p(s, &e) == CAIRN_OK;
+    return e.call->layer != CRN_LAYER_WAIT || see_wait(s, &e) == CAIRN_OK;
+}
+
+bool crn_scout_next(crn_scout *s, int *ret_source, int *ret_tag)
+{
+    size_t mine = s->asked++;
+    while ((s->meeting.n <= mine || !s->meeting.at[mine].known) && see(s))
+        continue;
+    if (s->meeting.n <= mine || !s->meeting.at[mine].known)
+        return false;
+    *ret_source = s->meeting.at[mine].source;
+    *ret_tag = s->meeting.at[mine].tag;
+    return true;
+}
