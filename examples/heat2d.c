@@ -166,11 +166,12 @@ static void mark(cairn *c, const plate *p, uint64_t step)
 static bool compute(plate *p, cairn *c, uint64_t *step, const options *o)
 {
     const struct timespec pause = {o->pause_ms / 1000, o->pause_ms % 1000 * 1000000};
+    const uint64_t begun = *step; /* marked already, unless it is the very beginning */
     double change = HUGE_VAL;
     while (*step < o->steps && change > o->tolerance) {
         const bool stop = cairn_should_stop(c); /* CAIRN */
         const bool due = o->every > 0 ? *step % o->every == 0 : cairn_due(c);
-        if (*step > 0 && (due || stop))
+        if (*step > begun && (due || stop))
             mark(c, p, *step);
         if (stop)
             return false;
