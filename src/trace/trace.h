@@ -102,6 +102,9 @@ static inline void crn_rec_unlock(void)
     pthread_mutex_unlock(&crn_rec.lock);
 }
 
+/* The function of this name that the recorder hides; found once and kept in *at. */
+void *crn_next(_Atomic(void *) *at, const char *name);
+
 /* ---- call sites (trace_stack.c) ---- */
 
 /* The site of a wrapper's caller: its return address and frame. 0 if unknown. */

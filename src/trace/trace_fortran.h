@@ -8,6 +8,16 @@
 
 #include "trace/trace.h"
 
+/*
+ * The routine that a wrapper stands before: by its second name, or, where there is none (as in
+ * MPICH's module mpi_f08), the next one of the same name.
+ */
+#define CRN_FORTRAN(name)                                                                          \
+    (__extension__({                                                                               \
+        static _Atomic(void *) at_;                                                                \
+        p##name ? p##name : (__typeof__(&name))crn_next(&at_, #name);                              \
+    }))
+
 /* A buffer; Fortran's MPI_IN_PLACE becomes C's. */
 void *crn_fortran_buf(void *buf);
 

@@ -4,6 +4,7 @@
  * life of a handle.
  */
 #include "trace/trace.h"
+#include "trace/trace_fortran.h"
 
 static void add_simple(uint32_t call, int64_t v, int ncolumns, const void *ret, const void *frame)
 {
@@ -70,28 +71,34 @@ __attribute__((destructor)) static void at_end(void)
 
 /* ---- Fortran: the library's own routine does the call, since it knows Fortran's strings ---- */
 
-#define FORWARD(name, ...)                                                                         \
-    extern void p##name(__VA_ARGS__) __attribute__((weak));                                        \
-    CRN_EXPORT void name(__VA_ARGS__);
+#define FORTRAN_FORM(name, before, after, params, args)                                            \
+    extern void p##name params __attribute__((weak));                                              \
+    CRN_EXPORT void name params;                                                                   \
+    void name params                                                                               \
+    {                                                                                              \
+        before;                                                                                    \
+        CRN_FORTRAN(name) args;                                                                    \
+        after;                                                                                     \
+    }
 
-FORWARD(mpi_init_, MPI_Fint *ierr)
-FORWARD(mpi_init_f08_, MPI_Fint *ierr)
-FORWARD(mpi_init_thread_, MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)
-FORWARD(mpi_init_thread_f08_, MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)
-FORWARD(mpi_finalize_, MPI_Fint *ierr)
-FORWARD(mpi_finalize_f08_, MPI_Fint *ierr)
-FORWARD(mpi_abort_, MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr)
-FORWARD(mpi_abort_f08_, MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr)
-FORWARD(mpi_type_free_, MPI_Fint *type, MPI_Fint *ierr)
-FORWARD(mpi_type_free_f08_, MPI_Fint *type, MPI_Fint *ierr)
+#define FORTRAN(name, before, after, params, args)                                                 \
+    FORTRAN_FORM(name##_, before, after, params, args)                                             \
+    FORTRAN_FORM(name##__, before, after, params, args)                                            \
+    FORTRAN_FORM(name##_f08_, before, after, params, args)
 
+static void nothing(void)
+{
+}
+
+/* MPICH's mpi_init_ has called C's MPI_Init, which is recorded then. */
 static void after_init(uint32_t call, int64_t level, int ncolumns, const void *ret,
                        const void *frame)
 {
     int up = 0;
     PMPI_Initialized(&up);
-    if (up)
-        crn_rec_start();
+    if (!up || crn_rec.state != CRN_BEFORE)
+        return;
+    crn_rec_start();
     add_simple(call, level, ncolumns, ret, frame);
 }
 
@@ -110,64 +117,17 @@ static void before_abort(MPI_Fint comm, const void *ret, const void *frame)
     crn_keep_aside();
 }
 
-void mpi_init_(MPI_Fint *ierr)
-{
-    pmpi_init_(ierr);
-    after_init(CRN_CALL_MPI_Init, 0, 0, HERE);
-}
-
-void mpi_init_f08_(MPI_Fint *ierr)
-{
-    pmpi_init_f08_(ierr);
-    after_init(CRN_CALL_MPI_Init, 0, 0, HERE);
-}
-
-void mpi_init_thread_(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)
-{
-    pmpi_init_thread_(required, provided, ierr);
-    after_init(CRN_CALL_MPI_Init_thread, *required, 1, HERE);
-}
-
-void mpi_init_thread_f08_(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)
-{
-    pmpi_init_thread_f08_(required, provided, ierr);
-    after_init(CRN_CALL_MPI_Init_thread, *required, 1, HERE);
-}
-
-void mpi_finalize_(MPI_Fint *ierr)
-{
-    before_finalize(HERE);
-    pmpi_finalize_(ierr);
-}
-
-void mpi_finalize_f08_(MPI_Fint *ierr)
-{
-    before_finalize(HERE);
-    pmpi_finalize_f08_(ierr);
-}
-
-void mpi_abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr)
-{
-    before_abort(*comm, HERE);
-    pmpi_abort_(comm, code, ierr);
-}
-
-void mpi_abort_f08_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr)
-{
-    before_abort(*comm, HERE);
-    pmpi_abort_f08_(comm, code, ierr);
-}
-
-void mpi_type_free_(MPI_Fint *type, MPI_Fint *ierr)
+static void before_type_free(MPI_Fint type)
 {
     if (crn_rec_running())
-        crn_type_drop(PMPI_Type_f2c(*type));
-    pmpi_type_free_(type, ierr);
+        crn_type_drop(PMPI_Type_f2c(type));
 }
 
-void mpi_type_free_f08_(MPI_Fint *type, MPI_Fint *ierr)
-{
-    if (crn_rec_running())
-        crn_type_drop(PMPI_Type_f2c(*type));
-    pmpi_type_free_f08_(type, ierr);
-}
+FORTRAN(mpi_init, nothing(), after_init(CRN_CALL_MPI_Init, 0, 0, HERE), (MPI_Fint * ierr), (ierr))
+FORTRAN(mpi_init_thread, nothing(), after_init(CRN_CALL_MPI_Init_thread, *required, 1, HERE),
+        (MPI_Fint * required, MPI_Fint *provided, MPI_Fint *ierr), (required, provided, ierr))
+FORTRAN(mpi_finalize, before_finalize(HERE), nothing(), (MPI_Fint * ierr), (ierr))
+FORTRAN(mpi_abort, before_abort(*comm, HERE), nothing(),
+        (MPI_Fint * comm, MPI_Fint *code, MPI_Fint *ierr), (comm, code, ierr))
+FORTRAN(mpi_type_free, before_type_free(*type), nothing(), (MPI_Fint * type, MPI_Fint *ierr),
+        (type, ierr))

@@ -7,7 +7,6 @@
  */
 #include "trace/trace.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -26,19 +25,8 @@ static crn_handles numbers;           /* guarded by the recorder's lock */
 #define REAL(name)                                                                                 \
     (__extension__({                                                                               \
         static _Atomic(void *) at_;                                                                \
-        (__typeof__(&name))real_of(&at_, #name);                                                   \
+        (__typeof__(&name))crn_next(&at_, #name);                                                  \
     }))
-
-static void *real_of(_Atomic(void *) *at, const char *name)
-{
-    /* whoever comes second finds the same */
-    void *p = atomic_load_explicit(at, memory_order_relaxed);
-    if (!p) {
-        p = dlsym(RTLD_NEXT, name);
-        atomic_store_explicit(at, p, memory_order_relaxed);
-    }
-    return p;
-}
 
 /* ---- descriptors ---- */
 

@@ -11,6 +11,7 @@
  */
 #include "trace/trace.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 
 enum { KEEP_COST = 200 }; /* keeping aside takes at most one part in so many of the time */
@@ -129,4 +130,14 @@ crn_thread *crn_rec_thread(void)
     if (t)
         pthread_setspecific(at_exit, t);
     return self = t;
+}
+
+void *crn_next(_Atomic(void *) *at, const char *name)
+{
+    void *p = atomic_load_explicit(at, memory_order_relaxed); /* who comes second finds the same */
+    if (!p) {
+        p = dlsym(RTLD_NEXT, name);
+        atomic_store_explicit(at, p, memory_order_relaxed);
+    }
+    return p;
 }

@@ -9,7 +9,10 @@
 #define NOWHERE   SIZE_MAX
 #define HASH_BASE 0x9e3779b97f4a7c15u /* odd, so its powers never vanish */
 
-enum { CANDIDATES = 32 }; /* earlier stretches that are looked at */
+enum {
+    CANDIDATES = 32, /* earlier stretches that are looked at */
+    WIDER = 4        /* times the length of a stretch that a rule may have to take it in */
+};
 
 cairn_status crn_fold_init(crn_fold *f)
 {
@@ -154,6 +157,63 @@ static uint32_t rule_of(crn_fold *f, size_t from, size_t n)
     return rule;
 }
 
+/* Is a symbol somewhere below another? */
+static bool holds(const crn_fold *f, uint32_t outer, uint32_t symbol)
+{
+    const crn_fold_symbol *s = &f->symbol.at[outer];
+    for (uint32_t i = 0; i < s->nbody; i++) {
+        if (s->body[i] == symbol || holds(f, s->body[i], symbol))
+            return true;
+    }
+    return false;
+}
+
+/* Can a stretch of the list be a turn of a rule in which some symbols come no times? */
+static bool is_part_of(const crn_fold *f, const crn_fold_symbol *s, size_t from, size_t n)
+{
+    size_t at = 0;
+    if (s->nbody <= n || s->nbody > WIDER * n)
+        return false;
+    for (uint32_t i = 0; i < s->nbody; i++) {
+        if (at < n && f->list.at[from + at].symbol == s->body[i]) {
+            at++;
+            continue;
+        }
+        /* a zero that is added now must come after all that the symbol was given before */
+        for (size_t k = 0; k < n; k++) {
+            uint32_t there = f->list.at[from + k].symbol;
+            if (there == s->body[i] || holds(f, there, s->body[i]))
+                return false;
+        }
+    }
+    return at == n;
+}
+
+static void skip(crn_fold *f, uint32_t symbol);
+
+/*
+ * The rule for a stretch that came twice: one with this body, or a wider one that is known already
+ * and whose other symbols came no times, or a new one.
+ */
+static uint32_t rule_for(crn_fold *f, size_t from, size_t n)
+{
+    if (find_rule(f, from, n) != CRN_NO_SYMBOL)
+        return rule_of(f, from, n);
+    for (size_t i = f->symbol.n; i-- > 0;) {
+        const crn_fold_symbol *s = &f->symbol.at[i];
+        if (!is_part_of(f, s, from, n))
+            continue;
+        for (uint32_t k = 0, at = 0; k < s->nbody; k++) {
+            bool came = at < n && f->list.at[from + at].symbol == s->body[k];
+            at += came;
+            for (int turn = 0; turn < 2 && !came; turn++)
+                skip(f, s->body[k]);
+        }
+        return (uint32_t)i;
+    }
+    return rule_of(f, from, n);
+}
+
 /* Start to follow a rule that stands at the end of the list and has just ended a turn. */
 static void follow(crn_fold *f, uint32_t rule)
 {
@@ -192,7 +252,7 @@ static bool form_rule(crn_fold *f)
         if (p > CRN_FOLD_PERIOD || 2 * p > n)
             return false;
         if (same_stretch(f, n - 2 * p, n - p, p)) {
-            uint32_t rule = rule_of(f, n - p, p);
+            uint32_t rule = rule_for(f, n - p, p);
             if (rule == CRN_NO_SYMBOL)
                 return false;
             list_drop(f, 2 * p);

@@ -136,6 +136,15 @@ int64_t crn_hist_draw(const crn_hist *h, uint64_t random)
     return bin->min == bin->max ? bin->min : (int64_t)llround(bin->mean);
 }
 
+enum { PARTS = UINT16_MAX };
+
+/* Where within its bin: mean and deviation are noise beyond that. */
+static uint16_t part_of(double v, double width)
+{
+    double part = v / width * PARTS + 0.5;
+    return part < 0 ? 0 : part > PARTS ? PARTS : (uint16_t)part;
+}
+
 /* Bins follow each other, so each is given relative to the end of the one before. */
 void crn_hist_put(crn_buf *b, const crn_hist *h)
 {
@@ -149,8 +158,9 @@ void crn_hist_put(crn_buf *b, const crn_hist *h)
         crn_put_svar(b, (int64_t)((uint64_t)bin->min - before));
         crn_put_var(b, (uint64_t)bin->max - (uint64_t)bin->min);
         if (bin->min != bin->max) {
-            crn_put_f64(b, bin->mean);
-            crn_put_f64(b, bin->m2);
+            double width = (double)bin->max - (double)bin->min;
+            crn_put_u16(b, part_of(bin->mean - (double)bin->min, width));
+            crn_put_u16(b, part_of(sqrt(bin->m2 / (double)bin->n), width));
         }
         before = (uint64_t)bin->max;
     }
@@ -165,11 +175,9 @@ static crn_bin get_bin(crn_cursor *c, uint64_t before)
     bin.max = c->failed ? bin.min : (int64_t)((uint64_t)bin.min + width);
     bin.mean = (double)bin.min;
     if (width > 0) {
-        bin.mean = crn_get_f64(c);
-        bin.m2 = crn_get_f64(c);
-        /* written so that a NaN fails, too */
-        crn_cursor_expect(c, bin.mean >= (double)bin.min && bin.mean <= (double)bin.max);
-        crn_cursor_expect(c, bin.m2 >= 0 && isfinite(bin.m2));
+        bin.mean += (double)width * crn_get_u16(c) / PARTS;
+        double sd = (double)width * crn_get_u16(c) / PARTS;
+        bin.m2 = sd * sd * (double)bin.n;
     }
     return bin;
 }

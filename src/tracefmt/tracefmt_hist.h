@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 
-enum { CRN_HIST_BINS = 16 };
+enum { CRN_HIST_BINS = 8 };
 
 typedef struct crn_bin {
     uint64_t n;
@@ -40,7 +40,7 @@ double crn_hist_variance(const crn_hist *h);
  */
 int64_t crn_hist_draw(const crn_hist *h, uint64_t random);
 
-/* Exactly, for values of parameters. */
+/* For values of parameters: mean and deviation to a 65535th of a bin's width, the rest exactly. */
 void crn_hist_put(crn_buf *b, const crn_hist *h);
 cairn_status crn_hist_get(crn_cursor *c, crn_hist *ret);
 

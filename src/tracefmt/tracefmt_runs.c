@@ -32,8 +32,9 @@ static double sum_drawn(const crn_group *g, int64_t base, uint64_t n)
 }
 
 /*
- * The sum of the first n values of a symbol's column 0 for a rank. Below a rule whose turns are
- * drawn, n is an expected number and need not be whole.
+ * What a symbol's column 0 adds up to for a rank that meets the symbol n times. Below a rule whose
+ * turns are drawn, n is an expected number, and an exact column that has another length stands for
+ * its mean.
  */
 static double sum_of(const crn_symbol *s, uint32_t rank, double n)
 {
@@ -41,10 +42,11 @@ static double sum_of(const crn_symbol *s, uint32_t rank, double n)
     const crn_group *g = crn_column_group(&s->column[0], rank, &base);
     if (!g || !(n > 0 && n < 1e15))
         return 0;
-    uint64_t whole = (uint64_t)CRN_MAX(n + 0.5, 1);
-    if (g->nhists > 0)
-        return sum_drawn(g, base, whole) * (n / (double)whole);
-    return (double)crn_seq_sum(&g->value, whole) * (n / (double)whole) + n * (double)base;
+    uint64_t there = crn_seq_count(&g->value), whole = (uint64_t)CRN_MAX(n + 0.5, 1);
+    if (there > 0 && g->nhists == 0)
+        whole = there;
+    double sum = g->nhists > 0 ? sum_drawn(g, base, whole) : (double)crn_seq_sum(&g->value, whole);
+    return sum * (n / (double)whole) + (g->nhists > 0 ? 0 : n * (double)base);
 }
 
 /* Only a damaged trace has counts beyond all bounds. */
