@@ -2,17 +2,21 @@
  *
  * The exchange that turns the units of a set into parity. The seat of a stripe's first parity unit
  * is its head: it gets the data units, computes all parity of the stripe at once, and sends the
- * others' parity on; so a stripe costs ndata + nparity - 1 messages' worth of bytes, not ndata *
- * nparity.
+ * others' parity on; so ndata + nparity - 1 units travel for a stripe, not ndata * nparity.
  *
  * All seats know which stripes are needed, so nobody asks for anything: all walk the needed stripes
- * in the same order, by rounds of a few stripes for each head. In a round a seat sends one
- * message to each head and gets one from each seat with data for the stripes that it heads. While a
- * round is encoded the next one is on its way; two rounds are all that is in memory.
+ * in the same order, by rounds of a few stripes for each head. In a round a seat sends one message
+ * to each head and gets one from each seat with data for the stripes that it heads. While a round
+ * is encoded the next ones are on their way, so that ranks that share a core need not take turns
+ * for every message; these rounds are all that is in memory.
+ *
+ * Why it never deadlocks: what a rank waits for in a round is sent by others in that round or an
+ * earlier one, before they wait for anything of a later one; and a rank starts a round as soon as
+ * it is done with the one NROUNDS before.
  */
 #include "level/level_encoded.h"
 
-enum { TAG_DATA = 111, TAG_PARITY };
+enum { TAG_DATA = 111, TAG_PARITY, NROUNDS = 3 };
 
 /* The stripes of one head in a round, ascending. */
 typedef struct head {
@@ -27,12 +31,12 @@ typedef struct messages {
 } messages;
 
 typedef struct round {
-    head *head;                /* of each seat */
-    uint64_t *stripe;          /* depth of them for each head */
-    unsigned char *out;        /* depth data units for each head */
-    unsigned char *in;         /* depth data units of each data block, of the stripes headed here */
-    unsigned char *parity;     /* depth units of each parity block, of the stripes headed here */
-    unsigned char *taken;      /* depth units of each parity block, of stripes headed elsewhere */
+    head *head;            /* of each seat */
+    uint64_t *stripe;      /* depth of them for each head */
+    unsigned char *out;    /* depth data units for each head, by the role that they have there */
+    unsigned char *in;     /* depth data units of each data block, of the stripes headed here */
+    unsigned char *parity; /* depth units of each parity block, of the stripes headed here */
+    unsigned char *taken;  /* depth units of each parity block, of stripes headed elsewhere */
     messages send, data, made; /* what leaves; what comes: data, parity that other heads made */
 } round;
 
@@ -43,7 +47,7 @@ struct crn_encoder {
     unsigned depth;
     crn_erasure *code;
     uint64_t next; /* the stripe from which the next round is filled */
-    round round[2];
+    round round[NROUNDS];
     uint64_t moved;
     crn_err failure; /* of the first callback that failed */
 };
@@ -57,10 +61,10 @@ static cairn_status round_init(const crn_encoder *enc, round *r)
     CRN_TRY(crn_alloc(&r->stripe, n * enc->depth));
     for (size_t i = 0; i < n; i++)
         r->head[i].stripe = r->stripe + i * enc->depth;
-    CRN_TRY(crn_alloc_aligned(&r->out, n * each, 4096));
+    CRN_TRY(crn_alloc_aligned(&r->out, (size_t)enc->ndata * each, 4096));
     CRN_TRY(crn_alloc_aligned(&r->in, (size_t)enc->ndata * each, 4096));
     CRN_TRY(crn_alloc_aligned(&r->parity, (size_t)enc->nparity * each, 4096));
-    CRN_TRY(crn_alloc_aligned(&r->taken, (size_t)enc->nparity * each, 4096));
+    CRN_TRY(crn_alloc_aligned(&r->taken, (size_t)(enc->nparity - 1) * each, 4096));
     CRN_TRY(crn_alloc(&r->send.at, 2 * n));
     CRN_TRY(crn_alloc(&r->data.at, n));
     return crn_alloc(&r->made.at, n);
@@ -89,7 +93,7 @@ cairn_status crn_encoder_create(const crn_encoding *e, crn_encoder **ret)
     enc->ndata = (int)e->stripes.nseats - enc->nparity;
     enc->depth = crn_stripes_depth(e->stripes.nseats);
     CRN_TRY_OUT(rc, crn_erasure_create(enc->ndata, enc->nparity, &enc->code));
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < NROUNDS; i++)
         CRN_TRY_OUT(rc, round_init(enc, &enc->round[i]));
     *ret = enc;
     return CAIRN_OK;
@@ -102,7 +106,7 @@ void crn_encoder_free(crn_encoder *enc)
 {
     if (!enc)
         return;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < NROUNDS; i++)
         round_done(&enc->round[i]);
     crn_erasure_free(enc->code);
     free(enc);
@@ -168,7 +172,7 @@ static void give_up(crn_encoder *enc, messages *list)
 static cairn_status abandon(crn_encoder *enc)
 {
     crn_err why = *crn_err_peek();
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < NROUNDS; i++) {
         give_up(enc, &enc->round[i].send);
         give_up(enc, &enc->round[i].data);
         give_up(enc, &enc->round[i].made);
@@ -197,6 +201,12 @@ static bool fill(crn_encoder *enc, round *r)
     return n > 0;
 }
 
+/* The role of this seat in a head's stripes; negative: there are none. */
+static int role_in(const crn_encoder *enc, const head *h)
+{
+    return h->n > 0 ? crn_stripe_role(&enc->e.stripes, h->stripe[0], enc->e.seat) : -1;
+}
+
 /* How many of a head's stripes have data of a seat: the first ones, since units ascend. */
 static unsigned nunits_for(const crn_encoder *enc, const head *h, uint32_t seat)
 {
@@ -220,11 +230,10 @@ static cairn_status post(crn_encoder *enc, round *r)
     }
     for (uint32_t seat = 0; seat < e->stripes.nseats; seat++) {
         const head *h = &r->head[seat];
-        int parity =
-            h->n > 0 ? crn_stripe_role(&e->stripes, h->stripe[0], e->seat) - enc->ndata : 0;
+        int parity = role_in(enc, h) - enc->ndata;
         if (parity > 0)
             CRN_TRY(recv_units(enc, &r->made, seat, TAG_PARITY,
-                               units_at(enc, r->taken, (size_t)parity), h->n));
+                               units_at(enc, r->taken, (size_t)parity - 1), h->n));
     }
     return CAIRN_OK;
 }
@@ -252,10 +261,11 @@ static cairn_status feed(crn_encoder *enc, round *r)
     for (uint32_t i = 1; i < nseats; i++) {
         uint32_t seat = (e->seat + i) % nseats;
         const head *h = &r->head[seat];
-        if (h->n == 0 || !crn_stripe_is_data(&e->stripes, h->stripe[0], e->seat))
+        int role = role_in(enc, h);
+        if (role < 0 || role >= enc->ndata)
             continue;
         unsigned n = nunits_for(enc, h, e->seat);
-        unsigned char *from = units_at(enc, r->out, seat);
+        unsigned char *from = units_at(enc, r->out, (size_t)role);
         read_for(enc, h, n, from);
         CRN_TRY(send_units(enc, r, seat, TAG_DATA, from, n));
     }
@@ -297,10 +307,9 @@ static cairn_status take(crn_encoder *enc, round *r)
     CRN_TRY(wait_all(enc, &r->made));
     for (uint32_t seat = 0; seat < e->stripes.nseats; seat++) {
         const head *h = &r->head[seat];
-        int parity =
-            h->n > 0 ? crn_stripe_role(&e->stripes, h->stripe[0], e->seat) - enc->ndata : 0;
+        int parity = role_in(enc, h) - enc->ndata;
         if (parity > 0)
-            put_units(enc, h, units_at(enc, r->taken, (size_t)parity));
+            put_units(enc, h, units_at(enc, r->taken, (size_t)parity - 1));
     }
     return wait_all(enc, &r->send);
 }
@@ -314,13 +323,19 @@ static cairn_status start(crn_encoder *enc, round *r, bool *ret_started)
 
 static cairn_status run(crn_encoder *enc)
 {
-    bool here, next;
-    CRN_TRY(start(enc, &enc->round[0], &here));
-    for (int i = 0; here; i = 1 - i, here = next) {
-        CRN_TRY(start(enc, &enc->round[1 - i], &next));
-        CRN_TRY(encode(enc, &enc->round[i]));
-        CRN_TRY(take(enc, &enc->round[i]));
-    }
+    uint64_t started = 0, encoded = 0, taken = 0;
+    bool more = true;
+    do {
+        while (more && started < taken + NROUNDS) {
+            CRN_TRY(start(enc, &enc->round[started % NROUNDS], &more));
+            started += more;
+        }
+        if (encoded < started)
+            CRN_TRY(encode(enc, &enc->round[encoded++ % NROUNDS]));
+        /* parity is on its way for one round longer than data */
+        if (taken < encoded && (encoded > taken + 1 || encoded == started))
+            CRN_TRY(take(enc, &enc->round[taken++ % NROUNDS]));
+    } while (taken < started);
     return CAIRN_OK;
 }
 

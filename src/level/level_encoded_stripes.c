@@ -23,7 +23,7 @@ void crn_group_of(int nnodes, int group, int node, int *ret_first, int *ret_n)
 
 uint32_t crn_stripes_depth(uint32_t nseats)
 {
-    enum { DEPTH_MAX = 16, ROUND = 128 }; /* messages of 1 MiB; some 32 MiB for a round in all */
+    enum { DEPTH_MAX = 4, ROUND = 64 }; /* messages of 256 KiB, which stay in caches */
     return CRN_MIN(CRN_MAX(ROUND / nseats, 1), (uint32_t)DEPTH_MAX);
 }
 

@@ -125,7 +125,7 @@ static void test_chunks_grow_with_the_state(void **state)
         before = chunk;
     }
     for (uint32_t n = 2; n <= CRN_ERASURE_MAX; n++)
-        assert_in_range(crn_stripes_depth(n), 1, 16);
+        assert_in_range(crn_stripes_depth(n), 1, 4);
 }
 
 static crn_layout some_layout(void)
