@@ -18,7 +18,7 @@
  *
  *     LOCAL[/node-<k>]/<run id>/series-<s>/own-<rank>          node-<k> for virtual nodes only
  *                                         /partner-<rank>      of the rank whose blocks they are
- *                                         /parity-<rank>       of the lowest rank of the group
+ *                                         /parity-<rank>       of the rank whose node it is
  *
  * Calls marked Collective are made by all ranks of the vault's communicator in the same order, and
  * return the same status on all. A vault is used by one thread at a time.
