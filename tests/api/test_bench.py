@@ -51,6 +51,12 @@ class Bench(api.TestCase):
         self.assertIn("bench_bad: exit code 3", output)
         self.assertEqual(self.results(), [GOOD])
 
+    def test_a_program_may_ask_for_ranks(self):
+        self.program("bench_wide", json.dumps(GOOD))
+        self.write("bench_wide.ranks", "openmpi 2\n")
+        self.must(BENCH, self.dir)
+        self.assertEqual(self.results(), [GOOD, GOOD])
+
 
 if __name__ == "__main__":
     unittest.main()
