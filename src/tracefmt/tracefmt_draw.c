@@ -181,6 +181,8 @@ static cairn_status finish(drawing *d)
         cairn_status rc = crn_seq_encode(&b, NULL, false, &g->ranks);
         crn_seq_build_done(&b);
         CRN_TRY(rc);
+        if (d->hist.n == 0)
+            continue;
         CRN_TRY(crn_alloc(&g->hist, d->hist.n));
         g->nhists = d->hist.n;
         memcpy(g->hist, d->hist.at, d->hist.n * sizeof *g->hist);

@@ -12,7 +12,7 @@
 #define CRN_TRACE_RANKS ((uint64_t)1 << 24)
 
 enum {
-    CRN_TRACE_HEADER = 24,
+    CRN_TRACE_DEPTH = 1024,    /* rules within rules */
     CRN_TRACE_SMALL = 4 << 20, /* payloads below get zstd's best */
     CRN_GROUP_ALL = 1,         /* the group has all ranks of the lane */
     CRN_GROUP_LISTS = 2,

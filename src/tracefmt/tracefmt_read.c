@@ -199,8 +199,10 @@ static cairn_status get_rule(reader *r, crn_lane *l, crn_symbol *s)
     for (size_t i = 0; i < n; i++) {
         uint64_t k = crn_get_var(&r->c);
         crn_cursor_expect(&r->c, k < self); /* so there are no cycles */
-        s->body[i] = (uint32_t)k;
+        s->body[i] = (uint32_t)(k < self ? k : 0);
+        s->depth = CRN_MAX(s->depth, l->symbol[s->body[i]].depth + 1);
     }
+    crn_cursor_expect(&r->c, s->depth <= CRN_TRACE_DEPTH);
     return get_columns(r, s, 1, &l->ranks);
 }
 

@@ -208,6 +208,8 @@ bool crn_pattern_join(const char *pattern, const int64_t *number, int n, char *b
         if (len >= cap)
             return false;
     }
+    if (cap == 0)
+        return false;
     buf[len] = 0;
     return true;
 }

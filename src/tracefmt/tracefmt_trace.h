@@ -87,6 +87,7 @@ typedef struct crn_symbol {
     uint32_t name;   /* place: index of a name's pattern, for calls that have names */
     uint32_t *body;  /* rule: symbols, all of smaller numbers than the rule */
     size_t nbody;
+    uint32_t depth;     /* rule: rules within rules, itself included; as the reader found it */
     bool optional;      /* rule: made by the merge for what some ranks never do */
     crn_column *column; /* column 0: turns or repeat */
     size_t ncolumns;

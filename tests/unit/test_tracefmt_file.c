@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Trace files: whole, cut, changed, of the future, and what a killed run leaves.
+ */
+#include "harness/harness.h"
+
+#include "tracefmt/tracefmt.h"
+
+/* A small trace of one rank: a loop of sends and opens. */
+static crn_trace *make(uint32_t rank, uint32_t nranks)
+{
+    crn_tables tables;
+    crn_build build, *lane = &build;
+    crn_trace *t;
+    assert_ok(crn_tables_init(&tables));
+    assert_ok(crn_build_init(&build, rank, 100, true));
+    for (uint32_t i = 0; i < 300; i++) {
+        crn_record r = {.call = CRN_CALL_MPI_Send, .ncolumns = 5, .comm_rank = rank};
+        int n;
+        r.comm_size = nranks;
+        r.value[0] = i % 7;
+        r.value[2] = (rank + 1) % nranks;
+        r.start = i * 100 + 1;
+        r.end = r.start + 50;
+        assert_ok(crn_tables_site(&tables, (crn_site){.off = i % 3 + 1}, &r.site));
+        if (i % 50 == 0) {
+            r.call = CRN_CALL_open;
+            r.ncolumns = 3 + 1;
+            assert_ok(crn_tables_pattern(&tables, "a/b%c-07.dat", &r.value[3], &n, &r.name));
+            assert_int_equal(n, 1);
+        }
+        crn_build_add(&build, &r);
+    }
+    assert_ok(crn_build_trace(&lane, 1, &tables, rank, nranks, &t));
+    crn_build_done(&build);
+    crn_tables_done(&tables);
+    return t;
+}
+
+static uint64_t count_events(const crn_trace *t, uint32_t rank)
+{
+    crn_walk *w;
+    crn_event e;
+    uint64_t n = 0;
+    assert_ok(crn_walk_open(t, 0, rank, 0, &w));
+    while (crn_walk_next(w, &e))
+        n++;
+    crn_walk_close(w);
+    return n;
+}
+
+static void test_save_and_load(void **state)
+{
+    (void)state;
+    char dir[64], path[96];
+    crn_trace *t = make(0, 1), *again;
+    struct stat st;
+    snprintf(path, sizeof path, "%s/t.ctr", make_scratch(dir, sizeof dir, "trace"));
+    assert_ok(crn_trace_save(t, path));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_ok(crn_trace_load(path, &again));
+    assert_int_equal(count_events(again, 0), 300);
+    assert_true(crn_trace_complete(again));
+    assert_fails(crn_trace_load(dir, &again), CAIRN_EINVAL, "is not a trace");
+    crn_trace_free(again);
+    crn_trace_free(t);
+    remove_tree(dir);
+}
+
+static void expect_same(crn_trace *t, const crn_buf *bytes)
+{
+    crn_buf b = {0};
+    assert_ok(crn_trace_encode(t, CRN_TRACE_BEST, &b));
+    assert_int_equal(b.n, bytes->n);
+    assert_memory_equal(b.at, bytes->at, b.n);
+    crn_buf_done(&b);
+    crn_trace_free(t);
+}
+
+static void test_cut_and_changed_files_are_refused(void **state)
+{
+    (void)state;
+    crn_trace *t = make(0, 1), *again;
+    crn_buf b = {0}, whole = {0};
+    crn_rng r = crn_rng_of(test_seed(), 1);
+    assert_ok(crn_trace_encode(t, CRN_TRACE_BEST, &b));
+    assert_ok(crn_trace_encode(t, CRN_TRACE_BEST, &whole));
+    for (size_t n = 0; n < b.n; n++)
+        assert_int_equal(crn_trace_decode(b.at, n, &again), CAIRN_ECORRUPT);
+    for (int i = 0; i < 2000; i++) {
+        size_t at = crn_rng_below(&r, b.n);
+        unsigned char bit = (unsigned char)(1u << crn_rng_below(&r, 8));
+        b.at[at] ^= bit;
+        if (crn_trace_decode(b.at, b.n, &again) == CAIRN_OK)
+            expect_same(again, &whole); /* padding inside zstd's frame */
+        b.at[at] ^= bit;
+    }
+    b.at[8] = 99;
+    assert_fails(crn_trace_decode(b.at, b.n, &again), CAIRN_EUNSUPPORTED, "format 99");
+    crn_buf_done(&b);
+    crn_buf_done(&whole);
+    crn_trace_free(t);
+}
+
+static void test_patterns_of_names(void **state)
+{
+    (void)state;
+    const char *names[] = {
+        "out-7.012", "100%.txt",          "a",   "", "x%d00099999999999999999999z",
+        "0",         "1-2-3-4-5-6-7-8.9", "%%%7"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char pattern[200], name[200];
+        int64_t number[CRN_NAME_NUMBERS];
+        int n = crn_pattern_split(names[i], pattern, number);
+        assert_int_equal(crn_pattern_numbers(pattern), n);
+        assert_true(crn_pattern_join(pattern, number, n, name, sizeof name));
+        assert_string_equal(name, names[i]);
+        assert_false(crn_pattern_join(pattern, number, n, name, strlen(names[i])));
+    }
+    char buf[20];
+    assert_false(crn_pattern_join("%99999d", (int64_t[]){1}, 1, buf, sizeof buf));
+    assert_false(crn_pattern_join("%d", NULL, 0, buf, sizeof buf));
+}
+
+static void test_what_a_killed_run_left(void **state)
+{
+    (void)state;
+    char dir[64], path[96], name[128];
+    crn_trace *all;
+    uint64_t at;
+    snprintf(path, sizeof path, "%s/t.ctr", make_scratch(dir, sizeof dir, "left"));
+    assert_fails(crn_trace_salvage(path, &all), CAIRN_ENOTFOUND, "no rank left anything");
+    for (uint32_t rank = 0; rank < 12; rank++) {
+        crn_trace *one = make(rank, 12);
+        int64_t self = rank;
+        assert_ok(crn_seq_of(&self, 1, &one->cut));
+        snprintf(name, sizeof name, "%s.%u", path, rank);
+        if (rank != 5)
+            assert_ok(crn_trace_save(one, name));
+        if (rank == 10)
+            assert_int_equal(truncate(name, 100), 0);
+        crn_trace_free(one);
+    }
+    assert_ok(crn_trace_salvage(path, &all));
+    assert_false(crn_trace_complete(all));
+    assert_int_equal(crn_seq_count(&all->missing), 2);
+    assert_true(crn_seq_find(&all->missing, 5, &at) && crn_seq_find(&all->missing, 10, &at));
+    assert_int_equal(crn_seq_count(&all->cut), 10);
+    assert_int_equal(count_events(all, 11), 300);
+    crn_trace_free(all);
+    remove_tree(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_save_and_load),
+        cmocka_unit_test(test_cut_and_changed_files_are_refused),
+        cmocka_unit_test(test_patterns_of_names),
+        cmocka_unit_test(test_what_a_killed_run_left),
+    };
+    return cmocka_run_group_tests_name("tracefmt_file", tests, NULL, NULL);
+}
