@@ -31,13 +31,18 @@ typedef struct options {
     uint64_t size, steps, every; /* every: steps from mark to mark, 0: when Cairn thinks best */
     double tolerance;
     long pause_ms;
+    bool single; /* let only one thread use MPI: Cairn then works in calls of the program */
     const char *output, *config;
 } options;
 
 static void die(const char *text)
 {
+    int runs;
     fprintf(stderr, "heat2d: %s\n", text);
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Initialized(&runs);
+    if (runs)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    exit(1);
 }
 
 /* For what fails on all ranks alike: one of them says so, and all leave. */
@@ -194,10 +199,10 @@ static uint64_t number(const char *text)
 
 static options parse(int argc, char **argv)
 {
-    static const struct option names[] = {{"size", 1, 0, 's'},   {"steps", 1, 0, 'n'},
-                                          {"every", 1, 0, 'e'},  {"tolerance", 1, 0, 't'},
-                                          {"pause", 1, 0, 'p'},  {"output", 1, 0, 'o'},
-                                          {"config", 1, 0, 'c'}, {0}};
+    static const struct option names[] = {
+        {"size", 1, 0, 's'},      {"steps", 1, 0, 'n'},  {"every", 1, 0, 'e'},
+        {"tolerance", 1, 0, 't'}, {"pause", 1, 0, 'p'},  {"output", 1, 0, 'o'},
+        {"config", 1, 0, 'c'},    {"single", 0, 0, '1'}, {0}};
     options o = {.size = 256, .steps = 1000};
     for (int k; (k = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         switch (k) {
@@ -216,6 +221,9 @@ static options parse(int argc, char **argv)
         case 'p':
             o.pause_ms = (long)number(optarg);
             break;
+        case '1':
+            o.single = true;
+            break;
         case 'o':
             o.output = optarg;
             break;
@@ -224,7 +232,7 @@ static options parse(int argc, char **argv)
             break;
         default:
             die("usage: heat2d [--size N] [--steps N] [--tolerance X] [--every STEPS]"
-                " [--pause MILLISECONDS] [--output FILE] [--config FILE]");
+                " [--pause MILLISECONDS] [--single] [--output FILE] [--config FILE]");
         }
     }
     return o;
@@ -235,8 +243,8 @@ int main(int argc, char **argv)
     plate p = {0};
     uint64_t step = 0;
     int given;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &given);
     const options o = parse(argc, argv);
+    MPI_Init_thread(NULL, NULL, o.single ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &given);
     plate_init(&p, o.size);
     cairn *c = protect(&p, &step, o.config); /* CAIRN */
     const bool done = compute(&p, c, &step, &o);
