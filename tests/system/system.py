@@ -116,8 +116,17 @@ class Job:
             time.sleep(0.01)
         return code
 
+    def bury(self):
+        """Wait for a job of which ranks were killed. Launchers may hang when that happens while they
+        start it; after a while all that is left is killed, as a person would. The exit code."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(20)
+        if self.process.poll() is None:
+            self.end()
+        return self.wait()
+
     def end(self):
-        """Whatever is left of it, for a test that has failed."""
+        """Kill whatever is left of it."""
         for pid in [*self.stragglers(), self.process.pid]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

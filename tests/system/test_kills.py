@@ -50,7 +50,7 @@ class Kills(system.Case):
         job = self.start()
         self.pause(job, whole)
         hit = job.kill(self.victims())
-        code = job.wait()
+        code = job.bury() if hit else job.wait()
         if code != 0:
             self.lose_some()
         return hit if code != 0 else 0
