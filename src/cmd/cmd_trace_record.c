@@ -19,7 +19,7 @@ static const char usage[] =
 /* Beside the program as it is installed, or as it is built. */
 static int find_library(char buf[PATH_MAX])
 {
-    static const char *const folders[] = {"../lib", "../" CAIRN_LIBDIR, "."};
+    static const char *const folders[] = {"../lib", ("../" CAIRN_LIBDIR), "."};
     char self[PATH_MAX], path[PATH_MAX + 64];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (n <= 0)
