@@ -38,7 +38,7 @@ demo: all
 check: all $(BUILD)/clang/build.ninja
 	$(call TEST,$(BUILD))
 	@$(call MAKEIT,$(BUILD)/clang)
-	$(call TEST,$(BUILD)/clang) -L 'unit|mpi|fuzz'
+	$(call TEST,$(BUILD)/clang) -L 'unit|mpi|system|fuzz'
 
 asan tsan: %: $(BUILD)/%/build.ninja
 	@$(call MAKEIT,$(BUILD)/$@)

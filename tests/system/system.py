@@ -117,8 +117,8 @@ class Job:
         return code
 
     def bury(self):
-        """Wait for a job of which ranks were killed. Launchers may hang when that happens while they
-        start it; after a while all that is left is killed, as a person would. The exit code."""
+        """Wait for a job of which ranks were killed: its exit code. Launchers may hang when that
+        happens while they start it; after a while all that is left is killed, as a person would."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(20)
         if self.process.poll() is None:

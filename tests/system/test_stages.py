@@ -58,7 +58,7 @@ class Stages(system.Case):
             at = 1 if ALL else self.random.randint(1, 12)
             while self.strike(f"any:{at}:kill", rank):
                 tried += 1
-                at += 1 if ALL else self.random.randint(12, 40)
+                at += 1 if ALL else self.random.randint(20, 60)
         print(f"{tried} operations at which a rank was killed", flush=True)
         self.assertGreater(tried, 5)
 
