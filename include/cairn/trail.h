@@ -137,7 +137,7 @@ CAIRN_API CAIRN_CHECK int cairn_trail_read(cairn_trail *t, size_t run, size_t ma
 /* What cairn_trail_verify found or did; strings live during the call only. */
 typedef struct cairn_finding {
     size_t struct_bytes;
-    int status;       /* CAIRN_OK: progress only; else what is wrong */
+    int status;       /* CAIRN_OK: progress only; CAIRN_EIO: could not be read; else damage */
     const char *text; /* a sentence */
     uint64_t version;
     uint32_t rank;
@@ -146,13 +146,15 @@ typedef struct cairn_finding {
     uint64_t done_bytes, total_bytes; /* of state checked so far, and in all */
 } cairn_finding;
 
-/* Called for every damage, and from time to time for progress. Nonzero ends the verification. */
+/* Called for every damage, for what could not be read, and from time to time for progress. Nonzero
+ * ends the verification. */
 typedef int cairn_finding_fn(void *arg, const cairn_finding *finding);
 
 /*
  * Read every block of a mark (mark = CAIRN_ALL_MARKS: of every mark that the trail itself holds)
- * and compare it with its digest. CAIRN_OK: all is well; CAIRN_ECORRUPT: something was reported;
- * CAIRN_EINVAL, CAIRN_EIO, CAIRN_ENOMEM: could not tell; CAIRN_NOTHING: fn ended it.
+ * and compare it with its digest. A mark that is dropped meanwhile is passed over. CAIRN_OK: all is
+ * well; CAIRN_ECORRUPT: damage was reported; CAIRN_EIO: none, but something could not be read;
+ * CAIRN_EINVAL, CAIRN_ENOMEM: could not tell; CAIRN_NOTHING: fn ended it.
  */
 #define CAIRN_ALL_MARKS SIZE_MAX
 CAIRN_API CAIRN_CHECK int cairn_trail_verify(cairn_trail *t, size_t run, size_t mark,

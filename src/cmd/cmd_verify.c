@@ -19,6 +19,7 @@ typedef struct check {
     verdict *all;
     const char *place, *run;
     uint64_t done_bytes;
+    bool unread; /* something could not be read, and we have said so */
     cmd_progress progress;
 } check;
 
@@ -32,21 +33,37 @@ static json_t *json_of_finding(const check *c, const cairn_finding *f)
                      cmd_json_text(f->text));
 }
 
+static void report_damage(const check *c, const cairn_finding *f)
+{
+    c->all->ndamaged++;
+    if (c->all->json)
+        cmd_json_append(&c->all->damage, json_of_finding(c, f));
+    else if (f->variable) /* the sentence says which mark */
+        cmd_line("%s: run '%s': %s", c->place, c->run, f->text);
+    else
+        cmd_line("%s: run '%s', mark %" PRIu64 ", rank %" PRIu32 ": %s", c->place, c->run,
+                 f->version, f->rank, f->text);
+}
+
+static void report_unread(check *c, const cairn_finding *f)
+{
+    c->unread = c->all->untold = true;
+    if (f->variable)
+        cmd_fail("%s: %s", c->place, f->text);
+    else
+        cmd_fail("%s: mark %" PRIu64 ": %s", c->place, f->version, f->text);
+}
+
 static int on_finding(void *arg, const cairn_finding *f)
 {
     check *c = arg;
     c->done_bytes = f->done_bytes;
-    if (f->status < 0) {
-        c->all->ndamaged++;
+    if (f->status < 0)
         cmd_progress_end(&c->progress);
-        if (c->all->json)
-            cmd_json_append(&c->all->damage, json_of_finding(c, f));
-        else if (f->variable) /* the sentence says which mark */
-            cmd_line("%s: run '%s': %s", c->place, c->run, f->text);
-        else
-            cmd_line("%s: run '%s', mark %" PRIu64 ", rank %" PRIu32 ": %s", c->place, c->run,
-                     f->version, f->rank, f->text);
-    }
+    if (f->status == CAIRN_EIO)
+        report_unread(c, f);
+    else if (f->status < 0)
+        report_damage(c, f);
     cmd_progress_update(&c->progress, f->done_bytes, f->total_bytes);
     return 0;
 }
@@ -86,7 +103,7 @@ static void verify_run(verdict *all, const char *name, const cmd_place *place, s
         cmd_progress_end(&c.progress);
         all->nbytes += c.done_bytes;
     }
-    if (rc < 0 && rc != CAIRN_ECORRUPT) {
+    if (rc < 0 && rc != CAIRN_ECORRUPT && !(rc == CAIRN_EIO && c.unread)) {
         cmd_fail("%s: %s", name, cairn_error_text());
         all->untold = true;
     }

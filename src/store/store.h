@@ -83,9 +83,6 @@ typedef struct crn_part_info {
 
 void crn_part_describe(const crn_part *part, crn_part_info *ret);
 
-/* Has another process committed since the part was opened? */
-cairn_status crn_part_is_stale(crn_part *part, bool *ret);
-
 /* Versions of the retained marks, oldest first. */
 uint64_t crn_part_version(const crn_part *part, size_t i);
 

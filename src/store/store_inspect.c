@@ -265,42 +265,80 @@ enum { CHUNK_BYTES = 16 << 20 }; /* read and checked between two reports of prog
 
 typedef struct verification {
     cairn_trail *t;
+    size_t run;
+    const crn_manifest_mark *mark;
     cairn_finding_fn *fn;
     void *arg;
     cairn_finding now; /* where we are */
     unsigned char *chunk;
+    crn_err unread; /* why something could not be read; the first such failure */
     bool damaged, stopped;
+    bool gone; /* the mark was dropped while we read it */
 } verification;
+
+static bool is_over(const verification *v)
+{
+    return v->stopped || v->gone;
+}
 
 static void report(verification *v, int status, const char *text, uint64_t block)
 {
     v->now.status = status;
     v->now.text = text;
     v->now.block = block;
-    v->damaged |= status < 0;
     if (v->fn && !v->stopped)
         v->stopped = v->fn(v->arg, &v->now) != 0;
     v->now.text = NULL; /* it lives during the call only */
 }
 
-/* Damage is reported and we go on; a machine that cannot read is not damage. */
+/*
+ * Has the program that writes the run dropped the mark meanwhile? Then its space is in other use,
+ * and what looks like damage is none. As long as the manifest lists a mark, all parts retain it.
+ */
+static bool was_dropped(const verification *v)
+{
+    crn_run *run;
+    if (crn_run_open(v->t->trail, v->t->run.at[v->run].name, false, &run) < 0)
+        return false;
+    const crn_manifest *m = crn_run_manifest(run);
+    bool listed = false;
+    for (size_t i = 0; i < m->mark.n && !listed; i++)
+        listed =
+            m->mark.at[i].version == v->mark->version && m->mark.at[i].series == v->mark->series;
+    crn_run_close(run);
+    return !listed;
+}
+
+/* Report what is wrong with a part or a variable, and go on with the next; only a failure that the
+ * next would meet, too, is passed on. */
 static cairn_status note(verification *v, cairn_status rc)
 {
+    crn_err why = *crn_err_peek();
     switch (rc) {
     case CAIRN_ECORRUPT:
     case CAIRN_ENOTFOUND:
     case CAIRN_EMISMATCH:
     case CAIRN_EUNSUPPORTED:
-        report(v, rc, cairn_error_text(), UINT64_MAX);
-        return CAIRN_OK;
+        v->gone = was_dropped(v);
+        if (v->gone)
+            return CAIRN_OK;
+        v->damaged = true;
+        break;
+    case CAIRN_EIO: /* the machine cannot read it: that is not damage */
+        if (v->unread.code == CAIRN_OK)
+            v->unread = why;
+        break;
     default:
         return rc;
     }
+    report(v, rc, why.text, UINT64_MAX);
+    return CAIRN_OK;
 }
 
 static void report_blocks(verification *v, const crn_var *var, const crn_bad_blocks *bad)
 {
-    for (size_t i = 0; i < bad->n && !v->stopped; i++) {
+    v->gone = bad->n > 0 && was_dropped(v);
+    for (size_t i = 0; i < bad->n && !is_over(v); i++) {
         const crn_block *b = &var->table[bad->at[i]];
         char text[CRN_ERR_TEXT];
         snprintf(text, sizeof text,
@@ -308,6 +346,7 @@ static void report_blocks(verification *v, const crn_var *var, const crn_bad_blo
                  " is damaged (%u bytes at byte %" PRIu64 " of '%s')",
                  v->now.version, v->now.rank, var->spec.name, bad->at[i], b->nbytes, b->off,
                  v->t->part->name);
+        v->damaged = true;
         report(v, CAIRN_ECORRUPT, text, bad->at[i]);
     }
 }
@@ -321,7 +360,7 @@ static cairn_status verify_variable(verification *v, crn_var *var)
         v->now.done_bytes += var->spec.nbytes;
         return note(v, rc);
     }
-    for (uint64_t i = 0; i < var->nblocks && !v->stopped; i += step) {
+    for (uint64_t i = 0; i < var->nblocks && !is_over(v); i += step) {
         crn_bad_blocks bad = {0};
         uint64_t n = CRN_MIN(step, var->nblocks - i);
         rc = crn_mark_read(t->part, t->mark, var, i, n, v->chunk, &bad);
@@ -335,12 +374,12 @@ static cairn_status verify_variable(verification *v, crn_var *var)
     return CAIRN_OK;
 }
 
-static cairn_status verify_part(verification *v, size_t run, size_t mark, uint32_t rank)
+static cairn_status verify_part(verification *v, size_t mark, uint32_t rank)
 {
     cairn_trail *t = v->t;
     v->now.rank = rank;
     v->now.variable = NULL;
-    cairn_status rc = look_at(t, run, mark, rank);
+    cairn_status rc = look_at(t, v->run, mark, rank);
     if (rc < 0)
         return note(v, rc);
     crn_part_info info;
@@ -350,29 +389,39 @@ static cairn_status verify_part(verification *v, size_t run, size_t mark, uint32
         snprintf(text, sizeof text,
                  "rank %u: a superblock of '%s' is damaged; the other one is used", rank,
                  t->part->name);
+        v->damaged = true;
         report(v, CAIRN_ECORRUPT, text, UINT64_MAX);
     }
-    for (size_t i = 0; i < t->mark->nvars && !v->stopped; i++) {
+    for (size_t i = 0; i < t->mark->nvars && !is_over(v); i++) {
         v->now.variable = t->mark->var[i].spec.name;
         CRN_TRY(verify_variable(v, &t->mark->var[i]));
     }
     return CAIRN_OK;
 }
 
-static cairn_status verify_mark(verification *v, size_t run, size_t mark)
+static cairn_status verify_mark(verification *v, size_t mark)
 {
-    const crn_manifest_mark *k;
-    CRN_TRY(find_mark(v->t, run, mark, &k));
-    v->now.version = k->version;
-    for (uint32_t rank = 0; rank < k->nranks && !v->stopped; rank++)
-        CRN_TRY(verify_part(v, run, mark, rank));
+    CRN_TRY(find_mark(v->t, v->run, mark, &v->mark));
+    v->now.version = v->mark->version;
+    v->gone = false;
+    for (uint32_t rank = 0; rank < v->mark->nranks && !is_over(v); rank++)
+        CRN_TRY(verify_part(v, mark, rank));
     return CAIRN_OK;
+}
+
+static cairn_status verdict(const verification *v, const char *name)
+{
+    if (v->stopped)
+        return CAIRN_NOTHING;
+    CRN_FAIL_IF(v->damaged, CAIRN_ECORRUPT, "run '%s' is damaged", name);
+    return v->unread.code < 0 ? crn_err_give(&v->unread) : CAIRN_OK;
 }
 
 int cairn_trail_verify(cairn_trail *t, size_t run, size_t mark, cairn_finding_fn *fn, void *arg)
 {
     cairn_run_info info = {.struct_bytes = sizeof info};
-    verification v = {.t = t, .fn = fn, .arg = arg, .now = {.struct_bytes = sizeof v.now}};
+    verification v = {
+        .t = t, .run = run, .fn = fn, .arg = arg, .now = {.struct_bytes = sizeof v.now}};
     cairn_status rc;
     CRN_TRY(cairn_trail_run(t, run, &info));
     size_t first = mark == CAIRN_ALL_MARKS ? 0 : mark;
@@ -385,10 +434,8 @@ int cairn_trail_verify(cairn_trail *t, size_t run, size_t mark, cairn_finding_fn
     rc = CAIRN_OK;
     for (size_t i = first; i < last && rc == CAIRN_OK && !v.stopped; i++)
         if (k[i].levels & CRN_IN_TRAIL)
-            rc = verify_mark(&v, run, i);
+            rc = verify_mark(&v, i);
     free(v.chunk);
     CRN_TRY(rc);
-    if (v.stopped)
-        return CAIRN_NOTHING;
-    return v.damaged ? CAIRN_ECORRUPT : CAIRN_OK;
+    return verdict(&v, info.name);
 }

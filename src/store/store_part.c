@@ -117,13 +117,10 @@ static bool may_fall_back(const crn_part *part, cairn_status rc)
     return rc == CAIRN_ECORRUPT || (rc == CAIRN_EIO && !part->write);
 }
 
-/* Pick the newest superblock whose catalogue is whole. */
-static cairn_status load_head(crn_part *part)
+/* Pick the newest of the superblocks whose catalogue is whole. */
+static cairn_status pick(crn_part *part, const part_super *found, int n)
 {
-    part_super found[NSLOTS];
     part_catalogue cat;
-    int n;
-    CRN_TRY(find_supers(part, found, &n));
     cairn_status rc = CAIRN_OK;
     for (int i = 0; i < n; i++) {
         rc = load_catalogue(part, &found[i], &cat);
@@ -139,6 +136,25 @@ static cairn_status load_head(crn_part *part)
         return CAIRN_OK;
     }
     return rc;
+}
+
+/* A reader takes no lock: what looks damaged to it may have been replaced between two of its reads.
+ * Damage is what is still there when no commit has come between. */
+static cairn_status load_head(crn_part *part)
+{
+    part_super found[NSLOTS];
+    int n;
+    CRN_TRY(find_supers(part, found, &n));
+    for (;;) {
+        uint64_t seq = found[0].seq;
+        cairn_status rc = pick(part, found, n);
+        if (part->write || (rc == CAIRN_OK && !part->fallback))
+            return rc;
+        crn_err why = *crn_err_peek();
+        CRN_TRY(find_supers(part, found, &n));
+        if (found[0].seq == seq)
+            return rc < 0 ? crn_err_give(&why) : CAIRN_OK;
+    }
 }
 
 static bool same_id(const crn_part_id *a, const crn_part_id *b)
@@ -243,15 +259,6 @@ void crn_part_describe(const crn_part *part, crn_part_info *ret)
         .nmarks = part->cat.n,
         .fallback = part->fallback,
     };
-}
-
-cairn_status crn_part_is_stale(crn_part *part, bool *ret)
-{
-    part_super found[NSLOTS];
-    int n;
-    CRN_TRY(find_supers(part, found, &n));
-    *ret = found[0].seq > part->super.seq;
-    return CAIRN_OK;
 }
 
 void crn_part_set_staging(crn_part *part, uint64_t nbytes)

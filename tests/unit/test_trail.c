@@ -4,6 +4,7 @@
  */
 #include "harness/small_trail.h"
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cairn/trail.h>
@@ -119,6 +120,87 @@ static void test_verify_names_variable_and_block(void **state)
     assert_int_equal(f.rank, 1);
     assert_int_equal(f.block, 3);
     assert_string_equal(f.variable, "temperature");
+    cairn_trail_close(t);
+}
+
+/* Two more marks of a run of one rank that keeps one, in the order of the commit protocol: a part
+ * gives up a mark only when the manifest no longer lists it. */
+static void go_on(const char *path, uint64_t mark)
+{
+    const crn_part_options opt = {CRN_IO_AUTO, 8, true};
+    crn_trail *t;
+    crn_run *run;
+    crn_part *part;
+    assert_ok(crn_trail_open(path, false, &t));
+    assert_ok(crn_run_open(t, "r", true, &run));
+    assert_ok(crn_run_part(run, SMALL_SERIES, 0, 1, true, &opt, &part));
+    for (uint64_t end = mark + 2; mark < end; mark++) {
+        crn_manifest_mark k = {
+            .version = 10 * mark, .series = SMALL_SERIES, .nranks = 1, .levels = CRN_IN_TRAIL};
+        assert_ok(small_part_mark(part, 0, 1, mark, 10));
+        assert_ok(crn_run_commit(run, &k, 1));
+        assert_ok(crn_part_trim(part, 1));
+    }
+    crn_part_close(part);
+    crn_run_close(run);
+    crn_trail_close(t);
+}
+
+typedef struct meanwhile {
+    const char *path;
+    uint64_t mark; /* the next to be written, by the first call only */
+    found f;
+} meanwhile;
+
+static int write_meanwhile(void *arg, const cairn_finding *f)
+{
+    meanwhile *w = arg;
+    if (w->mark > 0)
+        go_on(w->path, w->mark);
+    w->mark = 0;
+    return note(&w->f, f);
+}
+
+static void test_marks_dropped_during_a_verification_are_no_damage(void **state)
+{
+    (void)state;
+    char path[128];
+    cairn_trail *t;
+    in_scratch(path, "meanwhile");
+    assert_ok(small_trail(path, "r", 1, 3, 3));
+    meanwhile w = {.path = path, .mark = 4};
+    assert_ok(cairn_trail_open(path, &t));
+    assert_ok(cairn_trail_verify(t, 0, CAIRN_ALL_MARKS, write_meanwhile, &w));
+    assert_int_equal(w.f.n, 0);
+    cairn_trail_close(t);
+    assert_ok(cairn_trail_open(path, &t)); /* all that it lists is dropped before it looks */
+    go_on(path, 6);
+    assert_ok(cairn_trail_verify(t, 0, CAIRN_ALL_MARKS, note, &w.f));
+    assert_int_equal(w.f.n, 0);
+    cairn_trail_close(t);
+}
+
+static void test_verify_goes_on_behind_what_cannot_be_read(void **state)
+{
+    (void)state;
+    char path[128], file[160];
+    cairn_trail *t;
+    found f = {0};
+    in_scratch(path, "unreadable");
+    assert_ok(small_trail(path, "r", 3, 1, 1));
+    snprintf(file, sizeof file, "%s/r/series-1/000/part-000000", path);
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(mkfifo(file, 0600), 0);
+    assert_ok(cairn_trail_open(path, &t));
+    assert_fails(cairn_trail_verify(t, 0, 0, note, &f), CAIRN_EIO, "not a regular file");
+    assert_int_equal(f.n, 1);
+    assert_int_equal(f.rank, 0);
+    cairn_trail_close(t);
+    overwrite(path, "r/series-1/000/part-000002", 8192 + 3 * SMALL_BLOCK + 17, 1);
+    assert_ok(cairn_trail_open(path, &t));
+    assert_int_equal(cairn_trail_verify(t, 0, 0, note, &f), CAIRN_ECORRUPT);
+    assert_int_equal(f.n, 3);
+    assert_int_equal(f.rank, 2);
     cairn_trail_close(t);
 }
 
@@ -256,6 +338,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_look_into_a_trail),
         cmocka_unit_test(test_verify_names_variable_and_block),
+        cmocka_unit_test(test_marks_dropped_during_a_verification_are_no_damage),
+        cmocka_unit_test(test_verify_goes_on_behind_what_cannot_be_read),
         cmocka_unit_test(test_lost_manifest_is_rebuilt),
         cmocka_unit_test(test_swapped_parts_are_noticed),
         cmocka_unit_test(test_what_is_no_trail_is_refused),
