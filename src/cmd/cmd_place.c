@@ -30,8 +30,9 @@ static int open_run(const char *name, const char *why, cmd_place *ret)
     int code = CMD_YES;
     if (!copy)
         return cmd_fail("no memory");
-    if (cairn_trail_open(parent, &place.trail) < 0)
-        code = cmd_fail("%s", why);
+    int rc = cairn_trail_open(parent, &place.trail);
+    if (rc < 0)
+        code = cmd_fail("%s", rc == CAIRN_ENOTFOUND ? why : cairn_error_text());
     else if (cairn_trail_find_run(place.trail, last, &place.first) < 0)
         code = cmd_fail("%s", cairn_error_text());
     free(copy);

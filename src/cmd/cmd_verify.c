@@ -6,6 +6,9 @@
 
 static const char usage[] = "cairn verify [--json] TRAIL[/RUN] ...";
 
+static const char rebuilt[] =
+    "the manifest was lost or damaged; marks are taken from the part files";
+
 /* What is known so far of all that was named. */
 typedef struct verdict {
     bool json;
@@ -68,7 +71,7 @@ static int on_finding(void *arg, const cairn_finding *f)
     return 0;
 }
 
-/* Damage to a run that no mark can be blamed for. */
+/* Damage to a run, which text names, that no mark can be blamed for. */
 static void report_run(check *c, const char *text)
 {
     c->all->ndamaged++;
@@ -78,7 +81,7 @@ static void report_run(check *c, const char *text)
                                   cmd_json_text(c->place), "run", c->run, "mark", "rank",
                                   "variable", "block", "text", cmd_json_text(text)));
     else
-        cmd_line("%s: run '%s': %s", c->place, c->run, text);
+        cmd_line("%s: %s", c->place, text);
 }
 
 static void verify_run(verdict *all, const char *name, const cmd_place *place, size_t r)
@@ -92,8 +95,10 @@ static void verify_run(verdict *all, const char *name, const cmd_place *place, s
         report_run(&c, cairn_error_text());
         return;
     }
-    if (rc == CAIRN_OK && run.rebuilt)
-        report_run(&c, "the manifest was lost or damaged; marks are taken from the part files");
+    if (rc == CAIRN_OK && run.rebuilt) {
+        snprintf(what, sizeof what, "run '%s': %s", run.name, rebuilt);
+        report_run(&c, what);
+    }
     if (rc == CAIRN_OK) {
         snprintf(what, sizeof what, "verifying '%s', run '%s'", name, run.name);
         all->nruns++;

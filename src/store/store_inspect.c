@@ -293,7 +293,8 @@ static void report(verification *v, int status, const char *text, uint64_t block
 
 /*
  * Has the program that writes the run dropped the mark meanwhile? Then its space is in other use,
- * and what looks like damage is none. As long as the manifest lists a mark, all parts retain it.
+ * and what looks like damage is none. As long as the manifest lists a mark as being in the trail,
+ * all parts retain it.
  */
 static bool was_dropped(const verification *v)
 {
@@ -302,9 +303,11 @@ static bool was_dropped(const verification *v)
         return false;
     const crn_manifest *m = crn_run_manifest(run);
     bool listed = false;
-    for (size_t i = 0; i < m->mark.n && !listed; i++)
-        listed =
-            m->mark.at[i].version == v->mark->version && m->mark.at[i].series == v->mark->series;
+    for (size_t i = 0; i < m->mark.n && !listed; i++) {
+        const crn_manifest_mark *k = &m->mark.at[i];
+        listed = k->version == v->mark->version && k->series == v->mark->series &&
+                 k->levels & CRN_IN_TRAIL;
+    }
     crn_run_close(run);
     return !listed;
 }
@@ -386,8 +389,7 @@ static cairn_status verify_part(verification *v, size_t mark, uint32_t rank)
     crn_part_describe(t->part, &info);
     if (info.fallback) {
         char text[CRN_ERR_TEXT];
-        snprintf(text, sizeof text,
-                 "rank %u: a superblock of '%s' is damaged; the other one is used", rank,
+        snprintf(text, sizeof text, "a superblock of '%s' is damaged; the other one is used",
                  t->part->name);
         v->damaged = true;
         report(v, CAIRN_ECORRUPT, text, UINT64_MAX);

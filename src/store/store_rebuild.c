@@ -95,8 +95,7 @@ static int by_time(const void *a, const void *b)
     return (x->wall_ns > y->wall_ns) - (x->wall_ns < y->wall_ns);
 }
 
-/* Is name that of a series, written as we write it? */
-static bool is_series(const char *name, uint32_t *ret)
+bool crn_series_parse(const char *name, uint32_t *ret)
 {
     static const char prefix[] = "series-";
     uint64_t n;
@@ -117,7 +116,7 @@ cairn_status crn_run_rebuild(crn_run *run)
     CRN_TRY(crn_dir_list(run->fd, &names, &n));
     for (size_t i = 0; i < n; i++) {
         uint32_t series;
-        if (rc == CAIRN_OK && is_series(names[i], &series)) {
+        if (rc == CAIRN_OK && crn_series_parse(names[i], &series)) {
             rc = rebuild_series(run, series, &m);
             found = true;
         }

@@ -77,6 +77,29 @@ static int by_version(const void *a, const void *b)
     return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Does a directory that has no manifest hold parts of a run that has lost it? */
+static bool has_series(const crn_trail *t, const char *name)
+{
+    char **names;
+    size_t n;
+    uint32_t series;
+    int fd;
+    bool found = false;
+    if (crn_dir_open(t->fd, name, false, &fd) < 0)
+        return false;
+    if (crn_dir_list(fd, &names, &n) == CAIRN_OK) {
+        for (size_t i = 0; i < n; i++) {
+            found |= crn_series_parse(names[i], &series);
+            free(names[i]);
+        }
+        free(names);
+    }
+    close(fd);
+    return found;
+}
+
+/* What may not be looked into counts as a run, too: opening it tells why, and nobody takes a trail
+ * for sound of which nothing was read. */
 static bool is_run(const crn_trail *t, const char *name)
 {
     char path[300];
@@ -85,8 +108,7 @@ static bool is_run(const crn_trail *t, const char *name)
         return false;
     if (faccessat(t->fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return true;
-    snprintf(path, sizeof path, "%s/series-1", name); /* its manifest is lost */
-    return faccessat(t->fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    return errno == ENOENT ? has_series(t, name) : errno != ENOTDIR;
 }
 
 cairn_status crn_trail_runs(crn_trail *t, char ***ret_names, size_t *ret_n)

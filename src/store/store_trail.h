@@ -50,6 +50,9 @@ static inline void crn_part_name(uint32_t rank, char buf[PATH_TEXT])
     snprintf(buf, PATH_TEXT, "part-%06u", rank);
 }
 
+/* Is name that of a series, written as we write it? Then *ret is its number. */
+bool crn_series_parse(const char *name, uint32_t *ret);
+
 /* Open the directory of a rank's part; create makes it, durably. */
 cairn_status crn_run_part_dir(crn_run *run, uint32_t series, uint32_t rank, bool create,
                               int *ret_fd);

@@ -238,6 +238,42 @@ static void test_lost_manifest_is_rebuilt(void **state)
     cairn_trail_close(t);
 }
 
+static void test_run_without_its_first_series_is_seen(void **state)
+{
+    (void)state;
+    char path[128], from[160], to[160];
+    cairn_trail *t;
+    cairn_run_info run = {.struct_bytes = sizeof run};
+    in_scratch(path, "series");
+    assert_ok(small_trail(path, "r", 1, 1, 1));
+    snprintf(from, sizeof from, "%s/r/series-1", path);
+    snprintf(to, sizeof to, "%s/r/series-2", path);
+    assert_int_equal(rename(from, to), 0);
+    snprintf(to, sizeof to, "%s/r/manifest", path);
+    assert_int_equal(unlink(to), 0);
+    assert_ok(cairn_trail_open(path, &t));
+    assert_int_equal(cairn_trail_nruns(t), 1);
+    assert_ok(cairn_trail_run(t, 0, &run));
+    assert_true(run.rebuilt);
+    cairn_trail_close(t);
+}
+
+static void test_run_that_cannot_be_looked_into_is_seen(void **state)
+{
+    (void)state;
+    char path[128], link[160];
+    cairn_trail *t;
+    cairn_run_info run = {.struct_bytes = sizeof run};
+    in_scratch(path, "loop"); /* as without permission, but for root, too */
+    assert_ok(small_trail(path, "r", 1, 1, 1));
+    snprintf(link, sizeof link, "%s/s", path);
+    assert_int_equal(symlink("s", link), 0);
+    assert_ok(cairn_trail_open(path, &t));
+    assert_int_equal(cairn_trail_nruns(t), 2);
+    assert_fails(cairn_trail_run(t, 1, &run), CAIRN_EIO, "'s' is not a directory");
+    cairn_trail_close(t);
+}
+
 static void test_swapped_parts_are_noticed(void **state)
 {
     (void)state;
@@ -341,6 +377,8 @@ int main(void)
         cmocka_unit_test(test_marks_dropped_during_a_verification_are_no_damage),
         cmocka_unit_test(test_verify_goes_on_behind_what_cannot_be_read),
         cmocka_unit_test(test_lost_manifest_is_rebuilt),
+        cmocka_unit_test(test_run_without_its_first_series_is_seen),
+        cmocka_unit_test(test_run_that_cannot_be_looked_into_is_seen),
         cmocka_unit_test(test_swapped_parts_are_noticed),
         cmocka_unit_test(test_what_is_no_trail_is_refused),
         cmocka_unit_test(test_run_lock_names_its_holder_and_dies_with_it),
