@@ -20,7 +20,7 @@ all: $(BUILD)/build.ninja
 
 # A new line in tools/packages may be something that the configuration looks for.
 $(BUILD)/build.ninja: tools/packages | deps
-	@cmake --preset gcc -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_ARGS)
+	@cmake --preset gcc -B $(BUILD) -DCMAKE_INSTALL_PREFIX="$(PREFIX)" $(CMAKE_ARGS)
 	@touch $@
 
 $(BUILD)/%/build.ninja: tools/packages | deps
@@ -58,7 +58,7 @@ lint: all
 	@tools/lint $(BUILD)
 
 install: all
-	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
 
 clean:
 	rm -rf $(BUILD)
