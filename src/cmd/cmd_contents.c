@@ -29,23 +29,21 @@ static void add_up(cmd_totals *sum, cmd_totals more)
     sum->stored_bytes += more.stored_bytes;
 }
 
-/* Most ranks have the same variables in the same order: guess is right almost always. */
-static cmd_variable *find(cmd_contents *c, const char *name, size_t guess)
+static cmd_variable *find(const cmd_contents *c, const char *name)
 {
-    if (guess < c->vars.n && strcmp(c->vars.at[guess].name, name) == 0)
-        return &c->vars.at[guess];
-    for (size_t i = 0; i < c->vars.n; i++)
-        if (strcmp(c->vars.at[i].name, name) == 0)
-            return &c->vars.at[i];
-    return NULL;
+    const json_t *at = json_object_get(c->index, name);
+    return at ? &c->vars.at[json_integer_value(at)] : NULL;
 }
 
 static cmd_variable *add_variable(cmd_contents *c, const cairn_variable_info *info, bool pieces)
 {
     cmd_variable v = {.first = *info, .pieces = pieces ? json_array() : NULL};
-    if (crn_strdup(info->name, &v.name) == CAIRN_OK &&
+    json_t *at = json_integer((json_int_t)c->vars.n);
+    if (json_object_set_new_nocheck(c->index, info->name, at) == 0 &&
+        crn_strdup(info->name, &v.name) == CAIRN_OK &&
         crn_strdup(info->type, &v.type) == CAIRN_OK && crn_vec_push(&c->vars, v) == CAIRN_OK)
         return &c->vars.at[c->vars.n - 1];
+    json_object_del(c->index, info->name);
     free(v.name);
     free(v.type);
     json_decref(v.pieces);
@@ -75,10 +73,9 @@ static json_t *json_of_piece(uint32_t rank, const cairn_variable_info *v)
     return cmd_json_merge(where, json_of_totals(totals_of(v)));
 }
 
-static int add_piece(cmd_contents *c, uint32_t rank, size_t i, const cairn_variable_info *info,
-                     bool pieces)
+static int add_piece(cmd_contents *c, uint32_t rank, const cairn_variable_info *info, bool pieces)
 {
-    cmd_variable *v = find(c, info->name, i);
+    cmd_variable *v = find(c, info->name);
     if (!v)
         v = add_variable(c, info, pieces);
     if (!v)
@@ -103,7 +100,7 @@ static int add_rank(cairn_trail *trail, size_t run, size_t mark, uint32_t rank, 
         if (cairn_trail_variable(trail, run, mark, rank, i, &info) < 0)
             code = cmd_fail("%s", cairn_error_text());
         else
-            code = add_piece(c, rank, i, &info, pieces);
+            code = add_piece(c, rank, &info, pieces);
     }
     return code;
 }
@@ -114,11 +111,14 @@ int cmd_contents_read(cairn_trail *trail, size_t run, size_t mark, bool pieces, 
     ret->info.struct_bytes = sizeof ret->info;
     if (cairn_trail_mark(trail, run, mark, &ret->info) < 0)
         return cmd_fail("%s", cairn_error_text());
+    ret->index = json_object();
     ret->in_trail = ret->info.levels & IN_TRAIL;
     for (uint32_t rank = 0; ret->in_trail && rank < ret->info.nranks; rank++) {
         int one = add_rank(trail, run, mark, rank, pieces, ret);
         code = CRN_MAX(code, one);
     }
+    json_decref(ret->index);
+    ret->index = NULL;
     return code;
 }
 

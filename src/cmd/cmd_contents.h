@@ -25,6 +25,7 @@ typedef struct cmd_contents {
     uint64_t file_bytes; /* of the parts, which hold other marks, too */
     cmd_totals sum;
     CRN_VEC(cmd_variable) vars;
+    json_t *index; /* from a name to its place in vars, while reading */
 } cmd_contents;
 
 /*
