@@ -40,11 +40,15 @@ static cairn_status rewind_marks(cairn *c)
     while (n > 0 &&
            (c->resumed_from == CRN_NO_VERSION || c->mark.at[n - 1].version > c->resumed_from))
         n--;
-    const bool fewer = n < c->mark.n;
+    /* the manifest first: a mark that it names must not be gone */
+    const size_t before = c->mark.n;
     c->mark.n = n;
+    cairn_status rc = n < before ? crn_ckpt_publish(c, c->comm, false) : CAIRN_OK;
+    if (rc < 0) {
+        c->mark.n = before;
+        return rc;
+    }
     CRN_TRY(crn_comm_agree(c->comm, crn_vault_rewind(c->vault, c->resumed_from)));
-    if (fewer)
-        CRN_TRY(crn_ckpt_publish(c, c->comm, false));
     c->rewind = false;
     c->lost_from = CRN_NO_VERSION;
     return CAIRN_OK;

@@ -125,7 +125,23 @@ static cairn_status find_run(cairn *c)
     return CAIRN_OK;
 }
 
-/* Tell the other ranks the run's name and manifest; they open its directory without a lock. */
+/* Open the run that rank 0 has described, without a lock. */
+static cairn_status attach_run(cairn *c, const crn_buf *b)
+{
+    char name[CRN_VAR_NAME + 1];
+    crn_manifest m = {0};
+    crn_cursor cur = crn_cursor_of(b->at, b->n);
+    crn_get_str(&cur, name, sizeof name - 1);
+    CRN_TRY(crn_manifest_parse(cur.at, cur.n, &m));
+    const char *trail = crn_config_text(c->cfg, CRN_OPT_RUN_TRAIL);
+    cairn_status rc = crn_trail_open(trail, false, &c->trail);
+    if (rc == CAIRN_OK)
+        rc = crn_run_attach(c->trail, name, &m, &c->run);
+    crn_manifest_done(&m);
+    return rc;
+}
+
+/* Tell the other ranks the run's name and manifest. */
 static cairn_status share_run(cairn *c)
 {
     crn_buf b = {0};
@@ -138,28 +154,17 @@ static cairn_status share_run(cairn *c)
         rc = crn_buf_status(&b);
         nbytes = b.n;
     }
-    CRN_TRY(crn_comm_agree(c->comm, rc));
-    CRN_TRY(crn_comm_bcast(c->comm, &nbytes, sizeof nbytes, 0));
-    if (!root) {
+    CRN_TRY_OUT(rc, crn_comm_agree(c->comm, rc));
+    CRN_TRY_OUT(rc, crn_comm_bcast(c->comm, &nbytes, sizeof nbytes, 0));
+    if (!root)
         rc = crn_vec_reserve(&b, nbytes);
-        b.n = nbytes;
-    }
-    CRN_TRY(crn_comm_agree(c->comm, rc));
-    CRN_TRY(crn_comm_bcast(c->comm, b.at, nbytes, 0));
-    if (!root) {
-        char name[CRN_VAR_NAME + 1];
-        crn_manifest m = {0};
-        crn_cursor cur = crn_cursor_of(b.at, b.n);
-        crn_get_str(&cur, name, sizeof name - 1);
-        rc = crn_manifest_parse(cur.at, cur.n, &m);
-        if (rc == CAIRN_OK)
-            rc = crn_trail_open(crn_config_text(c->cfg, CRN_OPT_RUN_TRAIL), false, &c->trail);
-        if (rc == CAIRN_OK)
-            rc = crn_run_attach(c->trail, name, &m, &c->run);
-        crn_manifest_done(&m);
-    }
+    CRN_TRY_OUT(rc, crn_comm_agree(c->comm, rc));
+    b.n = nbytes;
+    CRN_TRY_OUT(rc, crn_comm_bcast(c->comm, b.at, nbytes, 0));
+    rc = crn_comm_agree(c->comm, root ? CAIRN_OK : attach_run(c, &b));
+out:
     crn_buf_done(&b);
-    return crn_comm_agree(c->comm, rc);
+    return rc;
 }
 
 /* The marks of the run, and the series that this leg writes to: the newest one's, if it was written

@@ -87,11 +87,7 @@ cairn_status crn_vault_raise(crn_vault *v, crn_level level, uint64_t version, ui
 {
     crn_raise_stats stats = {0};
     CRN_TRY(crn_vault_check(v, level));
-    cairn_status rc = crn_level_table[level]->raise(v, version, keep, &stats);
-    if (rc < 0) {
-        crn_err_prefix("mark %" PRIu64 ", level %s: ", version, crn_level_name(level));
-        return rc;
-    }
+    CRN_TRY(crn_level_table[level]->raise(v, version, keep, &stats));
     if (ret_stats)
         *ret_stats = stats;
     return CAIRN_OK;
