@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: BSD-3-Clause
+cairn trace record -o t.ctr -- sh -c 'exit 7'
+echo $?
+cairn trace record -p 101 -- true
+cairn trace record -- no-such-command
+cairn trace record

@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Record a program, replay the trace while recording again, and compare: lossless, each pair of
+# ranks must have exchanged as many bytes in as many messages; at 0 per cent, the replay must end.
+# replay_check.sh MPI RANKS CAIRN PROGRAM [ARGUMENTS]
+set -eu
+mpi=$1 ranks=$2 cairn=$(realpath "$3") program=$(realpath "$4")
+shift 4
+run=$(cd "$(dirname "$0")/../.." && pwd)/tools/mpi-test
+scratch=$(mktemp -d ./scratch-replay-XXXXXX)
+scratch=$(cd "$scratch" && pwd)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+"$cairn" trace record -o first.ctr -- "$run" "$mpi" "$ranks" "$program" "$@"
+"$cairn" trace record -o again.ctr -- "$run" "$mpi" "$ranks" "$cairn" trace replay --no-delay \
+    --patience 100s first.ctr
+"$cairn" trace diff --only pairs first.ctr again.ctr
+"$cairn" trace record -p 0 -o shape.ctr -- "$run" "$mpi" "$ranks" "$program" "$@"
+"$run" "$mpi" "$ranks" "$cairn" trace replay --no-delay --patience 100s shape.ctr
+[ -z "$(ls -d replay-* 2> /dev/null)" ] || { echo "a scratch directory was left"; exit 1; }
