@@ -57,7 +57,7 @@ static double gap_before(const crn_player *p)
         (p->e.from != CRN_NO_SYMBOL && lane->symbol[p->e.from].within != CRN_CALL_NONE) ||
         !(gap = crn_lane_gap(lane, p->e.from, p->e.symbol)))
         return 0;
-    crn_rng rng = crn_rng_of(p->opt->seed ^ (uint64_t)p->rank << 32, p->e.symbol);
+    crn_rng rng = crn_rng_of(p->opt->seed, p->e.symbol); /* a slow turn is slow on all ranks */
     rng.n = p->e.index;
     double ns = (double)crn_hist_draw(gap, crn_rng_u64(&rng));
     return ns / (p->opt->speed > 0 ? p->opt->speed : 1);
