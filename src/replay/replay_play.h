@@ -126,6 +126,7 @@ cairn_status crn_play_slot_of(crn_player *p, int64_t number, crn_play_slot **ret
 cairn_status crn_play_slot_clear(crn_player *p, crn_play_slot *s); /* for another request */
 void crn_play_slot_done(crn_play_slot *s);
 cairn_status crn_play_late(crn_player *p, MPI_Request request);
+cairn_status crn_play_wait_all(MPI_Request *request, size_t n);
 cairn_status crn_play_finish(crn_player *p); /* all that is under way */
 crn_play_message crn_play_message_of(const crn_player *p, int nth, bool sends);
 

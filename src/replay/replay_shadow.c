@@ -154,7 +154,7 @@ cairn_status crn_shadows_settle(crn_player *p)
         while (i != p->rank && !s->of[i].over && s->of[i].epoch < s->epoch)
             CRN_TRY(step(p, i));
     if (s->request.n > 0)
-        CRN_TRY_MPI(MPI_Waitall((int)s->request.n, s->request.at, MPI_STATUSES_IGNORE));
+        CRN_TRY(crn_play_wait_all(s->request.at, s->request.n));
     for (size_t i = 0; i < s->buf.n; i++)
         free(s->buf.at[i]);
     s->request.n = s->buf.n = 0;
