@@ -52,9 +52,11 @@ static void unfollow(int fd)
 {
     if (number_of(fd) < 0)
         return;
-    crn_rec_lock();
-    crn_handles_drop(&numbers, (uintptr_t)fd);
-    crn_rec_unlock();
+    if (crn_rec_running()) { /* not in a child of fork, where the lock may stay taken for ever */
+        crn_rec_lock();
+        crn_handles_drop(&numbers, (uintptr_t)fd);
+        crn_rec_unlock();
+    }
     atomic_store_explicit(&followed[fd], 0, memory_order_relaxed);
 }
 

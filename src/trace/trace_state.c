@@ -40,8 +40,13 @@ static uint64_t memory_from(const char *name, uint64_t otherwise)
 {
     const char *text = getenv(name);
     uint64_t v;
-    if (!text || !*text || crn_parse_nbytes(text, &v) < 0)
+    if (!text || !*text)
         return otherwise;
+    if (crn_parse_nbytes(text, &v) < 0) {
+        fprintf(stderr, "cairn: %s=%s: %s; the default is taken\n", name, text,
+                crn_err_peek()->text);
+        return otherwise;
+    }
     return v;
 }
 
