@@ -56,8 +56,9 @@ class Kills(system.Case):
         return hit if code != 0 else 0
 
     def finished(self):
-        """Did the kill come only after the program had closed its run?"""
-        return any(e["finished"] for e in self.events("close"))
+        """Did the kill come only after the program had closed its run? The manifest says so before
+        the log does."""
+        return (self.trail / "run-1" / "manifest").read_bytes()[48] == 1
 
     def play(self):
         """Kill until the job comes to its end; at the last it is left alone."""
