@@ -72,11 +72,12 @@ void crn_ckpt_event(cairn *c, const char *fmt, ...)
     va_end(ap);
     if (!event)
         return;
+    const crn_err before = *crn_err_peek(); /* of what the event tells: not to be written over */
     json_object_set_new(event, "time", json_real((double)crn_wall_ns() * 1e-9));
     char *line = json_dumps(event, JSON_COMPACT);
     pthread_mutex_lock(&c->events_mutex);
-    if (line)
-        (void)crn_run_log(c->run, line); /* the log tells of marks; it must not fail them */
+    if (line && crn_run_log(c->run, line) < 0) /* the log tells of marks; it must not fail them */
+        (void)crn_err_give(&before);
     pthread_mutex_unlock(&c->events_mutex);
     free(line);
     json_decref(event);
@@ -96,9 +97,8 @@ void crn_ckpt_store(cairn *c)
     if (j->status < 0) {
         crn_draft_drop(j->draft);
     } else {
-        /* the mark before is kept until all ranks are known to have this one */
-        const uint64_t keep = crn_ckpt_keep(c, CRN_LEVEL_LOCAL);
-        j->status = crn_draft_commit(j->draft, keep == UINT64_MAX ? keep : keep + 1, &j->stats);
+        /* nothing is dropped before all ranks are known to have this one */
+        j->status = crn_draft_commit(j->draft, UINT64_MAX, &j->stats);
         if (j->status < 0)
             crn_err_take(&j->err);
         else
@@ -154,11 +154,29 @@ static cairn_status publish_at(cairn *c, crn_comm *comm, crn_level level)
     return crn_ckpt_publish(c, comm, false);
 }
 
+/* Let the own part retain what is at any level that it belongs to: all but the trail's copies. */
+static cairn_status retain_own(cairn *c)
+{
+    uint64_t *version;
+    size_t n = 0;
+    CRN_TRY(crn_alloc(&version, c->mark.n));
+    for (size_t i = 0; i < c->mark.n; i++)
+        if (c->mark.at[i].series == c->series && c->mark.at[i].levels & ~(unsigned)GLOBAL_BIT)
+            version[n++] = c->mark.at[i].version;
+    cairn_status rc = crn_vault_retain_own(c->vault, version, n);
+    free(version);
+    return rc;
+}
+
 /* The manifest says so: older ones at the level may go. */
 static void settle_at(cairn *c, crn_comm *comm, crn_level level)
 {
-    cairn_status rc =
-        crn_comm_agree(comm, crn_vault_trim(c->vault, level, crn_ckpt_keep(c, level)));
+    cairn_status rc = CAIRN_OK;
+    if (level != CRN_LEVEL_LOCAL)
+        rc = crn_vault_trim(c->vault, level, crn_ckpt_keep(c, level));
+    if (rc == CAIRN_OK)
+        rc = retain_own(c);
+    rc = crn_comm_agree(comm, rc);
     c->job.level_ns[level] = crn_now_ns();
     if (rc < 0)
         fail_level(c, level, rc);

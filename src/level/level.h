@@ -90,6 +90,11 @@ cairn_status crn_vault_raise(crn_vault *v, crn_level level, uint64_t version, ui
  * collective. */
 cairn_status crn_vault_trim(crn_vault *v, crn_level level, uint64_t keep);
 
+/* Drop all but the newest and n listed marks of this rank's own part. What partner and parity
+ * survive, they survive together with the own parts of the nodes that are left: a mark must stay
+ * here for as long as it is at one of those levels. Not collective. */
+cairn_status crn_vault_retain_own(crn_vault *v, const uint64_t *version, size_t n);
+
 /* Drop marks above version from this rank's files of the current series: an abandoned future, or a
  * mark that some rank did not commit. Not collective. */
 cairn_status crn_vault_rewind(crn_vault *v, uint64_t version);

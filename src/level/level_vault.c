@@ -5,7 +5,6 @@
 #include "level/level_ops.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 /* Order the ranks by node: rank_at[first[k]] is the lowest rank of node k. */
 static cairn_status place_ranks(crn_vault *v)
@@ -96,6 +95,13 @@ cairn_status crn_vault_raise(crn_vault *v, crn_level level, uint64_t version, ui
 cairn_status crn_vault_trim(crn_vault *v, crn_level level, uint64_t keep)
 {
     return crn_level_table[level]->each(v, crn_part_trim, CRN_MAX(keep, 1));
+}
+
+cairn_status crn_vault_retain_own(crn_vault *v, const uint64_t *version, size_t n)
+{
+    crn_part *part;
+    CRN_TRY(crn_vault_own(v, &part));
+    return crn_part_retain(part, version, n);
 }
 
 cairn_status crn_vault_rewind(crn_vault *v, uint64_t version)

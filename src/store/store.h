@@ -87,10 +87,12 @@ void crn_part_describe(const crn_part *part, crn_part_info *ret);
 uint64_t crn_part_version(const crn_part *part, size_t i);
 
 /*
- * Drop marks: all but the newest keep, at least one (one superblock, one sync); or every mark above
- * version, which a run that resumes from version has abandoned. Their space is free afterwards.
+ * Drop marks: all but the newest keep, at least one (one superblock, one sync); all but the newest
+ * and n listed ones; or every mark above version, which a run that resumes from version has
+ * abandoned. Their space is free afterwards.
  */
 cairn_status crn_part_trim(crn_part *part, uint64_t keep);
+cairn_status crn_part_retain(crn_part *part, const uint64_t *version, size_t n);
 cairn_status crn_part_rewind(crn_part *part, uint64_t version);
 
 /* --- marks -------------------------------------------------------------------------------- */

@@ -5,7 +5,8 @@
  * The marks of a catalogue are a chain: each inherits blocks from the one before it, at the same
  * place of the same variable's table. So what the oldest marks alone refer to is found by comparing
  * each with its successor, without looking at the others. Where that is impossible (a damaged
- * record, marks dropped at the other end) the free space is derived from all that is retained.
+ * record, marks dropped elsewhere) the free space is derived from all that is retained. A chain
+ * with a mark taken out is still one: a block that the next mark does not have, no later one has.
  */
 #include "store/store_part.h"
 
@@ -159,6 +160,41 @@ cairn_status crn_part_trim(crn_part *part, uint64_t keep)
     rc = known ? crn_space_give(&part->space, &unused) : crn_part_derive(part);
 out:
     crn_vec_done(&unused);
+    return rc;
+}
+
+static bool is_listed(const uint64_t *version, size_t n, uint64_t wanted)
+{
+    while (n > 0 && version[n - 1] != wanted)
+        n--;
+    return n > 0;
+}
+
+cairn_status crn_part_retain(crn_part *part, const uint64_t *version, size_t n)
+{
+    assert(part->write && !part->drafting);
+    CRN_TRY(crn_part_resolve(part));
+    part_entry *left;
+    size_t nleft = 0, oldest = 0;
+    uint64_t nbytes;
+    CRN_TRY(crn_alloc(&left, part->cat.n));
+    for (size_t i = 0; i < part->cat.n; i++) {
+        if (i + 1 < part->cat.n && !is_listed(version, n, part->cat.at[i].version))
+            continue;
+        oldest = nleft == 0 ? i : oldest;
+        left[nleft++] = part->cat.at[i];
+    }
+    cairn_status rc = CAIRN_OK;
+    if (part->cat.n - oldest == nleft) { /* only the oldest go, if any: that costs less */
+        rc = nleft > 0 ? crn_part_trim(part, nleft) : CAIRN_OK;
+        goto out;
+    }
+    CRN_TRY_OUT(rc, crn_part_commit(part, left, nleft, &nbytes));
+    memcpy(part->cat.at, left, nleft * sizeof *left);
+    part->cat.n = nleft;
+    rc = crn_part_derive(part);
+out:
+    free(left);
     return rc;
 }
 

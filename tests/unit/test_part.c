@@ -122,6 +122,35 @@ static void test_rewind_and_trim_leave_what_they_should(void **state)
     model_done(&m);
 }
 
+static void test_marks_are_retained_by_list(void **state)
+{
+    (void)state;
+    model m;
+    crn_part *part;
+    const uint64_t listed[] = {2, 5, 9}; /* and 9 was never there */
+    model_init(&m, test_seed(), 20000);
+    assert_ok(crn_part_create(dirfd, "listed", &model_id, &model_options, &part));
+    for (uint64_t version = 1; version <= 8; version++) {
+        model_step(&m);
+        assert_ok(model_mark(&m, part, version, CRN_KEEP_ALL, NULL));
+        assert_ok(crn_part_retain(part, listed, 3));
+        assert_space_is_derived(part);
+    }
+    crn_part_close(part);
+    assert_ok(crn_part_open(dirfd, "listed", &model_id, true, &model_options, &part));
+    crn_part_info info;
+    crn_part_describe(part, &info);
+    assert_int_equal(info.nmarks, 3);
+    for (size_t i = 0; i < 2; i++)
+        assert_ok(model_check(&m, part, listed[i]));
+    assert_ok(model_check(&m, part, 8));
+    assert_ok(crn_part_retain(part, NULL, 0)); /* the newest mark is never dropped */
+    assert_ok(model_check(&m, part, 8));
+    assert_space_is_derived(part);
+    crn_part_close(part);
+    model_done(&m);
+}
+
 enum { STATE = 8 << 20, BLOCK = 4 << 10, BLOCKS = STATE / BLOCK };
 
 static cairn_status mark_state(crn_part *part, uint64_t version, uint64_t keep,
@@ -439,6 +468,7 @@ int main(void)
         cmocka_unit_test(test_random_histories_read_back),
         cmocka_unit_test(test_rewind_drops_what_came_after),
         cmocka_unit_test(test_rewind_and_trim_leave_what_they_should),
+        cmocka_unit_test(test_marks_are_retained_by_list),
         cmocka_unit_test(test_small_changes_cost_little_and_size_stays_bounded),
         cmocka_unit_test(test_data_that_did_not_change_shares_its_table),
         cmocka_unit_test(test_blocks_beyond_four_gigabytes),
