@@ -124,8 +124,9 @@ CAIRN_API bool cairn_due(cairn *c);
  * Take a mark of all protected variables. Collective. Versions must grow from mark to mark.
  * Returns when the protected memory may be changed again; what is left of the work happens in the
  * background unless the configuration says otherwise. CAIRN_OK: taken, so far. CAIRN_NOTHING:
- * skipped, because the mark before it is not finished and the configuration says so. Negative: what
- * went wrong with this mark, or, found only now, with the one before it.
+ * skipped, because it is the mark just resumed, or because the mark before it is not finished, the
+ * configuration says so, and the program is not to stop. Negative: what went wrong with this mark,
+ * or, found only now, with the one before it.
  */
 CAIRN_API int cairn_mark(cairn *c, uint64_t version, cairn_level level);
 
@@ -150,9 +151,9 @@ CAIRN_API int cairn_settle(cairn *c);
 CAIRN_API bool cairn_should_stop(cairn *c);
 
 /*
- * Settle and close. Collective. NULL is allowed. When the program was not told to stop, its run is
- * finished and will not be resumed. Returns what cairn_settle would; the session is gone in any
- * case.
+ * Settle and close. Collective. NULL is allowed. The run is then finished and will not be resumed,
+ * unless the program was told to stop, or there are marks that it neither resumed nor replaced.
+ * Returns what cairn_settle would; the session is gone in any case.
  */
 CAIRN_API int cairn_close(cairn *c);
 

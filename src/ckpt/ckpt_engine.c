@@ -5,6 +5,8 @@
  */
 #include "ckpt/ckpt_session.h"
 
+#include <signal.h>
+
 static void set_state(ckpt_engine *e, engine_state state)
 {
     pthread_mutex_lock(&e->mutex);
@@ -40,7 +42,11 @@ cairn_status crn_engine_start(cairn *c)
     if (crn_config_word(c->cfg, CRN_OPT_MARK_MODE) == 1)
         return CAIRN_OK;
     e->shares = c->engine_comm != NULL;
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* the program's handlers run on its own threads */
     int rc = pthread_create(&e->thread, NULL, engine_main, c);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc != 0)
         return crn_fail_sys(rc, "cannot start the engine's thread");
     e->running = true;

@@ -18,10 +18,11 @@ static void fail_job(cairn *c, cairn_status rc)
     }
 }
 
-/* With "skip", a mark waits for no other: all ranks skip it unless all are ready. */
+/* With "skip", a mark waits for no other: all ranks skip it unless all are ready. But there is no
+ * next time for the mark with which a program leaves. */
 static cairn_status check_ready(cairn *c)
 {
-    if (crn_config_word(c->cfg, CRN_OPT_MARK_BUSY) == 0)
+    if (crn_config_word(c->cfg, CRN_OPT_MARK_BUSY) == 0 || c->stopping)
         return CAIRN_OK;
     uint64_t ready = crn_engine_is_ready(c);
     CRN_TRY(crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MIN, &ready, 1));
@@ -89,6 +90,8 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level)
     if (rc != CAIRN_OK)
         return rc;
     crn_engine_finish(c);
+    if (c->rewind && version == c->resumed_from && version != CRN_NO_VERSION)
+        return CAIRN_NOTHING; /* the usual loop marks before it advances */
     CRN_TRY(check_order(c, version));
     CRN_TRY(crn_ckpt_levels(c, level, &levels));
     CRN_TRY(rewind_marks(c));

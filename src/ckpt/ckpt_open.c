@@ -79,30 +79,49 @@ static cairn_status find_local(cairn *c)
 
 /* --- the run ------------------------------------------------------------------------------ */
 
+/*
+ * Take a run's name into *best if it is not finished and no older than *newest. A run that cannot
+ * be read is not passed over: the program would begin anew, and nobody would know why. Without a
+ * manifest it was never begun.
+ */
+static cairn_status consider(cairn *c, const char *name, uint64_t *newest, char **best)
+{
+    crn_run *run;
+    char *copy;
+    cairn_status rc = crn_run_open(c->trail, name, false, &run);
+    if (rc == CAIRN_ENOTFOUND)
+        return CAIRN_OK;
+    if (rc < 0) {
+        crn_err_prefix("run '%s' may be the one to continue; set run.name if not: ", name);
+        return rc;
+    }
+    const crn_manifest *m = crn_run_manifest(run);
+    if (!m->finished && m->created_ns >= *newest && (rc = crn_strdup(name, &copy)) == CAIRN_OK) {
+        *newest = m->created_ns;
+        free(*best);
+        *best = copy;
+    }
+    crn_run_close(run);
+    return rc;
+}
+
 cairn_status crn_ckpt_newest_unfinished(cairn *c, crn_run **ret)
 {
     char **names;
     size_t n;
     uint64_t newest = 0;
     char *best = NULL;
+    cairn_status rc = CAIRN_OK;
     CRN_TRY(crn_trail_runs(c->trail, &names, &n));
     for (size_t i = 0; i < n; i++) {
-        crn_run *run;
-        if (crn_run_open(c->trail, names[i], false, &run) == CAIRN_OK) {
-            const crn_manifest *m = crn_run_manifest(run);
-            if (!m->finished && m->created_ns >= newest) {
-                newest = m->created_ns;
-                free(best);
-                best = names[i];
-                names[i] = NULL;
-            }
-            crn_run_close(run);
-        }
+        if (rc == CAIRN_OK)
+            rc = consider(c, names[i], &newest, &best);
         free(names[i]);
     }
     free(names);
     *ret = NULL;
-    cairn_status rc = best ? crn_run_open(c->trail, best, true, ret) : CAIRN_OK;
+    if (rc == CAIRN_OK && best)
+        rc = crn_run_open(c->trail, best, true, ret);
     free(best);
     return rc;
 }
@@ -291,6 +310,14 @@ int cairn_open(MPI_Comm comm, const char *config, cairn **ret)
     return CAIRN_OK;
 }
 
+/* Did the program come to its end? Not if it was told to stop, nor if there are marks that it never
+ * came back to: it has seen that they do not fit, say, and given up. */
+static bool is_finished(const cairn *c)
+{
+    const bool untouched = c->rewind && c->resumed_from == CRN_NO_VERSION && c->mark.n > 0;
+    return !c->stopping && !untouched;
+}
+
 int cairn_close(cairn *c)
 {
     if (!c)
@@ -299,7 +326,7 @@ int cairn_close(cairn *c)
         (void)cairn_cancel(c);
     cairn_status rc = cairn_settle(c);
     crn_err why = c->err;
-    cairn_status ended = c->stopping ? CAIRN_NOTHING : crn_ckpt_publish(c, c->comm, true);
+    cairn_status ended = is_finished(c) ? crn_ckpt_publish(c, c->comm, true) : CAIRN_NOTHING;
     if (ended < 0 && rc == CAIRN_OK) {
         rc = ended;
         why = *crn_err_peek();

@@ -6,32 +6,64 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdarg.h>
 
 /* --- does it fit -------------------------------------------------------------------------- */
 
+/* Append to the text in buf, as far as there is room. */
+static void append(char *buf, size_t cap, const char *fmt, ...)
+{
+    const size_t n = strlen(buf);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(buf + n, cap - n, fmt, ap);
+    va_end(ap);
+}
+
+static void append_dims(char *buf, size_t cap, const uint64_t *dims, uint32_t ndims)
+{
+    for (uint32_t d = 0; d < ndims; d++)
+        append(buf, cap, "%s%" PRIu64, d ? " x " : "", dims[d]);
+}
+
+/* "float64[12]", or "float64[4 x 6 of 8 x 6 at 4 x 0]" for a piece of an array. */
 static void format_shape(const crn_var_spec *s, char *buf, size_t cap)
 {
-    int n = snprintf(buf, cap, "%s[", s->type);
-    if (s->ndims == 0)
-        n += snprintf(buf + n, cap - (size_t)n, "%" PRIu64, s->nbytes / s->item);
-    for (uint32_t d = 0; d < s->ndims && (size_t)n < cap; d++)
-        n += snprintf(buf + n, cap - (size_t)n, "%s%" PRIu64, d ? " x " : "", s->count[d]);
-    if ((size_t)n < cap)
-        snprintf(buf + n, cap - (size_t)n, "]");
+    const uint64_t items = s->nbytes / s->item;
+    snprintf(buf, cap, "%s[", s->type);
+    append_dims(buf, cap, s->ndims > 0 ? s->count : &items, CRN_MAX(s->ndims, 1));
+    if (s->ndims > 0) {
+        append(buf, cap, " of ");
+        append_dims(buf, cap, s->global, s->ndims);
+        append(buf, cap, " at ");
+        append_dims(buf, cap, s->offset, s->ndims);
+    }
+    append(buf, cap, "]");
+}
+
+static bool same_dims(const crn_var_spec *a, const uint64_t *x, const uint64_t *y)
+{
+    return a->ndims == 0 || memcmp(x, y, a->ndims * sizeof *x) == 0;
+}
+
+/* Of as many dimensions: the same piece of the same whole? */
+static bool same_place(const crn_var_spec *a, const crn_var_spec *b)
+{
+    return same_dims(a, a->global, b->global) && same_dims(a, a->offset, b->offset) &&
+           same_dims(a, a->count, b->count);
 }
 
 static bool same_shape(const crn_var_spec *a, const crn_var_spec *b)
 {
     return strcmp(a->type, b->type) == 0 && a->item == b->item && a->nbytes == b->nbytes &&
-           a->ndims == b->ndims &&
-           (a->ndims == 0 || memcmp(a->count, b->count, a->ndims * sizeof *a->count) == 0);
+           a->ndims == b->ndims && same_place(a, b);
 }
 
 static cairn_status check_variable(const cairn *c, const crn_mark *share, const ckpt_var *v)
 {
     const crn_var *there = crn_mark_find(share, v->name);
     const crn_var_spec here = crn_ckpt_spec(v);
-    char a[128], b[128];
+    char a[192], b[192];
     CRN_FAIL_IF(!there, CAIRN_EMISMATCH,
                 "rank %d: variable '%s' is protected, but mark %" PRIu64 " does not have it",
                 crn_comm_rank(c->comm), v->name, share->version);

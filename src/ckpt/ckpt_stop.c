@@ -45,13 +45,34 @@ static int signal_number(const char *name, size_t n)
     return 0;
 }
 
-static cairn_status install(int number)
+/* Stand before the program's handler, if it has one, under the terms that it asked for: whether
+ * system calls go on after it, on which stack it runs, and what it keeps away meanwhile. */
+static int stand_before(int number, struct sigaction *before)
 {
     struct sigaction ours = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+    if (sigaction(number, NULL, before) < 0)
+        return -1;
+    if (before->sa_flags & SA_SIGINFO ||
+        (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN)) {
+        ours.sa_flags = SA_SIGINFO | (before->sa_flags & (SA_RESTART | SA_ONSTACK | SA_NODEFER));
+        ours.sa_mask = before->sa_mask;
+    }
+    return sigaction(number, &ours, NULL);
+}
+
+/* Can it be handled at all? Asked for all of them before any is. */
+static cairn_status check(int number)
+{
+    CRN_FAIL_IF(number == SIGKILL || number == SIGSTOP, CAIRN_EINVAL,
+                "stop.signals: no program can handle signal %s", sigabbrev_np(number));
+    return CAIRN_OK;
+}
+
+static cairn_status install(int number)
+{
     cairn_status rc = CAIRN_OK;
     pthread_mutex_lock(&signals_mutex);
-    if (handled[number].users == 0 && (sigaction(number, NULL, &handled[number].before) < 0 ||
-                                       sigaction(number, &ours, NULL) < 0))
+    if (handled[number].users == 0 && stand_before(number, &handled[number].before) < 0)
         rc = crn_fail_sys(errno, "cannot handle signal %s", sigabbrev_np(number));
     else
         handled[number].users++;
@@ -109,6 +130,7 @@ cairn_status crn_stop_init(cairn *c)
     c->last_mark_ns = crn_now_ns();
     c->signals_at_open = atomic_load_explicit(&signals_seen, memory_order_relaxed);
     c->end_wall_ns = job_end(c);
+    CRN_TRY(each_signal(c, check));
     CRN_TRY(each_signal(c, install));
     c->handles_signals = true;
     return CAIRN_OK;
@@ -134,6 +156,7 @@ static bool time_is_up(const cairn *c)
 
 bool cairn_should_stop(cairn *c)
 {
+    crn_engine_progress(c);
     uint64_t stop = c->stopping || time_is_up(c) ||
                     atomic_load_explicit(&signals_seen, memory_order_relaxed) > c->signals_at_open;
     if (crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MAX, &stop, 1) < 0)
@@ -156,7 +179,7 @@ static double interval(const cairn *c)
     double young;
     if (fixed > 0)
         return fixed;
-    if (c->nmarks == 0)
+    if (c->nmarks == 0 && c->resumed_from == CRN_NO_VERSION)
         return 0; /* the first mark tells what marks cost */
     const double cost = CRN_MAX(c->cost_s, 1e-6);
     if (crn_plan_young(cost, crn_config_seconds(c->cfg, CRN_OPT_PLAN_MTBF), &young) < 0)

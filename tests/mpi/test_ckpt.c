@@ -227,6 +227,108 @@ static void test_file_from_an_abandoned_future_is_not_used(void **state)
         remove_tree(local);
 }
 
+/* Three more local marks have pushed a safer one out of the local level when a node is lost. */
+static void lose_node_later(crn_comm *comm, cairn_level level)
+{
+    world w;
+    cairn *c;
+    uint64_t version = 0;
+    char local[64] = "", settings[256];
+    if (crn_comm_rank(comm) == 0)
+        make_scratch(local, sizeof local, "local");
+    assert_ok(crn_comm_bcast(comm, local, sizeof local, 0));
+    snprintf(settings, sizeof settings,
+             "[level]\nlocal = %s\nnode_size = 1\ngroup = 2\npartner = 0\n", local);
+    world_init(&w, comm, settings);
+    assert_ok(cairn_open(w.mpi, w.config, &c));
+    protect(&w, c);
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
+    for (int i = 0; i < 4; i++) {
+        advance(&w);
+        assert_ok(cairn_mark(c, w.step, i == 0 ? level : CAIRN_LEVEL_LOCAL));
+    }
+    leave(c);
+    if (w.rank == 0) {
+        char node[80];
+        snprintf(node, sizeof node, "%s/node-0", local);
+        remove_tree(node);
+    }
+    assert_ok(crn_comm_barrier(comm));
+    assert_ok(cairn_open(w.mpi, w.config, &c));
+    protect(&w, c);
+    assert_ok(cairn_resume(c, &version));
+    assert_int_equal(version, 1);
+    assert_int_equal(w.step, 1);
+    assert_ok(cairn_close(c));
+    world_done(&w);
+    if (w.rank == 0)
+        remove_tree(local);
+}
+
+static void test_safer_mark_outlives_local_ones(void **state)
+{
+    if (crn_comm_size(*state) < 2)
+        skip();
+    lose_node_later(*state, CAIRN_LEVEL_PARTNER);
+    lose_node_later(*state, CAIRN_LEVEL_ENCODED);
+}
+
+/* A program that sees that its marks do not fit, and closes, has not finished its run. */
+static void give_up_and_return(world *w)
+{
+    cairn *c;
+    uint64_t version = 0;
+    char other = 0;
+    assert_ok(cairn_open(w->mpi, w->config, &c));
+    protect(w, c);
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
+    advance(w);
+    assert_ok(cairn_mark(c, w->step, CAIRN_AUTO));
+    leave(c);
+    assert_ok(cairn_open(w->mpi, w->config, &c));
+    protect(w, c);
+    assert_ok(cairn_protect(c, "other", &other, CAIRN_BYTES, 1));
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_EMISMATCH);
+    assert_ok(cairn_close(c));
+    assert_ok(cairn_open(w->mpi, w->config, &c));
+    protect(w, c);
+    assert_ok(cairn_resume(c, &version));
+    assert_int_equal(version, 1);
+    /* a loop that marks before it advances comes here with the mark that it resumed */
+    assert_int_equal(cairn_mark(c, w->step, CAIRN_AUTO), CAIRN_NOTHING);
+    advance(w);
+    assert_ok(cairn_mark(c, w->step, CAIRN_AUTO));
+    assert_ok(cairn_close(c));
+}
+
+static void test_give_up_and_return(void **state)
+{
+    for_all_settings(*state, give_up_and_return);
+}
+
+/* A piece of another place is not the one that was marked, though it is as large. */
+static void test_piece_elsewhere_is_refused(void **state)
+{
+    world w;
+    cairn *c;
+    char buf[256];
+    const uint64_t global = 4 * CELLS, count = CELLS;
+    world_init(&w, *state, settings_of(2, "", buf));
+    for (uint64_t offset = 0; offset <= CELLS; offset += CELLS) {
+        assert_ok(cairn_open(w.mpi, w.config, &c));
+        assert_ok(
+            cairn_protect_part(c, "field", w.field, CAIRN_FLOAT64, 1, &global, &offset, &count));
+        assert_int_equal(cairn_resume(c, NULL), offset == 0 ? CAIRN_NOTHING : CAIRN_EMISMATCH);
+        if (offset == 0) {
+            assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
+            leave(c);
+        }
+    }
+    assert_non_null(strstr(cairn_last_error(c), "float64[30000 of 120000 at 30000]"));
+    assert_ok(cairn_close(c));
+    world_done(&w);
+}
+
 static void changing_variables(world *w)
 {
     cairn *c;
@@ -361,6 +463,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_come_back),
         cmocka_unit_test(test_older_mark),
         cmocka_unit_test(test_file_from_an_abandoned_future_is_not_used),
+        cmocka_unit_test(test_safer_mark_outlives_local_ones),
+        cmocka_unit_test(test_give_up_and_return),
+        cmocka_unit_test(test_piece_elsewhere_is_refused),
         cmocka_unit_test(test_changing_variables),
         cmocka_unit_test(test_in_steps),
         cmocka_unit_test(test_bad_configuration_is_refused_everywhere),
