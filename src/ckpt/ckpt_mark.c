@@ -73,6 +73,7 @@ static cairn_status check_order(const cairn *c, uint64_t version)
 static cairn_status begin_draft(cairn *c)
 {
     crn_part *part;
+    crn_vault_refresh(c->vault);
     CRN_TRY(crn_vault_own(c->vault, &part));
     crn_part_set_staging(part,
                          c->engine.running ? crn_config_nbytes(c->cfg, CRN_OPT_MARK_STAGING) : 0);

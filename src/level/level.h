@@ -68,6 +68,9 @@ const crn_nodes *crn_vault_nodes(const crn_vault *v);
 /* Can marks be raised to level with these nodes? CAIRN_EINVAL says why not. Same on all ranks. */
 cairn_status crn_vault_check(crn_vault *v, crn_level level);
 
+/* Between marks: let go of open files that someone has removed, so that they are made anew. */
+void crn_vault_refresh(crn_vault *v);
+
 /* This rank's own part, opened to write; made where there is none. It stays the vault's. */
 cairn_status crn_vault_own(crn_vault *v, crn_part **ret);
 

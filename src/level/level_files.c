@@ -150,6 +150,18 @@ static void close_parts(crn_vault *v, bool writers)
     v->open.n = kept;
 }
 
+void crn_vault_refresh(crn_vault *v)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < v->open.n; i++) {
+        if (crn_part_is_removed(v->open.at[i].part))
+            crn_part_close(v->open.at[i].part);
+        else
+            v->open.at[kept++] = v->open.at[i];
+    }
+    v->open.n = kept;
+}
+
 void crn_vault_close_readers(crn_vault *v)
 {
     close_parts(v, false);

@@ -83,6 +83,9 @@ typedef struct crn_part_info {
 
 void crn_part_describe(const crn_part *part, crn_part_info *ret);
 
+/* Was the file removed since the part was opened? What is written to it now, nobody finds again. */
+bool crn_part_is_removed(const crn_part *part);
+
 /* Versions of the retained marks, oldest first. */
 uint64_t crn_part_version(const crn_part *part, size_t i);
 

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 static void part_free(crn_part *part)
 {
@@ -259,6 +260,12 @@ void crn_part_describe(const crn_part *part, crn_part_info *ret)
         .nmarks = part->cat.n,
         .fallback = part->fallback,
     };
+}
+
+bool crn_part_is_removed(const crn_part *part)
+{
+    struct stat st;
+    return fstat(crn_file_fd(part->file), &st) == 0 && st.st_nlink == 0;
 }
 
 void crn_part_set_staging(crn_part *part, uint64_t nbytes)

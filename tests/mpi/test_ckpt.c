@@ -273,6 +273,39 @@ static void test_safer_mark_outlives_local_ones(void **state)
     lose_node_later(*state, CAIRN_LEVEL_ENCODED);
 }
 
+/* Someone cleans up the node's storage while the program runs: later marks are found all the same.
+ */
+static void test_removed_files_are_made_anew(void **state)
+{
+    world w;
+    cairn *c;
+    char local[64] = "", buf[256];
+    uint64_t version = 0;
+    if (crn_comm_rank(*state) == 0)
+        make_scratch(local, sizeof local, "removed");
+    assert_ok(crn_comm_bcast(*state, local, sizeof local, 0));
+    world_init(&w, *state, settings_of(0, local, buf));
+    assert_ok(cairn_open(w.mpi, w.config, &c));
+    protect(&w, c);
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
+    for (int i = 0; i < 2; i++) {
+        advance(&w);
+        assert_ok(cairn_mark(c, w.step, CAIRN_LEVEL_LOCAL));
+        assert_ok(cairn_settle(c));
+        if (i == 0)
+            run_in(&w, local, "rm -r node-*");
+    }
+    leave(c);
+    assert_ok(cairn_open(w.mpi, w.config, &c));
+    protect(&w, c);
+    assert_ok(cairn_resume(c, &version));
+    assert_int_equal(version, 2);
+    assert_ok(cairn_close(c));
+    world_done(&w);
+    if (w.rank == 0)
+        remove_tree(local);
+}
+
 /* A program that sees that its marks do not fit, and closes, has not finished its run. */
 static void give_up_and_return(world *w)
 {
@@ -464,6 +497,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_older_mark),
         cmocka_unit_test(test_file_from_an_abandoned_future_is_not_used),
         cmocka_unit_test(test_safer_mark_outlives_local_ones),
+        cmocka_unit_test(test_removed_files_are_made_anew),
         cmocka_unit_test(test_give_up_and_return),
         cmocka_unit_test(test_piece_elsewhere_is_refused),
         cmocka_unit_test(test_changing_variables),
