@@ -20,6 +20,7 @@ typedef struct job {
     crn_layout old;        /* of the file's newest mark; nseats 0: none that can be read */
     crn_digest *old_stamp; /* of its parity units */
     uint64_t nold;         /* how many they are */
+    uint64_t old_wall_ns;  /* when that mark was taken */
     uint64_t nunits[CRN_ERASURE_MAX];      /* of each seat */
     crn_digest *id[CRN_ERASURE_MAX];       /* of the units of each seat */
     unsigned char *share[CRN_ERASURE_MAX]; /* descriptions: own, and of the nparity seats before */
@@ -139,6 +140,9 @@ static cairn_status load_old(job *j)
 {
     crn_part_info info;
     crn_mark *mark = NULL;
+    free(j->old_stamp);
+    j->old_stamp = NULL;
+    j->old.stripes.nseats = 0;
     crn_part_describe(j->copy->part, &info);
     if (info.nmarks == 0)
         return CAIRN_OK;
@@ -148,6 +152,7 @@ static cairn_status load_old(job *j)
         rc = crn_layout_read(j->copy->part, mark, &j->old);
     if (rc == CAIRN_OK)
         rc = read_stamps(j, mark);
+    j->old_wall_ns = mark ? mark->wall_ns : 0;
     crn_mark_free(mark);
     if (rc < 0)
         j->old.stripes.nseats = 0;
@@ -353,13 +358,12 @@ static cairn_status begin(job *j)
     crn_part_info info;
     crn_part_describe(part, &info);
     if (info.nmarks > 0 && crn_part_version(part, info.nmarks - 1) == j->copy->version) {
-        if (j->old.stripes.nseats > 0 && is_same_layout(&j->old, &j->set.layout))
+        if (j->old.stripes.nseats > 0 && j->old_wall_ns == j->raise->mark->wall_ns &&
+            is_same_layout(&j->old, &j->set.layout))
             return CAIRN_OK;
         CRN_FAIL_IF(j->copy->version == 0, CAIRN_EMISMATCH,
                     "parity of another mark 0 is there and cannot be replaced");
         CRN_TRY(crn_part_rewind(part, j->copy->version - 1));
-        free(j->old_stamp);
-        j->old_stamp = NULL;
         CRN_TRY(load_old(j));
     }
     CRN_TRY(crn_draft_begin(part, j->copy->version, &j->copy->draft));

@@ -107,14 +107,24 @@ static void lose(world *w, unsigned lost)
     world_enter(w, w->comm, false);
 }
 
-/* All patterns up to one node more than a group can lose. */
+/* Is this pattern tried? All that one group survives, and some that hit more than that. */
+static bool is_tried(const world *w, unsigned lost, int nnodes)
+{
+    int first, n, nlost = count_bits(lost);
+    crn_group_of(nnodes, w->group, 0, &first, &n);
+    bool in_first = lost < 1u << n;
+    if (nlost > w->nparity + 1 || (nlost > w->nparity && lost % 3 != 0))
+        return false;
+    return in_first || lost % 5 == 0;
+}
+
 static void each_loss(world *w)
 {
     int nnodes = crn_vault_nodes(w->vault)->nnodes;
     for (int i = 0; i < 3; i++)
         mark_and_raise(w, NULL);
     for (unsigned lost = 1; lost < 1u << nnodes; lost++)
-        if (count_bits(lost) <= w->nparity || (count_bits(lost) == w->nparity + 1 && lost % 3 == 0))
+        if (is_tried(w, lost, nnodes))
             lose(w, lost);
 }
 
@@ -277,6 +287,59 @@ static void test_damaged_units_are_rebuilt(void **state)
     each_shape(*state, damage_units);
 }
 
+/* Own parts that went another way after the parity was made: a refusal, never wrong data. */
+static void outdated(world *w)
+{
+    crn_load_stats s;
+    crn_part *own;
+    mark_and_raise(w, NULL);
+    mark_and_raise(w, NULL);
+    assert_ok(crn_vault_own(w->vault, &own));
+    assert_ok(crn_part_rewind(own, w->version - 1));
+    for (int i = 0; i < MODEL_VARS; i++)
+        for (uint64_t k = 0; k < w->model.now.var[i].nbytes; k += 1000)
+            w->model.now.var[i].data[k] ^= 1;
+    assert_ok(model_mark(&w->model, own, w->version, WORLD_KEEP, NULL));
+    world_leave(w);
+    move_nodes(w, 1u << 1, true);
+    world_enter(w, w->comm, false);
+    crn_manifest_mark mark = world_manifest(w, w->version, ENCODED);
+    uint32_t lost = (uint32_t)w->node_size; /* the first rank of node 1 */
+    assert_ok(crn_vault_survey(w->vault, NULL, 0));
+    if (w->group - w->nparity > 1)
+        assert_fails(world_load(w, &mark, &lost, 1, &s), CAIRN_ENOTFOUND, "is damaged or lost");
+    else /* parity alone has it, as it was raised */
+        assert_ok(world_load(w, &mark, &lost, 1, &s));
+    world_leave(w);
+    move_nodes(w, 1u << 1, false);
+    world_enter(w, w->comm, false);
+}
+
+/* A leg that went another way: its parity gives way to that of the mark that counts now. */
+static void abandoned(world *w)
+{
+    crn_part *own;
+    mark_and_raise(w, NULL);
+    assert_ok(crn_vault_own(w->vault, &own));
+    assert_ok(crn_part_rewind(own, 0));
+    model_step(&w->model);
+    assert_ok(model_mark(&w->model, own, 1, WORLD_KEEP, NULL));
+    assert_ok(crn_vault_raise(w->vault, CRN_LEVEL_ENCODED, 1, WORLD_KEEP, NULL));
+    uint64_t all, written;
+    count_parity(w, &all, &written);
+    assert_true(all > 0 && written == all);
+}
+
+static void test_abandoned_parity_gives_way(void **state)
+{
+    each_shape(*state, abandoned);
+}
+
+static void test_parity_of_another_mark_is_refused(void **state)
+{
+    each_shape(*state, outdated);
+}
+
 /* --- other ranks at the restart ----------------------------------------------------------- */
 
 /* Some ranks, or one alone without MPI, load the shares of all. */
@@ -399,10 +462,44 @@ static void fail_memory(world *w)
     fail_raise(w, crn_mem_fail_at, 2);
 }
 
-static void test_failure_on_one_rank_is_everyones(void **state)
+static void test_failure_to_raise_is_everyones(void **state)
 {
     each_shape(*state, fail_writes);
     each_shape(*state, fail_memory);
+}
+
+/* One rank has no memory while a lost node is rebuilt. */
+static void fail_rebuild(world *w)
+{
+    crn_load_stats s;
+    uint64_t failures = 0;
+    mark_and_raise(w, NULL);
+    mark_and_raise(w, NULL);
+    world_leave(w);
+    move_nodes(w, 1u << 1, true);
+    world_enter(w, w->comm, false);
+    crn_manifest_mark mark = world_manifest(w, w->version, ENCODED);
+    uint32_t own = (uint32_t)w->rank;
+    for (uint64_t n = 1, failed = 1; failed > 0; n += 1 + n / 8) {
+        if (w->rank == w->node_size)
+            crn_mem_fail_at(n);
+        cairn_status rc = crn_vault_survey(w->vault, NULL, 0);
+        if (rc == CAIRN_OK)
+            rc = world_load(w, &mark, &own, 1, &s);
+        crn_mem_fail_at(0);
+        failed = sum(w, rc < 0);
+        assert_true(failed == 0 || failed == (uint64_t)w->nranks);
+        failures += failed > 0;
+    }
+    assert_true(failures > 3);
+    world_leave(w);
+    move_nodes(w, 1u << 1, false);
+    world_enter(w, w->comm, false);
+}
+
+static void test_failure_to_rebuild_is_everyones(void **state)
+{
+    each_shape(*state, fail_rebuild);
 }
 
 /* --- what is refused ---------------------------------------------------------------------- */
@@ -434,9 +531,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_every_retained_mark_comes_back),
         cmocka_unit_test(test_unchanged_stripes_keep_their_parity),
         cmocka_unit_test(test_damaged_units_are_rebuilt),
+        cmocka_unit_test(test_parity_of_another_mark_is_refused),
+        cmocka_unit_test(test_abandoned_parity_gives_way),
         cmocka_unit_test(test_other_ranks_come_back),
         cmocka_unit_test(test_new_node_gets_its_parity),
-        cmocka_unit_test(test_failure_on_one_rank_is_everyones),
+        cmocka_unit_test(test_failure_to_raise_is_everyones),
+        cmocka_unit_test(test_failure_to_rebuild_is_everyones),
     };
     world_bytes = 250000; /* several units, some of them within one block */
     world_block_sizes = 9;
