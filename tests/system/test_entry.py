@@ -47,8 +47,8 @@ class Entry(system.Case):
 
     def test_other_shape(self):
         self.die()
-        self.refused(r"rank 0: variable 'field' is float64\[16 x 32\], but in mark 9 it is "
-                     r"float64\[32 x 64\]", "--size", 32)
+        self.refused(r"rank 0: variable 'field' is float64\[16 x 32 of 32 x 32 at 0 x 0\], "
+                     r"but in mark 9 it is float64\[32 x 64 of 64 x 64 at 0 x 0\]", "--size", 32)
 
     def test_other_variables(self):
         self.die()
