@@ -9,6 +9,7 @@
  */
 #include "level/level_encoded.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 enum { TAG_PASS = 113 };
@@ -51,6 +52,7 @@ typedef struct raise {
 
 static const crn_stripes *stripes_of(const job *j)
 {
+    assert(j->set.layout.stripes.nseats > 1);
     return &j->set.layout.stripes;
 }
 
@@ -184,7 +186,7 @@ static cairn_status prepare(raise *r)
 
 static void job_done(job *j)
 {
-    for (uint32_t i = 0; i < stripes_of(j)->nseats; i++) {
+    for (uint32_t i = 0; i < j->set.layout.stripes.nseats; i++) {
         free(j->id[i]);
         free(j->share[i]);
     }
@@ -303,9 +305,10 @@ static cairn_status pass_ids(job *j)
         recv[i] = (unsigned char *)j->id[i];
         nrecv[i] = (size_t)j->nunits[i] * sizeof(crn_digest);
     }
-    if (gives(j) && nrecv[own] > 0)
-        memcpy(j->id[own], r->id, nrecv[own]);
-    CRN_TRY(pass(j, nseats - 1, j->id[own], nrecv[own], recv, nrecv));
+    size_t nown = (size_t)j->nunits[own] * sizeof(crn_digest);
+    if (nown > 0)
+        memcpy(j->id[own], r->id, nown);
+    CRN_TRY(pass(j, nseats - 1, j->id[own], nown, recv, nrecv));
     for (uint32_t i = 0; i < nseats; i++) {
         recv[i] = j->share[i];
         nrecv[i] = keeps_share(j, i) ? j->set.layout.seat[i].share_bytes : 0;
