@@ -44,7 +44,7 @@ static cairn_status own_trace(bool cut, crn_trace **ret)
 {
     CRN_VEC(crn_build *) build = {0};
     cairn_status rc = CAIRN_OK;
-    crn_trace *t;
+    crn_trace *t = NULL;
     int64_t self = crn_rec.rank;
     crn_rec_lock();
     for (size_t i = 0; i < crn_rec.thread.n && rc == CAIRN_OK; i++) {

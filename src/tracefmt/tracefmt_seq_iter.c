@@ -230,6 +230,8 @@ int64_t crn_seq_sum(const crn_seq *s, uint64_t n)
     if (s->n == 0)
         return (int64_t)((uint64_t)s->base * n);
     add_items(&c, UINT64_MAX, UINT64_MAX, &all);
+    if (all.n == 0) /* a damaged one, which repeats nothing */
+        return 0;
     add_items(&again, UINT64_MAX, n % all.n, &first);
     return (int64_t)(n / all.n * all.sum + first.sum);
 }
