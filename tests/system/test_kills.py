@@ -78,7 +78,8 @@ class Kills(system.Case):
         else:
             begun = self.begun()
             text = self.must_run()
-            self.assertEqual("resumed at step" in text, begun, text)
+            if begun: # without, a rank that outlived its launcher may have finished a first mark
+                self.assertIn("resumed at step", text)
         self.assert_right(f"after {self.hits} kills")
 
     def test_random_times(self):
