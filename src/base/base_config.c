@@ -438,8 +438,31 @@ const char *crn_config_text(const crn_config *cfg, crn_opt_id id)
     return cfg->settings[id].text;
 }
 
+static const setting *setting_for(const crn_config *cfg, crn_opt_id id, const char *variable)
+{
+    const override *o = find_override(cfg, id, variable);
+    return o ? &o->set : &cfg->settings[id];
+}
+
+crn_opt_value crn_config_variable(const crn_config *cfg, crn_opt_id id, const char *name)
+{
+    return setting_for(cfg, id, name)->value;
+}
+
 const char *crn_config_for_variable(const crn_config *cfg, crn_opt_id id, const char *name)
 {
-    const override *o = find_override(cfg, id, name);
-    return o ? o->set.text : crn_config_text(cfg, id);
+    return setting_for(cfg, id, name)->text;
+}
+
+/* Overrides stand in the order of the file, which all who read the same file share. */
+void crn_config_put(const crn_config *cfg, crn_buf *buf)
+{
+    for (size_t i = 0; i < cfg->nrows; i++)
+        crn_put_str(buf, cfg->settings[i].text);
+    for (size_t i = 0; i < cfg->overrides.n; i++) {
+        const override *o = &cfg->overrides.at[i];
+        crn_put_str(buf, cfg->rows[o->row].key);
+        crn_put_str(buf, o->variable);
+        crn_put_str(buf, o->set.text);
+    }
 }

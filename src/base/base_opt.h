@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/base_buf.h"
 #include "base/base_err.h"
 
 typedef enum crn_opt_type {
@@ -103,8 +104,12 @@ const char *crn_config_text(const crn_config *cfg, crn_opt_id id); /* as given; 
 
 /*
  * Options of the section "variable" may also be given for one variable, in a section
- * [variable NAME] of the file; this is NAME's value as text, or the general one.
+ * [variable NAME] of the file; this is NAME's value, or the general one, and its text.
  */
+crn_opt_value crn_config_variable(const crn_config *cfg, crn_opt_id id, const char *name);
 const char *crn_config_for_variable(const crn_config *cfg, crn_opt_id id, const char *name);
+
+/* All that the configuration says, as bytes that are equal where it says the same. */
+void crn_config_put(const crn_config *cfg, crn_buf *buf);
 
 #endif

@@ -10,7 +10,7 @@
  * 0.05% at 64 KiB. Writing and reading were within the noise from 16 KiB to 1 MiB, and up to a
  * tenth slower at 4 KiB. So: the smallest size whose tables do not count.
  */
-CRN_OPT_ROW(STORE_BLOCK, "store", "block", NBYTES, "64KiB", "1KiB..4MiB, a power of two",
+CRN_OPT_ROW(VARIABLE_BLOCK, "variable", "block", NBYTES, "64KiB", "1KiB..4MiB, a power of two",
             "block size: the unit of change, integrity and comparison")
 CRN_OPT_ROW(IO_BACKEND, "io", "backend", WORD, "auto", "auto|uring|threads",
             "how files are read and written: io_uring, a pool of threads, or whichever works")

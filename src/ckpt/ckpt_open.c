@@ -37,8 +37,7 @@ void crn_ckpt_free(cairn *c)
 static cairn_status check_same_config(cairn *c)
 {
     crn_buf b = {0};
-    for (crn_opt_id id = 0; id < CRN_OPT_COUNT_OF; id++)
-        crn_put_str(&b, crn_config_text(c->cfg, id));
+    crn_config_put(c->cfg, &b);
     crn_digest mine = crn_digest_of(b.at, b.n), first = mine;
     cairn_status rc = crn_buf_status(&b);
     crn_buf_done(&b);

@@ -40,7 +40,7 @@ static cairn_status declare(cairn *c, const char *name, ckpt_var v)
     ckpt_var *old = crn_ckpt_find(c, name);
     CRN_FAIL_IF(c->open && old && old->captured, CAIRN_EINVAL,
                 "variable '%s' is part of the mark that is open", name);
-    v.block = (uint32_t)crn_config_nbytes(c->cfg, CRN_OPT_STORE_BLOCK);
+    v.block = (uint32_t)crn_config_variable(c->cfg, CRN_OPT_VARIABLE_BLOCK, name).n;
     v.name = old ? old->name : (char *)name;
     crn_var_spec spec = crn_ckpt_spec(&v);
     CRN_TRY(crn_var_spec_check(&spec));

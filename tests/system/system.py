@@ -171,7 +171,7 @@ class Case(unittest.TestCase):
         """CAIRN_ variables: Cairn's own defaults, this case's settings, and more."""
         env = {k: v for k, v in os.environ.items() if not re.match("CAIRN_|SLURM_|OMPI_|PMI", k)}
         env.update(CAIRN_RUN_TRAIL=str(self.trail), CAIRN_LEVEL_LOCAL=str(self.local),
-                   CAIRN_LEVEL_NODE_SIZE=str(self.node_size), CAIRN_STORE_BLOCK="1KiB")
+                   CAIRN_LEVEL_NODE_SIZE=str(self.node_size), CAIRN_VARIABLE_BLOCK="1KiB")
         env.update({f"CAIRN_{k.upper()}": str(v) for k, v in {**self.settings, **more}.items()})
         return env
 

@@ -106,10 +106,34 @@ static void test_variable_sections(void **state)
     assert_string_equal(crn_config_for_variable(cfg, CODEC, "my pressure"), "lz4");
     assert_string_equal(crn_config_for_variable(cfg, NOTE, "my pressure"), "hello world");
     assert_string_equal(crn_config_for_variable(cfg, NOTE, name), "");
+    assert_int_equal(crn_config_variable(cfg, CODEC, "my pressure").word,
+                     crn_config_word(cfg, CODEC));
+    assert_int_not_equal(crn_config_variable(cfg, CODEC, name).word, crn_config_word(cfg, CODEC));
     crn_config_free(cfg);
     assert_refused("[variable x]\ncodec = gzip\n", "my.ini:2: 'codec': 'gzip' is not one of");
     assert_refused("[variable x]\nkeep = 1\n", "my.ini:2: no key 'keep' in section [variable]");
     assert_refused("[variable x]\ncodec=lz4\n[variable x]\ncodec=lz4", "already set in line 2");
+}
+
+/* Whoever compares configurations sees what is said of single variables. */
+static void test_bytes_tell_variables_apart(void **state)
+{
+    (void)state;
+    static const char *const text[] = {"[variable a]\ncodec = zstd\n",
+                                       "[variable b]\ncodec = zstd\n", ""};
+    crn_buf said[3] = {{0}};
+    for (int i = 0; i < 3; i++) {
+        crn_config *cfg;
+        assert_ok(parse(text[i], &cfg));
+        crn_config_put(cfg, &said[i]);
+        assert_ok(crn_buf_status(&said[i]));
+        crn_config_free(cfg);
+    }
+    assert_int_equal(said[0].n, said[1].n);
+    assert_memory_not_equal(said[0].at, said[1].at, said[0].n);
+    assert_int_not_equal(said[0].n, said[2].n);
+    for (int i = 0; i < 3; i++)
+        crn_buf_done(&said[i]);
 }
 
 static void test_mistakes_name_file_line_and_key(void **state)
@@ -240,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_file_overrides_defaults),
         cmocka_unit_test(test_variable_sections),
+        cmocka_unit_test(test_bytes_tell_variables_apart),
         cmocka_unit_test(test_mistakes_name_file_line_and_key),
         cmocka_unit_test(test_values_are_checked),
         cmocka_unit_test(test_garbage_is_refused),
