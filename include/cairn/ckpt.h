@@ -82,6 +82,18 @@ CAIRN_API int cairn_protect_part(cairn *c, const char *name, void *data, cairn_t
                                  const uint64_t *global, const uint64_t *offset,
                                  const uint64_t *count);
 
+/*
+ * Make a type of a structure, for variables whose elements are structures. Not collective.
+ *   nbytes  [in]  sizeof the structure
+ *   member  [in]  n members (<cairn/type.h>); other bytes of the structure are kept, too
+ *   ret     [out] the type, valid in this session alone
+ * Other tools see the members by their names, and a mark is refused to a program that has other
+ * ones. CAIRN_EINVAL (members that overlap, leave the structure or do not fit their type),
+ * CAIRN_ENOMEM.
+ */
+CAIRN_API int cairn_define_type(cairn *c, size_t nbytes, const cairn_member *member, size_t n,
+                                cairn_type *ret);
+
 /* Protect name no longer. Not collective. CAIRN_ENOTFOUND. */
 CAIRN_API int cairn_release(cairn *c, const char *name);
 

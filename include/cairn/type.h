@@ -31,11 +31,35 @@ enum {
     CAIRN_FLOAT64
 };
 
-/* Bytes of one element; 0 when there is no such type. Never fails otherwise. */
+/* Bytes of one element; 0 when it is not one of the above. Never fails otherwise. */
 CAIRN_API size_t cairn_type_bytes(cairn_type type);
 
-/* The name, such as "float64"; NULL when there is no such type. */
+/* The name, such as "float64"; NULL when it is not one of the above. */
 CAIRN_API const char *cairn_type_name(cairn_type type);
+
+/*
+ * A member of a structure, for cairn_define_type (<cairn/ckpt.h>). Its type is one of the above or
+ * a structure that was defined before; a member with room for several elements is an array.
+ *
+ *     typedef struct particle { uint64_t id; double x[3]; pair cell; } particle;
+ *     const cairn_member member[] = {CAIRN_MEMBER(particle, id, CAIRN_UINT64),
+ *                                    CAIRN_MEMBER(particle, x, CAIRN_FLOAT64),
+ *                                    CAIRN_MEMBER(particle, cell, pair_type)};
+ *     cairn_define_type(c, sizeof(particle), member, 3, &particle_type);
+ *
+ * Bytes between members are kept as they are: programs that want unchanged structures to be seen
+ * as unchanged, clear them once.
+ */
+typedef struct cairn_member {
+    const char *name;
+    size_t offset, nbytes;
+    cairn_type type;
+} cairn_member;
+
+/* clang-format off */
+#define CAIRN_MEMBER(structure, member, type) \
+    {#member, offsetof(structure, member), sizeof(((structure *)0)->member), type}
+/* clang-format on */
 
 #ifdef __cplusplus
 }

@@ -23,6 +23,9 @@ void crn_ckpt_free(cairn *c)
     for (size_t i = 0; i < c->var.n; i++)
         free(c->var.at[i].name);
     crn_vec_done(&c->var);
+    for (size_t i = 0; i < c->type.n; i++)
+        free(c->type.at[i].text);
+    crn_vec_done(&c->type);
     crn_vec_done(&c->mark);
     crn_comm_free(c->engine_comm);
     crn_comm_free(c->comm);

@@ -26,11 +26,25 @@ static void append_dims(char *buf, size_t cap, const uint64_t *dims, uint32_t nd
         append(buf, cap, "%s%" PRIu64, d ? " x " : "", dims[d]);
 }
 
+/* A long description is shown where it begins to differ from the other one. */
+static void append_type(char *buf, size_t cap, const char *type, const char *other)
+{
+    enum { WIDTH = 90, BEFORE = 30 };
+    size_t same = 0;
+    while (type[same] && type[same] == other[same])
+        same++;
+    const size_t skip = strlen(type) > WIDTH && same > BEFORE ? same - BEFORE : 0;
+    append(buf, cap, "%s%.*s%s", skip > 0 ? "..." : "", WIDTH, type + skip,
+           strlen(type + skip) > WIDTH ? "..." : "");
+}
+
 /* "float64[12]", or "float64[4 x 6 of 8 x 6 at 4 x 0]" for a piece of an array. */
-static void format_shape(const crn_var_spec *s, char *buf, size_t cap)
+static void format_shape(const crn_var_spec *s, const crn_var_spec *other, char *buf, size_t cap)
 {
     const uint64_t items = s->nbytes / s->item;
-    snprintf(buf, cap, "%s[", s->type);
+    buf[0] = 0;
+    append_type(buf, cap, s->type, other->type);
+    append(buf, cap, "[");
     append_dims(buf, cap, s->ndims > 0 ? s->count : &items, CRN_MAX(s->ndims, 1));
     if (s->ndims > 0) {
         append(buf, cap, " of ");
@@ -69,8 +83,8 @@ static cairn_status check_variable(const cairn *c, const crn_mark *share, const 
                 crn_comm_rank(c->comm), v->name, share->version);
     if (same_shape(&here, &there->spec))
         return CAIRN_OK;
-    format_shape(&here, a, sizeof a);
-    format_shape(&there->spec, b, sizeof b);
+    format_shape(&here, &there->spec, a, sizeof a);
+    format_shape(&there->spec, &here, b, sizeof b);
     return crn_fail(CAIRN_EMISMATCH,
                     "rank %d: variable '%s' is %s, but in mark %" PRIu64 " it is %s",
                     crn_comm_rank(c->comm), v->name, a, share->version, b);

@@ -29,13 +29,20 @@
 typedef struct ckpt_var {
     char *name;
     const void *data;
-    cairn_type type;
+    const char *type; /* as text; the session's */
+    uint32_t item;    /* bytes of one element */
     uint64_t nbytes;
     uint32_t block;
     uint32_t ndims;
     uint64_t dims[3 * CRN_DIMS_MAX]; /* global, offset, count */
     bool captured;                   /* in the open mark */
 } ckpt_var;
+
+/* A structure that the program has defined. */
+typedef struct ckpt_type {
+    char *text;
+    uint32_t nbytes;
+} ckpt_type;
 
 /* A mark under way. */
 typedef struct ckpt_job {
@@ -80,6 +87,7 @@ struct cairn {
     crn_vault *vault;
     char *local; /* node-local directory; NULL: none */
 
+    CRN_VEC(ckpt_type) type; /* the first is number CKPT_TYPE_FIRST */
     CRN_VEC(ckpt_var) var;
     CRN_VEC(crn_manifest_mark) mark; /* those that count, as in the manifest; same on all ranks */
     uint32_t series;
@@ -126,6 +134,10 @@ cairn_status crn_ckpt_newest_unfinished(cairn *c, crn_run **ret);
 cairn_status crn_ckpt_find_existing(cairn *c);
 
 void crn_ckpt_free(cairn *c); /* also what is half made; NULL is allowed */
+
+/* The text of a type, or NULL when there is none, and the bytes of an element. */
+enum { CKPT_TYPE_FIRST = 1 << 16 };
+const char *crn_ckpt_type(const cairn *c, cairn_type type, uint32_t *ret_nbytes);
 
 /* Errors of the public line: keep the thread's record in the session and return the code. */
 int crn_ckpt_result(cairn *c, cairn_status rc);

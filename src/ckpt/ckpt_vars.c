@@ -24,8 +24,8 @@ ckpt_var *crn_ckpt_find(cairn *c, const char *name)
 crn_var_spec crn_ckpt_spec(const ckpt_var *v)
 {
     return (crn_var_spec){.name = v->name,
-                          .type = cairn_type_name(v->type),
-                          .item = (uint32_t)cairn_type_bytes(v->type),
+                          .type = v->type,
+                          .item = v->item,
                           .block = v->block,
                           .nbytes = v->nbytes,
                           .ndims = v->ndims,
@@ -57,11 +57,11 @@ static cairn_status declare(cairn *c, const char *name, ckpt_var v)
 static cairn_status protect(cairn *c, const char *name, void *data, cairn_type type, int ndims,
                             const uint64_t *global, const uint64_t *offset, const uint64_t *count)
 {
-    ckpt_var v = {.data = data, .type = type, .ndims = (uint32_t)ndims};
+    ckpt_var v = {.data = data, .ndims = (uint32_t)ndims};
     uint64_t items = 1;
     CRN_FAIL_IF(!name, CAIRN_EINVAL, "a variable needs a name");
-    CRN_FAIL_IF(cairn_type_bytes(type) == 0, CAIRN_EINVAL, "variable '%s': there is no type %u",
-                name, type);
+    v.type = crn_ckpt_type(c, type, &v.item);
+    CRN_FAIL_IF(!v.type, CAIRN_EINVAL, "variable '%s': there is no type %u", name, type);
     CRN_FAIL_IF(ndims < 1 || ndims > CRN_DIMS_MAX, CAIRN_EINVAL,
                 "variable '%s': 1 to %d dimensions, not %d", name, CRN_DIMS_MAX, ndims);
     for (int d = 0; d < ndims; d++) {
@@ -71,7 +71,7 @@ static cairn_status protect(cairn *c, const char *name, void *data, cairn_type t
         CRN_FAIL_IF(__builtin_mul_overflow(items, count[d], &items), CAIRN_EINVAL,
                     "variable '%s' is larger than any memory", name);
     }
-    CRN_FAIL_IF(__builtin_mul_overflow(items, cairn_type_bytes(type), &v.nbytes), CAIRN_EINVAL,
+    CRN_FAIL_IF(__builtin_mul_overflow(items, v.item, &v.nbytes), CAIRN_EINVAL,
                 "variable '%s' is larger than any memory", name);
     CRN_FAIL_IF(!data && v.nbytes > 0, CAIRN_EINVAL, "variable '%s' has no address", name);
     return declare(c, name, v);

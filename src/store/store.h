@@ -28,7 +28,7 @@ enum {
     CRN_DIMS_MAX = 8,
     CRN_RANKS_MAX = 1 << 24, /* more than any machine has; who looks for all of them must end */
     CRN_VAR_NAME = 255,      /* bytes of a variable's name */
-    CRN_VAR_TYPE = 1023,     /* bytes of a type's text */
+    CRN_VAR_TYPE = CRN_TYPE_TEXT,
     CRN_BLOCK_MIN = 1 << 10,
     CRN_BLOCK_MAX = 1 << 22
 };

@@ -371,14 +371,35 @@ static cairn_status check_shape(const crn_var_spec *s)
     return CAIRN_OK;
 }
 
+/* A compound must be one, or readers could not tell its members; scalars of later versions may
+ * pass. */
+static cairn_status check_type(const crn_var_spec *s)
+{
+    crn_type_tree *t;
+    CRN_FAIL_IF(strlen(s->type) > CRN_VAR_TYPE, CAIRN_EINVAL,
+                "variable '%s': its type takes more than %d bytes to describe", s->name,
+                CRN_VAR_TYPE);
+    if (s->type[0] != '{')
+        return CAIRN_OK;
+    cairn_status rc = crn_type_parse(s->type, &t);
+    if (rc < 0) {
+        crn_err_prefix("variable '%s': ", s->name);
+        return rc;
+    }
+    const uint32_t nbytes = t->nbytes;
+    crn_type_free(t);
+    CRN_FAIL_IF(nbytes != s->item, CAIRN_EINVAL,
+                "variable '%s': elements of %u bytes of a type that has %u", s->name, s->item,
+                nbytes);
+    return CAIRN_OK;
+}
+
 cairn_status crn_var_spec_check(const crn_var_spec *s)
 {
     size_t n = strlen(s->name);
     CRN_FAIL_IF(n == 0 || n > CRN_VAR_NAME, CAIRN_EINVAL,
                 "a variable's name has 1 to %d bytes, not %zu", CRN_VAR_NAME, n);
-    CRN_FAIL_IF(strlen(s->type) > CRN_VAR_TYPE, CAIRN_EINVAL,
-                "variable '%s': its type takes more than %d bytes to describe", s->name,
-                CRN_VAR_TYPE);
+    CRN_TRY(check_type(s));
     CRN_FAIL_IF(s->attributes && strlen(s->attributes) > UINT16_MAX, CAIRN_EINVAL,
                 "variable '%s': its attributes take more than %d bytes", s->name, UINT16_MAX);
     CRN_FAIL_IF(s->block < CRN_BLOCK_MIN || s->block > CRN_BLOCK_MAX || (s->block & (s->block - 1)),

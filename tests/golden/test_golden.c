@@ -4,6 +4,7 @@
  * this program, called with --write; what is in them follows from the functions below alone.
  *
  *     good-part-1       three marks of two variables, two retained
+ *     good-part-compound  one mark of a variable of structures
  *     good-manifest-1   two marks on four ranks
  *     bad-*             the same, damaged
  */
@@ -45,6 +46,40 @@ static cairn_status put_mark(crn_part *part, uint64_t version)
     return crn_draft_commit(d, 2, NULL);
 }
 
+/* --- structures ----------------------------------------------------------------------------- */
+
+#define COMPOUND "{48:id@0:uint64,x@8:float64[3],cell@32:{8:i@0:int32,j@4:int32}}"
+
+typedef struct particle {
+    uint64_t id;
+    double x[3];
+    int32_t cell[2];
+    uint64_t rest;
+} particle;
+
+static particle particle_of(uint64_t i)
+{
+    return (particle){.id = i, .x = {(double)i, 0.5, -1}, .cell = {(int32_t)i % 7, -3}};
+}
+
+static void put_particles(crn_part *part)
+{
+    particle p[CELLS];
+    crn_var_spec spec = {.name = "particles",
+                         .type = COMPOUND,
+                         .item = sizeof *p,
+                         .block = BLOCK,
+                         .nbytes = sizeof p};
+    crn_draft *d;
+    size_t v;
+    for (uint64_t i = 0; i < CELLS; i++)
+        p[i] = particle_of(i);
+    assert_ok(crn_draft_begin(part, 10, &d));
+    assert_ok(crn_draft_add(d, &spec, &v));
+    assert_ok(crn_draft_put_all(d, v, p));
+    assert_ok(crn_draft_commit(d, 1, NULL));
+}
+
 static int golden_dir(void)
 {
     int fd = open(TESTS_DIR "/golden", O_RDONLY | O_DIRECTORY);
@@ -78,6 +113,28 @@ static void test_good_part(void **state)
         assert_int_equal(crn_mark_find(m, "empty")->nblocks, 0);
         crn_mark_free(m);
     }
+    crn_part_close(part);
+    close(dir);
+}
+
+static void test_good_compound(void **state)
+{
+    (void)state;
+    crn_part *part;
+    crn_mark *m;
+    particle p[CELLS];
+    int dir = golden_dir();
+    assert_ok(crn_part_open(dir, "good-part-compound", &owner, false, &options, &part));
+    assert_ok(crn_part_load(part, 10, &m));
+    crn_var *v = crn_mark_find(m, "particles");
+    assert_non_null(v);
+    assert_string_equal(v->spec.type, COMPOUND);
+    assert_ok(crn_mark_read(part, m, v, 0, v->nblocks, p, NULL));
+    for (uint64_t i = 0; i < CELLS; i++) {
+        const particle want = particle_of(i);
+        assert_memory_equal(&p[i], &want, sizeof want);
+    }
+    crn_mark_free(m);
     crn_part_close(part);
     close(dir);
 }
@@ -192,6 +249,26 @@ static void write_part_seeds(int dir, crn_part *part)
     crn_mark_free(m);
 }
 
+/* The record of a mark with structures, and the same with one that is none. */
+static void write_compound(int dir, int seeds)
+{
+    crn_part *part;
+    crn_mark *m;
+    crn_buf record = {0};
+    assert_ok(crn_part_create(dir, "good-part-compound", &owner, &options, &part));
+    put_particles(part);
+    assert_ok(crn_part_load(part, 10, &m));
+    crn_format_put_mark(m, &record);
+    save_seed(seeds, "good-compound", 1, record.at, record.n);
+    unsigned char *type = memmem(record.at, record.n, COMPOUND, strlen(COMPOUND));
+    assert_non_null(type);
+    memcpy(type, "{48:id@0:uint64,x@4", 19);
+    save_seed(seeds, "bad-compound", 1, record.at, record.n);
+    crn_buf_done(&record);
+    crn_mark_free(m);
+    crn_part_close(part);
+}
+
 static void write_parts(int dir, int seeds)
 {
     crn_part *part;
@@ -223,6 +300,7 @@ static void write_all(void **state)
     assert_true(parts >= 0);
     write_manifests(dir);
     write_parts(dir, parts);
+    write_compound(dir, parts);
     close(parts);
     close(dir);
 }
@@ -231,6 +309,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good_part),
+        cmocka_unit_test(test_good_compound),
         cmocka_unit_test(test_good_manifest),
         cmocka_unit_test(test_bad_files),
     };

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A place for sessions: a scratch directory with a configuration file, shared by all ranks of a
+ * test, and the way in which a program leaves whose run is to be resumed.
+ */
+#ifndef CAIRN_TESTS_HARNESS_SESSION_H
+#define CAIRN_TESTS_HARNESS_SESSION_H
+
+#include <signal.h>
+
+#include "harness/mpi.h"
+
+#include <cairn/cairn.h>
+
+typedef struct place {
+    crn_comm *comm;
+    MPI_Comm mpi;
+    int rank, nranks;
+    char dir[64], config[96];
+} place;
+
+/* settings: further lines of the configuration, after the trail's. Collective. */
+static inline void place_init(place *p, crn_comm *comm, const char *settings)
+{
+    memset(p, 0, sizeof *p);
+    p->comm = comm;
+    p->rank = crn_comm_rank(comm);
+    p->nranks = crn_comm_size(comm);
+    p->mpi = p->nranks > 1 ? MPI_COMM_WORLD : MPI_COMM_SELF;
+    if (p->rank == 0)
+        make_scratch(p->dir, sizeof p->dir, "session");
+    assert_ok(crn_comm_bcast(comm, p->dir, sizeof p->dir, 0));
+    snprintf(p->config, sizeof p->config, "%s/cairn.ini", p->dir);
+    if (p->rank == 0) {
+        FILE *f = fopen(p->config, "w");
+        assert_non_null(f);
+        fprintf(f, "[run]\ntrail = %s/trail\n%s", p->dir, settings);
+        fclose(f);
+    }
+    assert_ok(crn_comm_barrier(comm));
+}
+
+static inline void place_done(place *p)
+{
+    assert_ok(crn_comm_barrier(p->comm));
+    if (p->rank == 0)
+        remove_tree(p->dir);
+}
+
+/* The call on c must fail with the code and a sentence that contains words. */
+#define assert_refused(c, expr, code, words)                                                       \
+    do {                                                                                           \
+        int rc_ = (expr);                                                                          \
+        if (rc_ != (code))                                                                         \
+            fail_msg("%s: %s instead of %s (%s)", #expr, cairn_strerror(rc_),                      \
+                     cairn_strerror(code), rc_ < 0 ? cairn_last_error(c) : "");                    \
+        if (!strstr(cairn_last_error(c), (words)))                                                 \
+            fail_msg("%s: '%s' does not say '%s'", #expr, cairn_last_error(c), (words));           \
+    } while (0)
+
+/* Leave a session as a program does that was told to stop: its run can be resumed. */
+static inline void leave_session(cairn *c)
+{
+    assert_int_equal(raise(SIGUSR1), 0);
+    assert_true(cairn_should_stop(c));
+    assert_ok(cairn_close(c));
+}
+
+#endif
