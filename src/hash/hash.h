@@ -4,7 +4,8 @@
  *
  * The exact digest of a block is XXH3-128 (seed 0) of its bytes in canonical (big-endian) byte
  * order: equal digests stand for equal blocks. It guards against accidents, not against an
- * adversary. Digests and trees are the same on every machine, whatever instructions it has.
+ * adversary. The tolerant digest of floating-point values stands for blocks that are equal within
+ * a bound. Digests and trees are the same on every machine, whatever instructions it has.
  */
 #ifndef CAIRN_HASH_H
 #define CAIRN_HASH_H
@@ -33,6 +34,47 @@ crn_digest crn_digest_copy(void *dst, const void *src, size_t nbytes);
 /* Hexadecimal digits in the order of the bytes; returns buf. */
 enum { CRN_DIGEST_TEXT = 33 };
 char *crn_digest_format(const crn_digest *d, char buf[CRN_DIGEST_TEXT]);
+
+/* --- tolerant digests ----------------------------------------------------------------------- */
+
+/*
+ * When two floating-point values count as the same: a and b differ when
+ *
+ *     |a - b| > max(absolute, relative * max(|a|, |b|))
+ *
+ * An infinity is the same as itself only, +0 and -0 are the same, and NaN is the same as any NaN;
+ * who does not want that looks at which blocks have NaNs. Both members are at least 0 and finite.
+ */
+typedef struct crn_bound {
+    double absolute, relative;
+} crn_bound;
+
+/*
+ * The tolerant digest of a block for a bound: blocks with equal digests have no two values, at the
+ * same place, that differ. The converse does not hold: values on two sides of a cell's edge have
+ * other digests, however near they are. It is the XXH3-128 of the block's keys: each value is
+ * replaced by its key, of the same width, little-endian, as hash_tolerant.c explains.
+ */
+typedef struct crn_tolerant crn_tolerant;
+
+enum { CRN_BOUNDS_MAX = 8 };
+
+/*
+ * A digester for values of item bytes (4 or 8) and n bounds, at most CRN_BOUNDS_MAX. Used by one
+ * thread at a time. The result does not depend on the machine, nor on the floating-point modes of
+ * the calling thread, which are as before afterwards. CAIRN_ENOMEM.
+ */
+cairn_status crn_tolerant_create(size_t item, const crn_bound *bound, size_t n, crn_tolerant **ret);
+void crn_tolerant_free(crn_tolerant *t); /* NULL is allowed */
+
+/*
+ * In one pass over nbytes (a multiple of item) at data: the exact digest (exact may be NULL), the
+ * digests for all bounds, and in the result whether there is a NaN.
+ */
+bool crn_tolerant_digest(crn_tolerant *t, const void *data, size_t nbytes, crn_digest *exact,
+                         crn_digest *tolerant);
+
+/* --- trees ---------------------------------------------------------------------------------- */
 
 /*
  * The tree: a flat array of levels, leaves first, each level half of the one below, up to one root.

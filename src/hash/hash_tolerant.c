@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The tolerant digest. Each value x is replaced by a key, a number r(x) near it, and the keys are
+ * digested. Equal keys must prove that values do not differ (hash.h has the formula), with the
+ * absolute part of the bound A and the relative part R:
+ *
+ *   Claim. For all finite x there is a w(x) <= max(A, R |x|) with |x - r(x)| <= w(x) / 2.
+ *   Then r(x) = r(y) gives
+ *       |x - y| <= |x - r| + |r - y| <= (w(x) + w(y)) / 2 <= max(w(x), w(y))
+ *               <= max(A, R max(|x|, |y|)),
+ *   so x and y do not differ. It does not matter which rule made a key, nor whether keys of
+ *   different rules coincide: a key is a number, and only its distance counts.
+ *
+ * Three rules make keys; each satisfies the claim:
+ *
+ *   1. Below a limit |x| < T, the nearest multiple of w = 2^floor(log2 A), a power of two so that
+ *      all steps are exact but one: r = (x + M) - M with M = 1.5 * 2^p * w, where p is the number
+ *      of stored mantissa bits (23 or 52). With T <= 2^(p-1) w the sum lies in [2^p w, 2^(p+1) w],
+ *      where numbers are w apart: the addition rounds x to the nearest multiple of w, by at most
+ *      w / 2, and the subtraction is exact. w <= A. Zeros of both signs give M - M = +0.
+ *      Without an absolute bound M = 0: then r = x, and both zeros +0.
+ *   2. From T on, x with its mantissa rounded to m bits, 2^-m <= R: with 2^E <= |x| < 2^(E+1) that
+ *      is the nearest multiple of w(x) = 2^(E-m) <= R |x|. It is done on the bits as an integer,
+ *      where a carry into the exponent is right, too. Only normal numbers come here (T is at least
+ *      the smallest); what would be rounded up to infinity stays as it is, by rule 3.
+ *   3. r = x, where R is 0, or too small for a mantissa bit to go: w(x) = 0. Infinities are their
+ *      own keys, and no other value has one of them. Any NaN has the one key quiet NaN.
+ *
+ * Widths only get smaller by clamping, which is always safe: w to what leaves M finite; A below
+ * twice the smallest normal number to 0, since some processors are told to take subnormal numbers
+ * for 0; R to at most 1/2. The floating-point modes are set to the standard ones here (a program
+ * may round upwards, trap on invalid operations, or flush to zero), so that equal data has equal
+ * digests in all programs. This file must not be compiled with -ffast-math, which would remove M.
+ *
+ * The comparison of two values in double rounds |a - b| once more; rounding is monotonic and the
+ * right side is not rounded down below w, so it never calls two values with equal keys different.
+ */
+#include "hash/hash.h"
+
+#include <assert.h>
+#include <fenv.h>
+#include <float.h>
+#include <math.h>
+
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>
+#else
+#include <xxhash.h>
+#endif
+
+#ifdef __FAST_MATH__
+#error "the tolerant digest needs IEEE arithmetic"
+#endif
+
+/* Bytes whose keys are made before they are digested: both fit the first-level cache, with room for
+ * the next piece, which is fetched meanwhile. Larger ones measured up to a third slower. */
+enum { PIECE = 4096 };
+
+/* The constants of the rules, for one bound and type; the integers have the type's width. */
+typedef struct rules {
+    double limit, magic; /* T and M */
+    uint64_t half, keep; /* rule 2: added to the bits, then the bits that stay */
+    bool only_absolute;  /* rule 2 changes nothing */
+} rules;
+
+/* Make the keys of nbytes (a multiple of VECTOR_MAX) at src; is there a NaN? */
+typedef bool key_function(const rules *r, const unsigned char *src, unsigned char *dst,
+                          size_t nbytes);
+
+struct crn_tolerant {
+    size_t n;
+    rules rule[CRN_BOUNDS_MAX];
+    key_function *keys[CRN_BOUNDS_MAX];
+    XXH3_state_t *exact, *state[CRN_BOUNDS_MAX];
+    unsigned char piece[PIECE]; /* keys */
+    unsigned char tail[PIECE];  /* values of a last piece that is not a whole number of vectors */
+};
+
+/* --- keys ------------------------------------------------------------------------------------
+ *
+ * Written with the vector types of gcc and clang, once for each width that processors have. A
+ * comparison gives a mask of all ones or zeros in each lane. NaNs are rare: a first pass only
+ * notices them, and a second one, where there are any, gives them their key.
+ */
+enum { VECTOR_MAX = 64 };
+
+#define ALL(v_type, x)   ((x) - (v_type){0}) /* x in each lane */
+#define PICK(mask, a, b) (((mask) & (a)) | (~(mask) & (b)))
+
+#define DEFINE_KEYS(name, width, real, uint, SIGN, EXPONENT, QUIET_NAN)                            \
+    static inline __attribute__((always_inline)) bool name(const rules *r, bool relative,          \
+                                                           bool nans, const unsigned char *src,    \
+                                                           unsigned char *dst, size_t n)           \
+    {                                                                                              \
+        typedef real v_real __attribute__((vector_size(width)));                                   \
+        typedef uint v_uint __attribute__((vector_size(width)));                                   \
+        const v_real limit = ALL(v_real, (real)r->limit), magic = ALL(v_real, (real)r->magic);     \
+        const v_uint half = ALL(v_uint, (uint)r->half), keep = ALL(v_uint, (uint)r->keep);         \
+        v_uint top = {0}; /* its sign bits: a value beyond infinity was seen */                    \
+        for (size_t i = 0; i < n; i += (width)) {                                                  \
+            v_real x;                                                                              \
+            __builtin_prefetch(src + i + PIECE, 0, 2);                                             \
+            memcpy(&x, src + i, (width));                                                          \
+            const v_uint bits = (v_uint)x, size = bits & (uint) ~(uint)(SIGN);                     \
+            v_uint key = bits;                                                                     \
+            if (relative) {                                                                        \
+                key = (bits + half) & keep;                                                        \
+                key = PICK((v_uint)((key & (uint)(EXPONENT)) == (uint)(EXPONENT)), bits, key);     \
+            }                                                                                      \
+            key = PICK((v_uint)((v_real)size < limit), (v_uint)((x + magic) - magic), key);        \
+            if (nans)                                                                              \
+                key = PICK((v_uint)(x != x), ALL(v_uint, (uint)(QUIET_NAN)), key);                 \
+            top |= size + ((uint)(SIGN)-1 - (uint)(EXPONENT));                                     \
+            memcpy(dst + i, &key, (width));                                                        \
+        }                                                                                          \
+        uint all = 0;                                                                              \
+        for (size_t i = 0; i < (width) / sizeof all; i++)                                          \
+            all |= top[i];                                                                         \
+        return (all & (uint)(SIGN)) != 0;                                                          \
+    }
+
+/* The four functions that a target has: by type, and with rule 2 or without. */
+typedef struct key_set {
+    key_function *f32[2], *f64[2];
+} key_set;
+
+#define DEFINE_CALL(name, keys, attribute, relative)                                               \
+    attribute static bool name(const rules *r, const unsigned char *src, unsigned char *dst,       \
+                               size_t n)                                                           \
+    {                                                                                              \
+        return keys(r, relative, false, src, dst, n) && keys(r, relative, true, src, dst, n);      \
+    }
+
+#define DEFINE_SET(target, width, attribute)                                                       \
+    DEFINE_KEYS(f32_##target, width, float, uint32_t, 0x80000000u, 0x7f800000u, 0x7fc00000u)       \
+    DEFINE_KEYS(f64_##target, width, double, uint64_t, 0x8000000000000000u, 0x7ff0000000000000u,   \
+                0x7ff8000000000000u)                                                               \
+    DEFINE_CALL(f32_absolute_##target, f32_##target, attribute, false)                             \
+    DEFINE_CALL(f32_relative_##target, f32_##target, attribute, true)                              \
+    DEFINE_CALL(f64_absolute_##target, f64_##target, attribute, false)                             \
+    DEFINE_CALL(f64_relative_##target, f64_##target, attribute, true)                              \
+    static const key_set set_##target = {{f32_absolute_##target, f32_relative_##target},           \
+                                         {f64_absolute_##target, f64_relative_##target}};
+
+DEFINE_SET(plain, 16, )
+#if defined(__x86_64__)
+DEFINE_SET(avx2, 32, __attribute__((target("avx2"))))
+DEFINE_SET(avx512, 64, __attribute__((target("avx512f,avx512dq"))))
+
+static const key_set *best_set(void)
+{
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+        return &set_avx512;
+    return __builtin_cpu_supports("avx2") ? &set_avx2 : &set_plain;
+}
+#else
+static const key_set *best_set(void)
+{
+    return &set_plain;
+}
+#endif
+
+/* --- rules ----------------------------------------------------------------------------------- */
+
+/* floor(log2 x) of a positive normal number. */
+static int log2_floor(double x)
+{
+    int e;
+    (void)frexp(x, &e);
+    return e - 1;
+}
+
+static rules rules_of(const crn_bound *b, size_t item)
+{
+    const int p = item == 4 ? FLT_MANT_DIG - 1 : DBL_MANT_DIG - 1;
+    const int lowest = item == 4 ? FLT_MIN_EXP - 1 : DBL_MIN_EXP - 1; /* of a normal number */
+    const int highest = item == 4 ? FLT_MAX_EXP - 1 : DBL_MAX_EXP - 1;
+    rules r = {.keep = UINT64_MAX, .only_absolute = true};
+    int m = p; /* mantissa bits that stay */
+    if (b->relative >= DBL_MIN)
+        m = CRN_MIN(CRN_MAX(-log2_floor(b->relative), 1), p);
+    if (m < p) {
+        r.half = (uint64_t)1 << (p - m - 1);
+        r.keep = ~(((uint64_t)1 << (p - m)) - 1);
+        r.only_absolute = false;
+    }
+    if (b->absolute < ldexp(1, lowest + 1)) {
+        r.limit = r.only_absolute ? (double)INFINITY : ldexp(1, lowest);
+        return r;
+    }
+    /* from E = log2 w + m + 1 on, the cells of rule 2 are wider than those of rule 1 */
+    const int w = CRN_MIN(log2_floor(b->absolute), highest - p - 1);
+    r.magic = ldexp(1.5, p + w);
+    r.limit = ldexp(1, w + (r.only_absolute ? p - 1 : CRN_MIN(p - 1, m + 1)));
+    return r;
+}
+
+/* --- digests --------------------------------------------------------------------------------- */
+
+cairn_status crn_tolerant_create(size_t item, const crn_bound *bound, size_t n, crn_tolerant **ret)
+{
+    crn_tolerant *t;
+    assert((item == 4 || item == 8) && n <= CRN_BOUNDS_MAX);
+    CRN_TRY(crn_alloc(&t, 1));
+    const key_set *set = best_set();
+    bool whole = (t->exact = XXH3_createState()) != NULL;
+    for (t->n = 0; t->n < n; t->n++) {
+        rules *r = &t->rule[t->n];
+        *r = rules_of(&bound[t->n], item);
+        t->keys[t->n] = (item == 4 ? set->f32 : set->f64)[!r->only_absolute];
+        t->state[t->n] = XXH3_createState();
+        whole &= t->state[t->n] != NULL;
+    }
+    if (!whole) {
+        crn_tolerant_free(t);
+        return crn_fail(CAIRN_ENOMEM, "no memory for digests");
+    }
+    *ret = t;
+    return CAIRN_OK;
+}
+
+void crn_tolerant_free(crn_tolerant *t)
+{
+    if (!t)
+        return;
+    XXH3_freeState(t->exact);
+    for (size_t i = 0; i < t->n; i++)
+        XXH3_freeState(t->state[i]);
+    free(t);
+}
+
+static crn_digest digest_of_state(const XXH3_state_t *state)
+{
+    XXH128_canonical_t bytes;
+    crn_digest d;
+    XXH128_canonicalFromHash(&bytes, XXH3_128bits_digest(state));
+    memcpy(d.b, bytes.digest, sizeof d.b);
+    return d;
+}
+
+/* Keys of a piece for every bound, digested while they are in the cache. */
+static bool digest_piece(crn_tolerant *t, const unsigned char *src, size_t nbytes)
+{
+    bool nan = false;
+    const size_t whole = CRN_ROUND_UP(nbytes, (size_t)VECTOR_MAX);
+    if (whole != nbytes) {
+        memcpy(t->tail, src, nbytes);
+        memset(t->tail + nbytes, 0, whole - nbytes);
+        src = t->tail;
+    }
+    for (size_t i = 0; i < t->n; i++) {
+        nan |= t->keys[i](&t->rule[i], src, t->piece, whole);
+        XXH3_128bits_update(t->state[i], t->piece, nbytes);
+    }
+    return nan;
+}
+
+bool crn_tolerant_digest(crn_tolerant *t, const void *data, size_t nbytes, crn_digest *exact,
+                         crn_digest *tolerant)
+{
+    const unsigned char *src = data;
+    bool nan = false;
+    fenv_t modes;
+    fegetenv(&modes);
+    fesetenv(FE_DFL_ENV);
+    XXH3_128bits_reset(t->exact);
+    for (size_t i = 0; i < t->n; i++)
+        XXH3_128bits_reset(t->state[i]);
+    while (nbytes > 0) {
+        const size_t n = CRN_MIN(nbytes, (size_t)PIECE);
+        if (exact)
+            XXH3_128bits_update(t->exact, src, n);
+        nan |= digest_piece(t, src, n);
+        src += n, nbytes -= n;
+    }
+    if (exact)
+        *exact = digest_of_state(t->exact);
+    for (size_t i = 0; i < t->n; i++)
+        tolerant[i] = digest_of_state(t->state[i]);
+    fesetenv(&modes);
+    return nan;
+}
