@@ -18,15 +18,27 @@ static void fail_job(cairn *c, cairn_status rc)
     }
 }
 
-/* With "skip", a mark waits for no other: all ranks skip it unless all are ready. But there is no
- * next time for the mark with which a program leaves. */
-static cairn_status check_ready(cairn *c)
+/*
+ * What the ranks ask for must be one thing, and it gets one time: the latest clock's. In the same
+ * breath, are all ready? With "skip" a mark waits for no other; but there is no next time for the
+ * mark with which a program leaves.
+ */
+static cairn_status agree_on_mark(cairn *c, uint64_t version, cairn_level level, uint64_t *ret_time)
 {
-    if (crn_config_word(c->cfg, CRN_OPT_MARK_BUSY) == 0 || c->stopping)
-        return CAIRN_OK;
-    uint64_t ready = crn_engine_is_ready(c);
-    CRN_TRY(crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MIN, &ready, 1));
-    return ready ? CAIRN_OK : CAIRN_NOTHING;
+    const bool waits = crn_config_word(c->cfg, CRN_OPT_MARK_BUSY) == 0 || c->stopping;
+    uint64_t max[] = {version,
+                      ~version,
+                      (uint64_t)level,
+                      ~(uint64_t)level,
+                      !waits && !crn_engine_is_ready(c),
+                      crn_wall_ns()};
+    CRN_TRY(crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MAX, max, sizeof max / sizeof *max));
+    CRN_FAIL_IF(max[0] != ~max[1], CAIRN_EINVAL,
+                "the ranks mark different versions, from %" PRIu64 " to %" PRIu64, ~max[1], max[0]);
+    CRN_FAIL_IF(max[2] != ~max[3], CAIRN_EINVAL,
+                "the ranks mark version %" PRIu64 " at different levels", version);
+    *ret_time = max[5];
+    return max[4] ? CAIRN_NOTHING : CAIRN_OK;
 }
 
 /*
@@ -85,9 +97,10 @@ static cairn_status begin_draft(cairn *c)
 static cairn_status begin(cairn *c, uint64_t version, cairn_level level)
 {
     unsigned levels;
+    uint64_t wall_ns = 0;
     CRN_FAIL_IF(c->open, CAIRN_EINVAL, "mark %" PRIu64 " is open: commit or cancel it first",
                 c->job.version);
-    cairn_status rc = check_ready(c);
+    cairn_status rc = agree_on_mark(c, version, level, &wall_ns);
     if (rc != CAIRN_OK)
         return rc;
     crn_engine_finish(c);
@@ -97,8 +110,7 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level)
     CRN_TRY(crn_ckpt_levels(c, level, &levels));
     CRN_TRY(rewind_marks(c));
     c->job = (ckpt_job){
-        .version = version, .levels = levels, .wall_ns = crn_wall_ns(), .begin_ns = crn_now_ns()};
-    CRN_TRY(crn_comm_bcast(c->comm, &c->job.wall_ns, sizeof c->job.wall_ns, 0));
+        .version = version, .levels = levels, .wall_ns = wall_ns, .begin_ns = crn_now_ns()};
     for (size_t i = 0; i < c->var.n; i++)
         c->var.at[i].captured = false;
     c->open = true;

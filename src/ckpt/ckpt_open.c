@@ -264,9 +264,20 @@ cairn_status crn_ckpt_join(cairn *c, const char *config, cairn_status (*find)(ca
     return open_vault(c);
 }
 
+/* A place that cannot be used is better refused now than at the first mark; one that is only full
+ * may have room by then. */
+static cairn_status prepare_local(cairn *c)
+{
+    cairn_status rc = crn_vault_prepare(c->vault);
+    if (rc < 0 && rc != CAIRN_ENOSPC)
+        crn_err_prefix("level.local: ");
+    return crn_comm_agree(c->comm, rc == CAIRN_ENOSPC ? CAIRN_OK : rc);
+}
+
 static cairn_status open_session(cairn *c, const char *config)
 {
     CRN_TRY(crn_ckpt_join(c, config, find_run));
+    CRN_TRY(prepare_local(c));
     CRN_TRY(check_levels(c));
     if (crn_comm_is_threaded(c->comm)) {
         CRN_TRY(crn_comm_dup(c->comm, &c->engine_comm));
@@ -289,6 +300,7 @@ cairn_status crn_ckpt_create(cairn **ret)
     pthread_cond_init(&c->engine.changed, NULL);
     pthread_mutex_init(&c->events_mutex, NULL);
     c->rewind = true;
+    c->oldest_series = 1;
     c->resumed_from = c->lost_from = CRN_NO_VERSION;
     *ret = c;
     return CAIRN_OK;

@@ -91,12 +91,13 @@ struct cairn {
     CRN_VEC(ckpt_var) var;
     CRN_VEC(crn_manifest_mark) mark; /* those that count, as in the manifest; same on all ranks */
     uint32_t series;
-    uint64_t nmarks;       /* taken in this session */
-    unsigned usable;       /* levels that these nodes can give */
-    bool resumed;          /* whether there was anything to resume or not */
-    uint64_t resumed_from; /* the version, or CRN_NO_VERSION */
-    uint64_t lost_from;    /* marks from here on turned out to be lost; or CRN_NO_VERSION */
-    bool rewind;           /* the next mark drops what files have above it: an abandoned future */
+    uint32_t oldest_series; /* below it no files are left */
+    uint64_t nmarks;        /* taken in this session */
+    unsigned usable;        /* levels that these nodes can give */
+    bool resumed;           /* whether there was anything to resume or not */
+    uint64_t resumed_from;  /* the version, or CRN_NO_VERSION */
+    uint64_t lost_from;     /* marks from here on turned out to be lost; or CRN_NO_VERSION */
+    bool rewind;            /* the next mark drops what files have above it: an abandoned future */
 
     ckpt_engine engine;
     ckpt_job job; /* the engine's while it is busy */

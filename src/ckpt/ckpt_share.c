@@ -182,6 +182,29 @@ static void settle_at(cairn *c, crn_comm *comm, crn_level level)
         fail_level(c, level, rc);
 }
 
+static bool has_marks(const cairn *c, uint32_t series)
+{
+    for (size_t i = 0; i < c->mark.n; i++)
+        if (c->mark.at[i].series == series)
+            return true;
+    return false;
+}
+
+/* Remove what ranks of another number left behind, once no mark is in it any more. What fails is
+ * only in the way, and tried again with the next mark. */
+static void drop_old_series(cairn *c)
+{
+    for (; c->oldest_series < c->series && !has_marks(c, c->oldest_series); c->oldest_series++) {
+        cairn_status rc = crn_vault_remove_series(c->vault, c->oldest_series);
+        if (rc == CAIRN_OK && crn_comm_rank(c->comm) == 0)
+            rc = crn_run_remove_series(c->run, c->oldest_series);
+        if (rc < 0) {
+            crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_EACH, "%s", crn_err_peek()->text);
+            return;
+        }
+    }
+}
+
 /* Add up what the ranks have and let the mark count. The same on all ranks from here on. */
 static cairn_status count_local(cairn *c, crn_comm *comm)
 {
@@ -284,4 +307,5 @@ void crn_ckpt_share(cairn *c, crn_comm *comm)
     for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++)
         if (j->levels & 1u << l & ~own_bits(c))
             raise_to(c, comm, l);
+    drop_old_series(c);
 }

@@ -68,6 +68,10 @@ const crn_nodes *crn_vault_nodes(const crn_vault *v);
 /* Can marks be raised to level with these nodes? CAIRN_EINVAL says why not. Same on all ranks. */
 cairn_status crn_vault_check(crn_vault *v, crn_level level);
 
+/* Make this node's directory, so that a place that cannot be used is known before the first mark.
+ * Not collective. */
+cairn_status crn_vault_prepare(crn_vault *v);
+
 /* Between marks: let go of open files that someone has removed, so that they are made anew. */
 void crn_vault_refresh(crn_vault *v);
 
@@ -157,6 +161,10 @@ cairn_status crn_vault_load(crn_vault *v, const crn_manifest_mark *mark, crn_wan
 /* Remove the run's files from this node's storage, as a lone process from that of all virtual
  * nodes, and count them in *nfiles. Not collective. */
 cairn_status crn_vault_remove(crn_vault *v, uint64_t *nfiles);
+
+/* Remove the files of an old series, which no mark is in any more, from this node's storage. Each
+ * rank may call; the first of the node does it. Not collective. */
+cairn_status crn_vault_remove_series(crn_vault *v, uint32_t series);
 
 /*
  * Copy a mark into the trail from wherever it can be loaded, after a survey, on any number of

@@ -7,6 +7,7 @@
 #include "level/level_ops.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <unistd.h>
 
 /* Bytes of state that a process holds in memory at once. */
@@ -167,4 +168,20 @@ cairn_status crn_vault_remove(crn_vault *v, uint64_t *nfiles)
     }
     close(local);
     return rc;
+}
+
+cairn_status crn_vault_remove_series(crn_vault *v, uint32_t series)
+{
+    char name[32];
+    uint64_t nfiles = 0;
+    int run;
+    if (!v->local || crn_vault_rank_at(v, v->nodes.node, 0) != v->rank)
+        return CAIRN_OK;
+    cairn_status rc = crn_vault_dir(v, (uint32_t)v->nodes.node, false, &run);
+    if (rc == CAIRN_OK) {
+        snprintf(name, sizeof name, "series-%" PRIu32, series);
+        rc = remove_tree(run, name, 1, &nfiles);
+        close(run);
+    }
+    return rc == CAIRN_ENOTFOUND ? CAIRN_OK : rc;
 }

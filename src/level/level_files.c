@@ -72,6 +72,16 @@ cairn_status crn_vault_dir(crn_vault *v, uint32_t dir, bool create, int *ret_fd)
     return descend(fd, crn_vault_run_dir(v, name), create, ret_fd);
 }
 
+cairn_status crn_vault_prepare(crn_vault *v)
+{
+    int fd;
+    if (!v->local)
+        return CAIRN_OK;
+    CRN_TRY(crn_vault_dir(v, (uint32_t)v->nodes.node, true, &fd));
+    close(fd);
+    return CAIRN_OK;
+}
+
 /* --- parts -------------------------------------------------------------------------------- */
 
 crn_part_id crn_vault_id(const crn_vault *v, uint32_t role, uint32_t series, uint32_t rank,

@@ -458,6 +458,38 @@ static void test_bad_configuration_is_refused_everywhere(void **state)
     world_done(&w);
 }
 
+/* A place that cannot be used is told of before the program has computed for an hour. */
+static void test_unusable_storage_is_refused_at_once(void **state)
+{
+    world w;
+    cairn *c;
+    world_init(&w, *state, "[level]\nlocal = /dev/null/node\n");
+    assert_true(cairn_open(w.mpi, w.config, &c) < 0);
+    assert_non_null(strstr(cairn_last_error(NULL), "level.local"));
+    world_done(&w);
+}
+
+static void test_ranks_must_mark_the_same(void **state)
+{
+    world w;
+    cairn *c;
+    char buf[256];
+    world_init(&w, *state, settings_of(2, "", buf));
+    if (crn_comm_size(w.comm) > 1) {
+        const cairn_level level = w.rank == 0 ? CAIRN_LEVEL_GLOBAL : CAIRN_LEVEL_LOCAL;
+        assert_ok(cairn_open(w.mpi, w.config, &c));
+        protect(&w, c);
+        assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
+        assert_int_equal(cairn_mark(c, (uint64_t)w.rank, CAIRN_AUTO), CAIRN_EINVAL);
+        assert_non_null(strstr(cairn_last_error(c), "different versions, from 0 to"));
+        assert_int_equal(cairn_mark(c, 1, level), CAIRN_EINVAL);
+        assert_non_null(strstr(cairn_last_error(c), "different levels"));
+        assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
+        assert_ok(cairn_close(c));
+    }
+    world_done(&w);
+}
+
 static void test_second_program_is_refused(void **state)
 {
     world w;
@@ -503,6 +535,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_changing_variables),
         cmocka_unit_test(test_in_steps),
         cmocka_unit_test(test_bad_configuration_is_refused_everywhere),
+        cmocka_unit_test(test_unusable_storage_is_refused_at_once),
+        cmocka_unit_test(test_ranks_must_mark_the_same),
         cmocka_unit_test(test_second_program_is_refused),
         cmocka_unit_test(test_declarations_are_checked),
     };
