@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What is kept of a run after its program has died or ended: bringing a mark from the nodes into
- * the trail (drain), and letting go of what is no longer needed (prune). 'cairn drain' and 'cairn
- * prune' are made of these calls. Trail, run and node-local storage are those that the
- * configuration names, as for the program itself; both refuse a run that a program is writing.
+ * the trail (drain), letting go of what is no longer needed (prune), and adding to the log of what
+ * happened (note). 'cairn drain', 'cairn prune' and 'cairn run' are made of these calls. Trail, run
+ * and node-local storage are those that the configuration names, as for the program itself; all
+ * refuse a run that a program is writing.
  *
  * Returns are codes of <cairn/error.h>; the sentence is cairn_error_text().
  */
@@ -57,6 +58,15 @@ typedef struct cairn_pruning {
  * CAIRN_OK, CAIRN_ENOTFOUND, CAIRN_EBUSY, CAIRN_EINVAL, CAIRN_EIO, CAIRN_ENOMEM.
  */
 CAIRN_API CAIRN_CHECK int cairn_prune(const char *config, cairn_pruning *how);
+
+/*
+ * Append an event to the log of a run. Not collective.
+ *   trail, run [in]  where: these two are named here, not by the configuration
+ *   event      [in]  a JSON object whose member "event" is its kind; its time is added
+ * CAIRN_ENOTFOUND: no such trail or run. CAIRN_EBUSY: a program writes the run, and the sentence
+ * tells which. CAIRN_EINVAL, CAIRN_ENOSPC, CAIRN_EIO, CAIRN_ENOMEM.
+ */
+CAIRN_API CAIRN_CHECK int cairn_note(const char *trail, const char *run, const char *event);
 
 #ifdef __cplusplus
 }

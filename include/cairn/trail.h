@@ -58,6 +58,7 @@ typedef struct cairn_run_info {
     uint64_t created_ns; /* since 1970 */
     size_t nmarks;       /* that count, oldest first */
     bool rebuilt;        /* the manifest was lost or damaged, and was derived from the part files */
+    bool finished;       /* the program came to its end: nothing is left to resume */
 } cairn_run_info;
 
 /*
@@ -77,6 +78,15 @@ typedef int cairn_event_fn(void *arg, const char *line);
  */
 CAIRN_API CAIRN_CHECK int cairn_trail_events(cairn_trail *t, size_t run, cairn_event_fn *fn,
                                              void *arg);
+
+/*
+ * When the program that writes a run, or wrote it last, gave its last sign of life, in nanoseconds
+ * since 1970 by the clock of the file system: a mark, a call of cairn_due, cairn_should_stop or any
+ * other collective call, told at most once a second. For watching a program from outside: a time
+ * that does not change any more is one that hangs. The trail need not be open, nor exist yet. Not
+ * collective. CAIRN_ENOTFOUND: no trail, run or sign at all; CAIRN_EINVAL, CAIRN_EIO, CAIRN_ENOMEM.
+ */
+CAIRN_API CAIRN_CHECK int cairn_trail_pulse(const char *path, const char *run, uint64_t *ret_ns);
 
 typedef struct cairn_mark_info {
     size_t struct_bytes;

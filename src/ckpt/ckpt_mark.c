@@ -98,6 +98,7 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level)
 {
     unsigned levels;
     uint64_t wall_ns = 0;
+    crn_ckpt_beat(c);
     CRN_FAIL_IF(c->open, CAIRN_EINVAL, "mark %" PRIu64 " is open: commit or cancel it first",
                 c->job.version);
     cairn_status rc = agree_on_mark(c, version, level, &wall_ns);
@@ -109,8 +110,11 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level)
     CRN_TRY(check_order(c, version));
     CRN_TRY(crn_ckpt_levels(c, level, &levels));
     CRN_TRY(rewind_marks(c));
-    c->job = (ckpt_job){
-        .version = version, .levels = levels, .wall_ns = wall_ns, .begin_ns = crn_now_ns()};
+    c->job = (ckpt_job){.version = version,
+                        .levels = levels,
+                        .interval_s = crn_ckpt_interval(c),
+                        .wall_ns = wall_ns,
+                        .begin_ns = crn_now_ns()};
     for (size_t i = 0; i < c->var.n; i++)
         c->var.at[i].captured = false;
     c->open = true;

@@ -287,8 +287,9 @@ static cairn_status open_session(cairn *c, const char *config)
     if (rc == CAIRN_OK)
         rc = crn_engine_start(c);
     CRN_TRY(crn_comm_agree(c->comm, rc));
-    crn_ckpt_event(c, "{s:s, s:i, s:i}", "event", "open", "nranks", crn_comm_size(c->comm),
-                   "nnodes", crn_vault_nodes(c->vault)->nnodes);
+    crn_ckpt_event(c, "{s:s, s:i, s:i, s:f}", "event", "open", "nranks", crn_comm_size(c->comm),
+                   "nnodes", crn_vault_nodes(c->vault)->nnodes, "seen",
+                   (double)crn_run_seen(c->run) * 1e-9);
     return CAIRN_OK;
 }
 

@@ -184,6 +184,7 @@ static cairn_status try_mark(cairn *c, const crn_manifest_mark *mark)
 static cairn_status resume(cairn *c, const uint64_t *wanted, uint64_t *ret)
 {
     CRN_FAIL_IF(c->open, CAIRN_EINVAL, "mark %" PRIu64 " is open", c->job.version);
+    crn_ckpt_beat(c);
     crn_engine_finish(c);
     if (c->mark.n == 0 && !wanted) {
         c->resumed = true;

@@ -53,8 +53,9 @@ typedef struct ckpt_job {
     uint64_t nbytes; /* of this rank's state; once the mark counts, of all ranks */
     bool stored;     /* in the own part */
     cairn_status status;
-    crn_err err;      /* set when status is negative */
-    uint64_t held_ns; /* the program stood still */
+    crn_err err;       /* set when status is negative */
+    double interval_s; /* that was thought best when it was taken */
+    uint64_t held_ns;  /* the program stood still */
     uint64_t begin_ns, store_ns, level_ns[CRN_NLEVELS];
     crn_draft_stats stats; /* likewise */
     uint64_t written;      /* bytes of all ranks, once the mark counts */
@@ -115,6 +116,7 @@ struct cairn {
     bool stopping, marked_since_stop;
     bool handles_signals;
     unsigned signals_at_open; /* how many had come before */
+    uint64_t beat_ns;         /* the last sign of life; rank 0 */
 };
 
 /* --- opening ------------------------------------------------------------------------------ */
@@ -185,6 +187,13 @@ void crn_ckpt_event(cairn *c, const char *fmt, ...);
 /* --- stopping ----------------------------------------------------------------------------- */
 
 cairn_status crn_stop_init(cairn *c);
+
+/* Show whoever watches the run that the program gets somewhere; from its calls, by its thread. */
+void crn_ckpt_beat(cairn *c);
+
+/* Seconds from one mark to the next: configured, or from what marks cost so far. */
+double crn_ckpt_interval(const cairn *c);
+
 void crn_stop_done(cairn *c);
 
 #endif

@@ -299,11 +299,11 @@ void crn_ckpt_share(cairn *c, crn_comm *comm)
     settle_at(c, comm, CRN_LEVEL_LOCAL);
     if (!c->local)
         j->level_ns[CRN_LEVEL_GLOBAL] = j->level_ns[CRN_LEVEL_LOCAL];
-    crn_ckpt_event(c, "{s:s, s:I, s:f, s:f, s:I, s:I, s:I, s:I}", "event", "mark", "version",
+    crn_ckpt_event(c, "{s:s, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "event", "mark", "version",
                    (json_int_t)j->version, "held", seconds(0, j->held_ns), "stored",
-                   seconds(j->begin_ns, j->store_ns), "nbytes", (json_int_t)j->nbytes, "blocks",
-                   (json_int_t)j->stats.blocks, "changed", (json_int_t)j->stats.changed, "written",
-                   (json_int_t)j->written);
+                   seconds(j->begin_ns, j->store_ns), "interval", j->interval_s, "nbytes",
+                   (json_int_t)j->nbytes, "blocks", (json_int_t)j->stats.blocks, "changed",
+                   (json_int_t)j->stats.changed, "written", (json_int_t)j->written);
     for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++)
         if (j->levels & 1u << l & ~own_bits(c))
             raise_to(c, comm, l);

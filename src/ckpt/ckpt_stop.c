@@ -156,6 +156,7 @@ static bool time_is_up(const cairn *c)
 
 bool cairn_should_stop(cairn *c)
 {
+    crn_ckpt_beat(c);
     crn_engine_progress(c);
     uint64_t stop = c->stopping || time_is_up(c) ||
                     atomic_load_explicit(&signals_seen, memory_order_relaxed) > c->signals_at_open;
@@ -170,10 +171,22 @@ bool cairn_should_stop(cairn *c)
     return c->stopping;
 }
 
+/* --- signs of life -------------------------------------------------------------------------- */
+
+/* Steps may be microseconds short, and who watches looks rarely: once a second is enough. */
+void crn_ckpt_beat(cairn *c)
+{
+    const uint64_t now = crn_now_ns();
+    if (crn_comm_rank(c->comm) != 0 || now - c->beat_ns < 1000000000u)
+        return;
+    c->beat_ns = now;
+    crn_run_beat(c->run);
+}
+
 /* --- marks -------------------------------------------------------------------------------- */
 
-/* Seconds from one mark to the next: configured, or Young's, from what marks cost so far. */
-static double interval(const cairn *c)
+/* Configured, or Young's. */
+double crn_ckpt_interval(const cairn *c)
 {
     const double fixed = crn_config_seconds(c->cfg, CRN_OPT_MARK_INTERVAL);
     double young;
@@ -190,12 +203,13 @@ static double interval(const cairn *c)
 bool cairn_due(cairn *c)
 {
     unsigned char due = false;
+    crn_ckpt_beat(c);
     if (c->open)
         return false;
     crn_engine_progress(c);
     if (crn_comm_rank(c->comm) == 0) {
         const double since = (double)(crn_now_ns() - c->last_mark_ns) * 1e-9;
-        due = since >= interval(c) || (c->stopping && !c->marked_since_stop);
+        due = since >= crn_ckpt_interval(c) || (c->stopping && !c->marked_since_stop);
     }
     if (crn_comm_bcast(c->comm, &due, 1, 0) < 0)
         return false;

@@ -289,6 +289,18 @@ cairn_status crn_run_replace_marks(crn_run *run, const crn_manifest_mark *mark, 
 /* Append a line to the run's event log. Opened to write only. */
 cairn_status crn_run_log(crn_run *run, const char *line);
 
+/* Give a sign of life, for crn_run_pulse to see. Opened to write only. Never fails: a file system
+ * that does not keep times shows none. */
+void crn_run_beat(crn_run *run);
+
+/* When the one who had the run before gave its last sign of life, since 1970; 0: nobody had it, or
+ * the run is opened to read. */
+uint64_t crn_run_seen(const crn_run *run);
+
+/* The last sign of life of whoever writes a run, or wrote it last, whether or not it can be opened.
+ * CAIRN_ENOTFOUND when there is none. */
+cairn_status crn_run_pulse(crn_trail *t, const char *name, uint64_t *ret_ns);
+
 /* Open a run that another rank has opened to write, knowing its manifest; the file is not read. */
 cairn_status crn_run_attach(crn_trail *t, const char *name, const crn_manifest *m, crn_run **ret);
 

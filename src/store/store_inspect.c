@@ -123,9 +123,20 @@ int cairn_trail_run(cairn_trail *t, size_t run, cairn_run_info *info)
         r.created_ns = m->created_ns;
         r.nmarks = m->mark.n;
         r.rebuilt = crn_run_was_rebuilt(seen->run);
+        r.finished = m->finished;
     }
     CRN_TRY(hand_out(info, &r, sizeof r));
     return seen->run ? CAIRN_OK : crn_err_give(&seen->err);
+}
+
+int cairn_trail_pulse(const char *path, const char *run, uint64_t *ret_ns)
+{
+    crn_trail *t;
+    CRN_FAIL_IF(!path || !run || !ret_ns, CAIRN_EINVAL, "cairn_trail_pulse: an argument is NULL");
+    CRN_TRY(crn_trail_open(path, false, &t));
+    cairn_status rc = crn_run_pulse(t, run, ret_ns);
+    crn_trail_close(t);
+    return rc;
 }
 
 /* Call fn with each line that has an end: the last one may be in the making, or cut. */

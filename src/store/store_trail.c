@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char trail_text[] = "cairn trail 1\n";
@@ -158,6 +159,55 @@ bool crn_run_was_rebuilt(const crn_run *run)
     return run->rebuilt;
 }
 
+/* --- signs of life ------------------------------------------------------------------------ */
+
+static uint64_t changed_ns(const struct stat *st)
+{
+    return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
+}
+
+/*
+ * The time of the lock is the pulse of the program that holds it: a file that is there anyway, is
+ * written by nobody else, and costs one system call without data. What is logged is a sign of life,
+ * too.
+ */
+void crn_run_beat(crn_run *run)
+{
+    (void)futimens(crn_file_fd(run->lock), NULL);
+}
+
+uint64_t crn_run_seen(const crn_run *run)
+{
+    return run->seen_ns;
+}
+
+cairn_status crn_run_pulse(crn_trail *t, const char *name, uint64_t *ret_ns)
+{
+    static const char *const signs[] = {"lock", "events"};
+    uint64_t newest = 0;
+    struct stat st;
+    int fd;
+    CRN_FAIL_IF(!crn_name_is_safe(name), CAIRN_EINVAL, "'%s' cannot name a run", name);
+    CRN_TRY(crn_dir_open(t->fd, name, false, &fd));
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (fstatat(fd, signs[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
+            newest = CRN_MAX(newest, changed_ns(&st));
+    close(fd);
+    CRN_FAIL_IF(newest == 0, CAIRN_ENOTFOUND, "run '%s' has given no sign of life", name);
+    *ret_ns = newest;
+    return CAIRN_OK;
+}
+
+/* --- opening runs ------------------------------------------------------------------------- */
+
+/* An empty lock is one that we have just made. */
+static void look_back(crn_run *run)
+{
+    struct stat st;
+    if (fstat(crn_file_fd(run->lock), &st) == 0 && st.st_size > 0)
+        run->seen_ns = changed_ns(&st);
+}
+
 /* The lock goes with the process that holds it; what it wrote into the file is for messages only.
  */
 static cairn_status take_lock(crn_run *run)
@@ -173,6 +223,7 @@ static cairn_status take_lock(crn_run *run)
         return crn_fail(CAIRN_EBUSY, "run '%s' is being written by %s", run->name,
                         who[0] ? who : "another process");
     }
+    look_back(run);
     gethostname(host, sizeof host - 1);
     int n = snprintf(who, sizeof who, "process %ld on '%s'\n", (long)getpid(), host);
     CRN_TRY(crn_file_truncate(run->lock, 0));

@@ -27,7 +27,8 @@ struct crn_trail {
 
 struct crn_run {
     int fd;
-    crn_file *lock; /* NULL: opened to read */
+    crn_file *lock;   /* NULL: opened to read */
+    uint64_t seen_ns; /* what crn_run_seen tells */
     char *name;
     crn_file *events; /* NULL until something is logged */
     uint64_t events_end;
