@@ -1,40 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reading the event log of a run, and the legs that it tells of.
+ * Reading the event log of a run, and showing the legs that it tells of.
  */
 #include "cmd/cmd_events.h"
 
-static bool is_kind(json_t *event, const char *kind)
-{
-    const char *text = json_string_value(json_object_get(event, "event"));
-    return text && strcmp(text, kind) == 0;
-}
-
-static int take_line(void *arg, const char *line)
-{
-    json_t **list = arg;
-    json_t *event = json_loads(line, 0, NULL);
-    if (json_is_string(json_object_get(event, "event")))
-        cmd_json_append(list, event);
-    else
-        json_decref(event); /* cut by a crash */
-    return *list == NULL;
-}
-
 json_t *cmd_events_read(cairn_trail *trail, size_t run)
 {
-    json_t *list = json_array();
-    if (cairn_trail_events(trail, run, take_line, &list) < 0) {
-        cmd_fail("%s", cairn_error_text());
-        json_decref(list);
-        return NULL;
-    }
-    return list;
-}
-
-double cmd_event_number(json_t *event, const char *name)
-{
-    return json_number_value(json_object_get(event, name));
+    json_t *events;
+    if (crn_report_events(trail, run, &events) == CAIRN_OK)
+        return events;
+    cmd_fail("%s", crn_err_peek()->text);
+    return NULL;
 }
 
 json_t *cmd_events_find(json_t *events, const char *kind, uint64_t version, const char *level)
@@ -42,7 +18,7 @@ json_t *cmd_events_find(json_t *events, const char *kind, uint64_t version, cons
     for (size_t i = json_array_size(events); i-- > 0;) {
         json_t *event = json_array_get(events, i);
         const char *at = json_string_value(json_object_get(event, "level"));
-        if (is_kind(event, kind) &&
+        if (crn_event_is(event, kind) &&
             json_integer_value(json_object_get(event, "version")) == (json_int_t)version &&
             (!level || (at && strcmp(at, level) == 0)))
             return event;
@@ -52,119 +28,114 @@ json_t *cmd_events_find(json_t *events, const char *kind, uint64_t version, cons
 
 cmd_totals cmd_event_totals(json_t *event)
 {
-    return (cmd_totals){.nbytes = (uint64_t)cmd_event_number(event, "nbytes"),
-                        .nblocks = (uint64_t)cmd_event_number(event, "blocks"),
-                        .nchanged = (uint64_t)cmd_event_number(event, "changed"),
-                        .stored_bytes = (uint64_t)cmd_event_number(event, "written")};
+    return (cmd_totals){.nbytes = (uint64_t)crn_event_number(event, "nbytes"),
+                        .nblocks = (uint64_t)crn_event_number(event, "blocks"),
+                        .nchanged = (uint64_t)crn_event_number(event, "changed"),
+                        .stored_bytes = (uint64_t)crn_event_number(event, "written")};
 }
 
 /* --- legs ----------------------------------------------------------------------------------- */
 
-typedef struct leg {
-    json_t *open, *resume, *close; /* NULL: there was none */
-    size_t nmarks, nfailed, nlost;
-    bool stopped;
-} leg;
-
-static void add_event(leg *l, json_t *event)
+static void seconds_cell(cmd_columns *t, json_t *leg, const char *name)
 {
-    if (is_kind(event, "resume"))
-        l->resume = event;
-    else if (is_kind(event, "close"))
-        l->close = event;
-    l->nmarks += is_kind(event, "mark");
-    l->nfailed += is_kind(event, "failed");
-    l->nlost += is_kind(event, "lost");
-    l->stopped |= is_kind(event, "stop");
+    char text[CRN_NUMBER_TEXT] = "-";
+    if (json_is_number(json_object_get(leg, name)))
+        crn_format_seconds(crn_event_number(leg, name), text, sizeof text);
+    cmd_cell(t, "%s", text);
 }
 
-/* "local 70, partner 2": blocks by the level that they came from; and those that were bad. */
-static void from_cells(cmd_columns *t, json_t *resume)
+static void count_cell(cmd_columns *t, json_t *leg, const char *name)
+{
+    if (json_is_number(json_object_get(leg, name)))
+        cmd_cell(t, "%.0f", crn_event_number(leg, name));
+    else
+        cmd_cell(t, "-");
+}
+
+static void date_cell(cmd_columns *t, json_t *leg)
+{
+    char date[CMD_WORDS];
+    cmd_cell(t, "%s", cmd_date((uint64_t)(crn_event_number(leg, "began") * 1e9), date));
+}
+
+/* "local 70, partner 2": blocks by the level that they came from. */
+static void from_cell(cmd_columns *t, json_t *leg)
 {
     char text[4 * CMD_WORDS] = "";
     size_t n = 0;
-    double bad = 0;
     const char *level;
     json_t *from;
-    json_object_foreach(json_object_get(resume, "from"), level, from)
+    json_object_foreach(json_object_get(leg, "from"), level, from)
     {
-        bad += cmd_event_number(from, "bad");
-        if (cmd_event_number(from, "blocks") > 0 && n < sizeof text)
+        if (crn_event_number(from, "blocks") > 0 && n < sizeof text)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %.0f", n ? ", " : "", level,
-                                  cmd_event_number(from, "blocks"));
+                                  crn_event_number(from, "blocks"));
     }
     cmd_cell(t, "%s", text[0] ? text : "-");
-    cmd_cell(t, "%.0f", bad);
 }
 
-static const char *end_of(const leg *l, bool last)
+static void leg_cells(cmd_columns *t, json_t *leg)
 {
-    if (json_is_true(json_object_get(l->close, "finished")))
-        return "finished";
-    if (l->close)
-        return l->stopped ? "stopped" : "closed";
-    return last ? "not closed" : "died";
+    count_cell(t, leg, "leg");
+    date_cell(t, leg);
+    count_cell(t, leg, "ranks");
+    count_cell(t, leg, "nodes");
+    count_cell(t, leg, "resumed");
+    seconds_cell(t, leg, "resume_seconds");
+    from_cell(t, leg);
+    count_cell(t, leg, "bad");
+    count_cell(t, leg, "marks");
+    count_cell(t, leg, "failed");
+    seconds_cell(t, leg, "restart_seconds");
+    seconds_cell(t, leg, "lost_seconds");
+    cmd_cell(t, "%s", json_string_value(json_object_get(leg, "end")));
 }
 
-static void leg_cells(cmd_columns *t, size_t number, const leg *l, bool last)
+int cmd_print_legs(json_t *legs, int code)
 {
-    char date[CMD_WORDS], took[CRN_NUMBER_TEXT];
-    cmd_cell(t, "%zu", number);
-    cmd_cell(t, "%s", cmd_date((uint64_t)(cmd_event_number(l->open, "time") * 1e9), date));
-    cmd_cell(t, "%.0f", cmd_event_number(l->open, "nranks"));
-    cmd_cell(t, "%.0f", cmd_event_number(l->open, "nnodes"));
-    if (l->resume) {
-        cmd_cell(t, "%.0f", cmd_event_number(l->resume, "version"));
-        cmd_cell(t, "%s",
-                 crn_format_seconds(cmd_event_number(l->resume, "seconds"), took, sizeof took));
-    } else {
-        cmd_cell(t, "-");
-        cmd_cell(t, "-");
-    }
-    from_cells(t, l->resume);
-    cmd_cell(t, "%zu", l->nmarks);
-    cmd_cell(t, "%zu", l->nfailed);
-    cmd_cell(t, "%s", end_of(l, last));
-}
-
-static int print_table(json_t *events, int code)
-{
-    static const char *const head[] = {"LEG",  "BEGAN", "RANKS", "NODES",  "RESUMED", "IN",
-                                       "FROM", "BAD",   "MARKS", "FAILED", "END"};
-    cmd_columns t = {.align = "rlrrrrlrrrl"};
-    leg now = {0};
-    size_t number = 0, i;
-    json_t *event;
+    static const char *const head[] = {"LEG", "BEGAN", "RANKS",  "NODES", "RESUMED", "IN", "FROM",
+                                       "BAD", "MARKS", "FAILED", "AFTER", "LOST",    "END"};
+    cmd_columns t = {.align = "rlrrrrlrrrrrl"};
+    size_t i;
+    json_t *leg;
+    if (json_array_size(legs) == 0)
+        return code;
     for (size_t k = 0; k < sizeof head / sizeof *head; k++)
         cmd_cell(&t, "%s", head[k]);
-    json_array_foreach(events, i, event)
+    json_array_foreach(legs, i, leg)
     {
-        if (is_kind(event, "open")) {
-            if (number > 0)
-                leg_cells(&t, number, &now, false);
-            now = (leg){.open = event};
-            number++;
-        }
-        add_event(&now, event);
+        leg_cells(&t, leg);
     }
-    leg_cells(&t, number, &now, true);
     cmd_line("%s", "");
     return cmd_columns_print(&t, 0, code);
 }
 
-static bool has_legs(json_t *events)
+/* "leg 2  DATE  4 ranks  12 marks  killed by signal 9 (KILL), 1.2 s lost, back after 3.4 s" */
+static void short_cells(cmd_columns *t, json_t *leg)
 {
-    size_t i;
-    json_t *event;
-    json_array_foreach(events, i, event)
-    {
-        if (is_kind(event, "open"))
-            return true;
-    }
-    return false;
+    char lost[CRN_NUMBER_TEXT], restart[CRN_NUMBER_TEXT];
+    const double ranks = crn_event_number(leg, "ranks"), marks = crn_event_number(leg, "marks");
+    const double lost_s = crn_event_number(leg, "lost_seconds");
+    const bool restarted = json_is_number(json_object_get(leg, "restart_seconds"));
+    crn_format_seconds(lost_s, lost, sizeof lost);
+    crn_format_seconds(crn_event_number(leg, "restart_seconds"), restart, sizeof restart);
+    cmd_cell(t, "leg %.0f", crn_event_number(leg, "leg"));
+    date_cell(t, leg);
+    cmd_cell(t, "%.0f rank%s", ranks, ranks == 1 ? "" : "s");
+    cmd_cell(t, "%.0f mark%s", marks, marks == 1 ? "" : "s");
+    cmd_cell(t, "%s%s", restarted ? "after " : "", restarted ? restart : "");
+    cmd_cell(t, "%s%s%s%s", json_string_value(json_object_get(leg, "end")), lost_s > 0 ? ", " : "",
+             lost_s > 0 ? lost : "", lost_s > 0 ? " lost" : "");
 }
 
-int cmd_print_legs(json_t *events, int code)
+int cmd_print_legs_short(json_t *legs, int code)
 {
-    return has_legs(events) ? print_table(events, code) : code;
+    cmd_columns t = {.align = "llrrll"};
+    size_t i;
+    json_t *leg;
+    json_array_foreach(legs, i, leg)
+    {
+        short_cells(&t, leg);
+    }
+    return cmd_columns_print(&t, 2, code);
 }

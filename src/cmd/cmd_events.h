@@ -6,21 +6,20 @@
 #define CAIRN_CMD_EVENTS_H
 
 #include "cmd/cmd_contents.h"
+#include "report/report.h"
 
-/* All events of a run, oldest first, as a JSON array; NULL when there is no memory or after saying
- * that the log cannot be read. Lines that are not events are left out. */
+/* All events of a run, oldest first, as a JSON array; NULL after saying why they cannot be read. */
 json_t *cmd_events_read(cairn_trail *trail, size_t run);
 
 /* The last event of this kind about a mark, or NULL; at level, unless that is NULL. */
 json_t *cmd_events_find(json_t *events, const char *kind, uint64_t version, const char *level);
 
-/* A number of an event; 0 when it has none of this name. */
-double cmd_event_number(json_t *event, const char *name);
-
 /* Blocks and bytes of a "mark" event. */
 cmd_totals cmd_event_totals(json_t *event);
 
-/* A table of the run's legs: when each began, where it came from, what it left, how it ended. */
-int cmd_print_legs(json_t *events, int code);
+/* A table of the run's legs (crn_report_legs): when each began, where it came from, what it left,
+ * how it ended and what that cost. In short: the last three. */
+int cmd_print_legs(json_t *legs, int code);
+int cmd_print_legs_short(json_t *legs, int code);
 
 #endif

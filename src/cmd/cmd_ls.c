@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * cairn ls: the runs of a trail and the marks of each. Reads manifests only.
+ * cairn ls: the runs of a trail, the marks and the legs of each. Reads manifests and event logs
+ * only.
  */
-#include "cmd/cmd.h"
+#include "cmd/cmd_events.h"
 
 static const char usage[] = "cairn ls [--json] [TRAIL[/RUN]]";
 
-static int print_run(const cairn_run_info *run, const cairn_mark_info *marks)
+static int print_run(const cairn_run_info *run, const cairn_mark_info *marks, json_t *legs)
 {
     cmd_columns t = {.align = "rlrrl"};
     char date[CMD_WORDS], levels[CMD_WORDS], nbytes[CRN_NUMBER_TEXT];
-    cmd_line("%s  %zu mark%s, created %s%s", run->name, run->nmarks, run->nmarks == 1 ? "" : "s",
-             cmd_date(run->created_ns, date), run->rebuilt ? ", manifest rebuilt" : "");
+    cmd_line("%s  %zu mark%s, created %s%s%s", run->name, run->nmarks, run->nmarks == 1 ? "" : "s",
+             cmd_date(run->created_ns, date), run->finished ? ", finished" : "",
+             run->rebuilt ? ", manifest rebuilt" : "");
     for (size_t i = 0; i < run->nmarks; i++) {
         const cairn_mark_info *mark = &marks[i];
         cmd_cell(&t, "%" PRIu64, mark->version);
@@ -20,15 +22,26 @@ static int print_run(const cairn_run_info *run, const cairn_mark_info *marks)
         cmd_cell(&t, "%s", crn_format_nbytes(mark->nbytes, nbytes, sizeof nbytes));
         cmd_cell(&t, "%s", cmd_levels(mark->levels, levels));
     }
-    return cmd_columns_print(&t, 2, CMD_YES);
+    return cmd_print_legs_short(legs, cmd_columns_print(&t, 2, CMD_YES));
 }
 
-static json_t *json_of_run(const cairn_run_info *run, const cairn_mark_info *marks)
+static json_t *json_of_run(const cairn_run_info *run, const cairn_mark_info *marks, json_t *legs)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < run->nmarks; i++)
         cmd_json_append(&list, cmd_json_mark(&marks[i]));
-    return cmd_json_merge(cmd_json_run(run), json_pack("{s:o}", "marks", list));
+    return cmd_json_merge(cmd_json_run(run), json_pack("{s:o, s:O}", "marks", list, "legs", legs));
+}
+
+/* Fill marks, of which there are as many as the run has. */
+static int read_marks(cairn_trail *trail, size_t r, size_t n, cairn_mark_info *marks)
+{
+    for (size_t i = 0; i < n; i++) {
+        marks[i].struct_bytes = sizeof marks[i];
+        if (cairn_trail_mark(trail, r, i, &marks[i]) < 0)
+            return cmd_fail("%s", cairn_error_text());
+    }
+    return CMD_YES;
 }
 
 /* Print a run, or with json append it to *runs. */
@@ -36,20 +49,20 @@ static int list_run(cairn_trail *trail, size_t r, bool json, json_t **runs)
 {
     cairn_run_info run = {.struct_bytes = sizeof run};
     cairn_mark_info *marks;
-    int code = CMD_YES;
     if (cairn_trail_run(trail, r, &run) < 0)
         return cmd_fail("%s", cairn_error_text());
     if (crn_alloc(&marks, run.nmarks) < 0)
         return cmd_fail("no memory for marks");
-    for (size_t i = 0; i < run.nmarks && code == CMD_YES; i++) {
-        marks[i].struct_bytes = sizeof marks[i];
-        if (cairn_trail_mark(trail, r, i, &marks[i]) < 0)
-            code = cmd_fail("%s", cairn_error_text());
-    }
+    int code = read_marks(trail, r, run.nmarks, marks);
+    json_t *events = cmd_events_read(trail, r), *legs = crn_report_legs(events);
     if (code == CMD_YES && json)
-        cmd_json_append(runs, json_of_run(&run, marks));
+        cmd_json_append(runs, json_of_run(&run, marks, legs));
     else if (code == CMD_YES)
-        code = print_run(&run, marks);
+        code = print_run(&run, marks, legs);
+    if (!events) /* which was told */
+        code = CMD_UNKNOWN;
+    json_decref(legs);
+    json_decref(events);
     free(marks);
     return code;
 }

@@ -110,8 +110,9 @@ char *cmd_share(uint64_t part, uint64_t whole, char *buf)
 json_t *cmd_json_run(const cairn_run_info *run)
 {
     char date[CMD_WORDS];
-    return json_pack("{s:s, s:s, s:s, s:b}", "run", run->name, "id", run->id, "created",
-                     cmd_date(run->created_ns, date), "rebuilt", run->rebuilt);
+    return json_pack("{s:s, s:s, s:s, s:b, s:b}", "run", run->name, "id", run->id, "created",
+                     cmd_date(run->created_ns, date), "finished", run->finished, "rebuilt",
+                     run->rebuilt);
 }
 
 static json_t *level_list(uint32_t levels)

@@ -36,7 +36,8 @@ static int print_json(const cairn_run_info *run, const mark_list *marks, json_t 
     for (size_t i = 0; i < marks->n; i++)
         cmd_json_append(&list, cmd_contents_json(&marks->at[i]));
     return cmd_print_json(
-        cmd_json_merge(cmd_json_run(run), json_pack("{s:o, s:O}", "marks", list, "events", events)),
+        cmd_json_merge(cmd_json_run(run), json_pack("{s:o, s:o, s:O}", "marks", list, "legs",
+                                                    crn_report_legs(events), "events", events)),
         code);
 }
 
@@ -66,7 +67,7 @@ static void safety_cells(cmd_columns *t, const cmd_contents *c, json_t *event)
 {
     char held[CRN_NUMBER_TEXT] = "-", levels[CMD_WORDS];
     if (event)
-        crn_format_seconds(cmd_event_number(event, "held"), held, sizeof held);
+        crn_format_seconds(crn_event_number(event, "held"), held, sizeof held);
     cmd_cell(t, "%s", held);
     cmd_cell(t, "%s", cmd_levels(c->info.levels, levels));
 }
@@ -94,8 +95,10 @@ static int print_run(const cairn_run_info *run, const mark_list *marks, json_t *
         total_cells(&t, c->in_trail ? &c->sum : event ? &told : NULL);
         safety_cells(&t, c, event);
     }
-    code = cmd_columns_print(&t, 0, code);
-    return cmd_print_legs(events, code);
+    json_t *legs = crn_report_legs(events);
+    code = cmd_print_legs(legs, cmd_columns_print(&t, 0, code));
+    json_decref(legs);
+    return code;
 }
 
 /* "100x200" of a global array, else the number of elements. */
@@ -119,16 +122,16 @@ static void print_way(const cmd_contents *c, json_t *events)
     json_t *event = cmd_events_find(events, "mark", c->info.version, NULL);
     if (event)
         cmd_line("held    %s",
-                 crn_format_seconds(cmd_event_number(event, "held"), took, sizeof took));
+                 crn_format_seconds(crn_event_number(event, "held"), took, sizeof took));
     for (unsigned l = 1; l < 4; l++) {
         char level[CMD_WORDS];
         event = cmd_events_find(events, "raised", c->info.version, cmd_levels(1u << l, level));
         if (event)
             cmd_line(
                 "%-7s in %s, %s moved between ranks, %s stored", level,
-                crn_format_seconds(cmd_event_number(event, "seconds"), took, sizeof took),
-                crn_format_nbytes((uint64_t)cmd_event_number(event, "moved"), moved, sizeof moved),
-                crn_format_nbytes((uint64_t)cmd_event_number(event, "stored"), stored,
+                crn_format_seconds(crn_event_number(event, "seconds"), took, sizeof took),
+                crn_format_nbytes((uint64_t)crn_event_number(event, "moved"), moved, sizeof moved),
+                crn_format_nbytes((uint64_t)crn_event_number(event, "stored"), stored,
                                   sizeof stored));
     }
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * report: what a trail tells about its runs, as facts for other programs and for people. Part of
+ * the command, not of the library: it stands on the public headers and base.
+ */
+#ifndef CAIRN_REPORT_H
+#define CAIRN_REPORT_H
+
+#include <cairn/trail.h>
+#include <jansson.h>
+
+#include "base/base.h"
+
+/* All events of a run, oldest first, as a JSON array (docs/format/events.md); lines that are not
+ * events are left out. */
+cairn_status crn_report_events(cairn_trail *trail, size_t run, json_t **ret);
+
+/*
+ * The legs of a run from its events, oldest first: a JSON array as cairn-show(1) describes it.
+ * NULL when there is no memory, as with json_pack.
+ */
+json_t *crn_report_legs(json_t *events);
+
+/* Is this event of this kind? */
+bool crn_event_is(json_t *event, const char *kind);
+
+/* A number of an event, or of any object; 0 when it has none of this name. */
+double crn_event_number(json_t *event, const char *name);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Reading the event log of a run.
+ */
+#include "report/report.h"
+
+bool crn_event_is(json_t *event, const char *kind)
+{
+    const char *text = json_string_value(json_object_get(event, "event"));
+    return text && strcmp(text, kind) == 0;
+}
+
+double crn_event_number(json_t *event, const char *name)
+{
+    return json_number_value(json_object_get(event, name));
+}
+
+static int take_line(void *arg, const char *line)
+{
+    json_t *event = json_loads(line, 0, NULL);
+    if (json_is_string(json_object_get(event, "event")))
+        return json_array_append_new(arg, event);
+    json_decref(event); /* cut by a crash */
+    return 0;
+}
+
+cairn_status crn_report_events(cairn_trail *trail, size_t run, json_t **ret)
+{
+    json_t *list = json_array();
+    int rc = list ? cairn_trail_events(trail, run, take_line, list) : CAIRN_NOTHING;
+    if (rc == CAIRN_OK) {
+        *ret = list;
+        return CAIRN_OK;
+    }
+    json_decref(list);
+    if (rc == CAIRN_NOTHING)
+        return crn_fail(CAIRN_ENOMEM, "no memory for the events of a run");
+    return crn_fail((cairn_status)rc, "%s", cairn_error_text());
+}
