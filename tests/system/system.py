@@ -60,10 +60,10 @@ def is_program(pid, program):
 class Job:
     """A program under mpiexec."""
 
-    def __init__(self, program, ranks, args, env, fault=None):
-        """fault: (rank, CAIRN_FAULT) for one of the ranks."""
+    def __init__(self, program, ranks, args, env, fault=None, under=()):
+        """fault: (rank, CAIRN_FAULT) for one of the ranks; under: a command that starts it all."""
         self.program = BUILD / "examples" / program
-        command = [SOURCE / "tools" / "mpi-test", MPI, ranks]
+        command = [*under, SOURCE / "tools" / "mpi-test", MPI, ranks]
         if fault:
             command += [HERE / "on-rank", fault[0], f"CAIRN_FAULT={fault[1]}"]
         self.output = tempfile.TemporaryFile(mode="w+", errors="replace")
@@ -175,10 +175,11 @@ class Case(unittest.TestCase):
         env.update({f"CAIRN_{k.upper()}": str(v) for k, v in {**self.settings, **more}.items()})
         return env
 
-    def start(self, *args, fault=None, ranks=None, **settings):
+    def start(self, *args, fault=None, ranks=None, under=(), **settings):
         self.local.mkdir(exist_ok=True)
         job = Job(self.program, ranks or self.ranks,
-                  [*self.work, "--output", self.dir / "result", *args], self.env(**settings), fault)
+                  [*self.work, "--output", self.dir / "result", *args], self.env(**settings), fault,
+                  under)
         self.jobs.append(job)
         return job
 

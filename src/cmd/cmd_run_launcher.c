@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The launcher's line: which word says how many ranks to start, and how it can be made to hand our
+ * environment on. mpirun, mpiexec and orterun of any MPI (mpiexec.hydra, mpirun.openmpi ...), and
+ * srun.
+ */
+#include "cmd/cmd_run.h"
+
+extern char **environ;
+
+/* Options that are followed by the number, or end in '=' and it; -n may also stand before it. */
+static const char *const rank_options[] = {"-n", "-np", "--n", "--np", "--ntasks"};
+
+static bool is_launcher(const char *word)
+{
+    static const char *const names[] = {"mpirun", "mpiexec", "orterun", "srun", "prterun"};
+    const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i]);
+        if (strncmp(name, names[i], n) == 0 && (name[n] == 0 || name[n] == '.'))
+            return true;
+    }
+    return false;
+}
+
+/* How many letters of word come before the number that it ends in: "--ntasks=8", "-n8". 0: it is no
+ * such word. */
+static size_t lead_of(const char *word)
+{
+    for (size_t i = 0; i < sizeof rank_options / sizeof *rank_options; i++) {
+        const char *option = rank_options[i];
+        size_t n = strlen(option);
+        if (strncmp(word, option, n) == 0 && word[n] == '=')
+            return n + 1;
+    }
+    return strncmp(word, "-n", 2) == 0 && word[2] >= '1' && word[2] <= '9' ? 2 : 0;
+}
+
+static bool is_rank_option(const char *word)
+{
+    for (size_t i = 0; i < sizeof rank_options / sizeof *rank_options; i++)
+        if (strcmp(word, rank_options[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The first of its kind counts: what stands behind it may be the program's. A line of several
+ * programs has no one number. */
+static void find_ranks(run_launcher *l)
+{
+    if (!is_launcher(l->words[0]))
+        return;
+    for (size_t i = 1; l->words[i]; i++)
+        if (strcmp(l->words[i], ":") == 0)
+            return;
+    for (size_t i = 1; l->words[i]; i++) {
+        const bool next = is_rank_option(l->words[i]) && l->words[i + 1];
+        const size_t lead = next ? 0 : lead_of(l->words[i]);
+        if (!next && lead == 0)
+            continue;
+        l->at = i + next;
+        if (crn_parse_count(l->words[l->at] + lead, &l->nranks) < 0)
+            l->nranks = 0;
+        return;
+    }
+}
+
+int cmd_launcher_init(run_launcher *l, char **words, size_t nwords)
+{
+    *l = (run_launcher){0};
+    if (crn_alloc(&l->words, nwords + 1) < 0)
+        return cmd_fail("no memory");
+    memcpy(l->words, words, nwords * sizeof *words);
+    find_ranks(l);
+    return CMD_YES;
+}
+
+void cmd_launcher_done(run_launcher *l)
+{
+    free(l->number);
+    free(l->words);
+}
+
+int cmd_launcher_set_ranks(run_launcher *l, uint64_t nranks)
+{
+    const char *word = l->words[l->at];
+    const int lead = (int)(word[0] == '-' ? lead_of(word) : 0);
+    char *text;
+    if (asprintf(&text, "%.*s%" PRIu64, lead, word, nranks) < 0)
+        return cmd_fail("no memory");
+    free(l->number);
+    l->words[l->at] = l->number = text;
+    l->nranks = nranks;
+    return CMD_YES;
+}
+
+/* --- handing on --------------------------------------------------------------------------- */
+
+/* What was there, and the names of our variables; NULL without memory. */
+static char *join_names(const char *there)
+{
+    crn_buf b = {0};
+    crn_put_bytes(&b, there, strlen(there));
+    for (char **v = environ; *v; v++) {
+        if (strncmp(*v, "CAIRN_", 6) != 0)
+            continue;
+        crn_put_bytes(&b, ";", b.n > 0);
+        crn_put_bytes(&b, *v, strcspn(*v, "="));
+    }
+    crn_put_u8(&b, 0);
+    if (crn_buf_status(&b) == CAIRN_OK)
+        return (char *)b.at;
+    crn_buf_done(&b);
+    return NULL;
+}
+
+int cmd_launcher_hand_on(const run_launcher *l)
+{
+    static const char list[] = "OMPI_MCA_mca_base_env_list";
+    const char *there = getenv(list);
+    for (char **word = l->words; *word; word++)
+        if (strcmp(*word, "-x") == 0) /* Open MPI takes names by that or by the list, not by both */
+            return CMD_YES;
+    char *names = join_names(there ? there : "");
+    int failed = !names || setenv(list, names, 1) != 0;
+    free(names);
+    return failed ? cmd_fail("no memory for the environment") : CMD_YES;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One leg of a run: a launcher is started, its output passed on, its signs of life watched, and at
+ * the end everything that it started is gone.
+ */
+#include "cmd/cmd_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { KILL_AFTER_S = 10 };
+
+typedef struct stream {
+    int from, to; /* from -1: at its end */
+} stream;
+
+typedef struct watch {
+    run_leg *leg;
+    run_signals *signals;
+    pid_t pid; /* and process group */
+    stream out, err;
+    int status;         /* of the launcher; -1: it runs */
+    uint64_t pulse;     /* as seen last */
+    uint64_t pulse_ns;  /* when it changed; here and below: crn_now_ns */
+    uint64_t told_ns;   /* 0: not told to leave */
+    uint64_t ending_ns; /* 0: not being ended */
+} watch;
+
+/* --- starting ----------------------------------------------------------------------------- */
+
+/* In the new process; errno goes to the parent when it cannot become the program. */
+static void become(const run_leg *leg, const sigset_t *mask, pid_t parent, int out, int err,
+                   int failed)
+{
+    setpgid(0, 0);
+    /* should 'cairn run' be killed, the program is to leave as after any other signal; whoever is
+     * first, the parent's death or this line, is noticed */
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(1);
+    if (isatty(STDIN_FILENO)) { /* which is not ours to share: we are in the background */
+        int nothing = open("/dev/null", O_RDONLY);
+        dup2(nothing, STDIN_FILENO);
+    }
+    dup2(out, STDOUT_FILENO);
+    dup2(err, STDERR_FILENO);
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    execvp(leg->words[0], leg->words);
+    int sys = errno;
+    (void)!write(failed, &sys, sizeof sys);
+    _exit(127);
+}
+
+static int start(watch *w)
+{
+    int out[2] = {-1, -1}, err[2] = {-1, -1}, failed[2] = {-1, -1}, sys = 0;
+    const pid_t self = getpid();
+    if (pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0 || pipe2(failed, O_CLOEXEC) < 0)
+        return cmd_fail("cannot start '%s': %s", w->leg->words[0], strerror(errno));
+    w->leg->launched_ns = crn_wall_ns();
+    w->pid = fork();
+    if (w->pid == 0)
+        become(w->leg, &w->signals->was, self, out[1], err[1], failed[1]);
+    if (w->pid < 0)
+        sys = errno;
+    close(out[1]);
+    close(err[1]);
+    close(failed[1]);
+    if (w->pid > 0 && read(failed[0], &sys, sizeof sys) == (ssize_t)sizeof sys)
+        waitpid(w->pid, NULL, 0);
+    close(failed[0]);
+    w->out = (stream){out[0], STDOUT_FILENO};
+    w->err = (stream){err[0], STDERR_FILENO};
+    return sys == 0 ? CMD_YES : cmd_fail("cannot start '%s': %s", w->leg->words[0], strerror(sys));
+}
+
+/* --- output ------------------------------------------------------------------------------- */
+
+/* Pass on what there is; whether the place for it is still there is not the program's worry. */
+static void pump(watch *w, stream *s)
+{
+    char data[4096];
+    ssize_t n = read(s->from, data, sizeof data);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n <= 0) {
+        close(s->from);
+        s->from = -1;
+        return;
+    }
+    cmd_tail_add(&w->leg->tail, data, (size_t)n);
+    for (ssize_t done = 0, k; done < n; done += k)
+        if ((k = write(s->to, data + done, (size_t)(n - done))) <= 0)
+            break;
+}
+
+/* What was written before the end, without waiting for more: a process that got away may hold the
+ * other end. */
+static void pump_rest(watch *w, stream *s)
+{
+    struct pollfd p = {.fd = s->from, .events = POLLIN};
+    while (s->from >= 0 && poll(&p, 1, 0) > 0)
+        pump(w, s);
+    if (s->from >= 0)
+        close(s->from);
+    s->from = -1;
+}
+
+/* --- ending ------------------------------------------------------------------------------- */
+
+/* End it: the launcher first, which can reach other machines. */
+static void end(watch *w, run_why why)
+{
+    if (w->ending_ns != 0)
+        return;
+    w->leg->why = why;
+    w->ending_ns = crn_now_ns();
+    kill(-w->pid, SIGTERM);
+    kill(-w->pid, SIGCONT);
+}
+
+static void tell(watch *w)
+{
+    if (w->told_ns != 0)
+        return;
+    w->told_ns = crn_now_ns();
+    w->leg->told = true;
+    kill(-w->pid, w->leg->leave);
+}
+
+/* Whoever says leave twice means it. */
+static void pass_on(watch *w, int number, bool leave)
+{
+    if (number == SIGCHLD)
+        return;
+    if (!leave)
+        kill(-w->pid, number);
+    else if (w->signals->nleave > 1)
+        end(w, RUN_TOLD);
+    else
+        tell(w);
+    if (number == SIGTSTP)
+        raise(SIGSTOP);
+    w->pulse_ns = crn_now_ns(); /* after a stop, it is not to blame */
+}
+
+static void take_signals(watch *w)
+{
+    for (int number, before = w->signals->nleave; (number = cmd_signals_next(w->signals)) != 0;) {
+        pass_on(w, number, w->signals->nleave > before);
+        before = w->signals->nleave;
+    }
+}
+
+/* --- watching ----------------------------------------------------------------------------- */
+
+static double since(uint64_t ns)
+{
+    return (double)(crn_now_ns() - ns) * 1e-9;
+}
+
+static void feel_pulse(watch *w)
+{
+    uint64_t pulse;
+    if (cairn_trail_pulse(w->leg->place->trail, w->leg->place->name, &pulse) == CAIRN_OK &&
+        pulse != w->pulse) {
+        w->pulse = pulse;
+        w->pulse_ns = crn_now_ns();
+    }
+    if (since(w->pulse_ns) > w->leg->hang_s) {
+        cmd_run_say("no sign of life for %.0f s: it hangs, and is killed", w->leg->hang_s);
+        end(w, RUN_HANG);
+    }
+}
+
+static void look(watch *w)
+{
+    const run_leg *leg = w->leg;
+    if (leg->until_ns != 0 && crn_now_ns() > leg->until_ns)
+        tell(w);
+    if (w->told_ns != 0 && since(w->told_ns) > leg->grace_s)
+        end(w, w->signals->nleave > 0 ? RUN_TOLD : RUN_LIMIT);
+    if (leg->hang_s > 0 && w->ending_ns == 0)
+        feel_pulse(w);
+    if (w->ending_ns != 0 && since(w->ending_ns) > KILL_AFTER_S)
+        w->status = cmd_tree_kill(w->pid);
+}
+
+static void wait_for_end(watch *w)
+{
+    while (w->status < 0) {
+        struct pollfd p[] = {{.fd = w->signals->fd, .events = POLLIN},
+                             {.fd = w->out.from, .events = POLLIN},
+                             {.fd = w->err.from, .events = POLLIN}};
+        poll(p, sizeof p / sizeof *p, 500);
+        if (p[1].revents)
+            pump(w, &w->out);
+        if (p[2].revents)
+            pump(w, &w->err);
+        take_signals(w);
+        w->status = cmd_tree_reap(w->pid);
+        if (w->status < 0)
+            look(w);
+    }
+}
+
+int cmd_leg_run(run_leg *leg, run_signals *s)
+{
+    watch w = {.leg = leg, .signals = s, .status = -1, .pulse_ns = crn_now_ns()};
+    leg->why = RUN_EXIT;
+    if (start(&w) != CMD_YES)
+        return CMD_UNKNOWN;
+    wait_for_end(&w);
+    leg->code = WIFEXITED(w.status) ? WEXITSTATUS(w.status) : -1;
+    leg->signal = WIFSIGNALED(w.status) ? WTERMSIG(w.status) : 0;
+    if (leg->signal != 0 && w.ending_ns == 0)
+        leg->why = RUN_SIGNAL;
+    if (leg->code != 0) /* one that ended well may have left something behind on purpose */
+        cmd_tree_kill(w.pid);
+    pump_rest(&w, &w.out);
+    pump_rest(&w, &w.err);
+    return CMD_YES;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Signals to this process. They are blocked and read from a descriptor, so that nothing happens
+ * between the lines of other files.
+ */
+#include "cmd/cmd_run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* Which ones mean that the program shall leave with a mark; the others are only passed on. */
+static const struct {
+    int number;
+    bool leave;
+} taken[] = {{SIGTERM, true},  {SIGINT, true},   {SIGUSR1, true},
+             {SIGHUP, true},   {SIGUSR2, false}, {SIGQUIT, false},
+             {SIGTSTP, false}, {SIGCONT, false}, {SIGCHLD, false}};
+
+int cmd_signals_start(run_signals *s)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        sigaddset(&set, taken[i].number);
+    *s = (run_signals){.fd = -1};
+    if (sigprocmask(SIG_BLOCK, &set, &s->was) < 0 ||
+        (s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
+        return cmd_fail("cannot wait for signals: %s", strerror(errno));
+    signal(SIGPIPE, SIG_IGN); /* whoever read our output may be gone; the program goes on */
+    return CMD_YES;
+}
+
+void cmd_signals_end(run_signals *s)
+{
+    close(s->fd);
+    sigprocmask(SIG_SETMASK, &s->was, NULL);
+}
+
+int cmd_signals_next(run_signals *s)
+{
+    struct signalfd_siginfo info;
+    if (read(s->fd, &info, sizeof info) != (ssize_t)sizeof info)
+        return 0;
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        if (taken[i].number == (int)info.ssi_signo)
+            s->nleave += taken[i].leave;
+    return (int)info.ssi_signo;
+}
+
+bool cmd_signals_pause(run_signals *s, double seconds)
+{
+    const uint64_t end = crn_now_ns() + (uint64_t)(seconds * 1e9);
+    struct pollfd p = {.fd = s->fd, .events = POLLIN};
+    for (uint64_t now; s->nleave == 0 && (now = crn_now_ns()) < end;) {
+        poll(&p, 1, (int)CRN_MIN((end - now) / 1000000 + 1, 60000));
+        while (cmd_signals_next(s) != 0)
+            ;
+    }
+    return s->nleave == 0;
+}

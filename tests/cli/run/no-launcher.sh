@@ -1,0 +1,1 @@
+cairn run -- ./no-such-launcher -n 4 app

@@ -1,0 +1,1 @@
+cairn run -- sh -c "echo out; echo err >&2"

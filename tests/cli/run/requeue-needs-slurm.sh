@@ -1,0 +1,1 @@
+unset SLURM_JOB_ID; cairn run --requeue -- true
