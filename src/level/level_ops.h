@@ -4,7 +4,7 @@
  * only.
  *
  * Shared are the files of a node (crn_vault_part), knowledge of who can read which file
- * (crn_vault_holder), parcels and flows of pieces between ranks that cannot deadlock, blocks and
+ * (crn_vault_holder), flows of pieces between ranks that cannot deadlock, blocks and
  * descriptions fetched from wherever they lie (crn_fetch_blocks, crn_fetch_marks), and the making
  * of a copy (crn_copy).
  */
@@ -178,40 +178,6 @@ extern const crn_level_ops *const crn_level_table[CRN_NLEVELS];
 extern const crn_level_ops crn_level_local, crn_level_partner, crn_level_encoded, crn_level_global;
 
 /* --- between ranks ------------------------------------------------------------------------ */
-
-/* Bytes for or from another rank. */
-typedef struct crn_parcel {
-    int peer;
-    unsigned char *data;
-    size_t n;
-} crn_parcel;
-
-typedef struct crn_parcels {
-    CRN_VEC(crn_parcel) in; /* by ascending peer */
-    unsigned char *data;    /* of all of them */
-} crn_parcels;
-
-/*
- * Agree on local, and if no rank failed, deliver out (at most one parcel for each peer, of up to
- * CRN_COMM_PIECE bytes, none for itself) and hand over what others sent here. Empty parcels arrive,
- * too. The same status on all ranks. Collective.
- */
-cairn_status crn_parcels_swap(crn_comm *comm, cairn_status local, const crn_parcel *out,
-                              size_t nout, crn_parcels *ret);
-void crn_parcels_done(crn_parcels *p); /* a zeroed one is allowed */
-
-/* Parcels that are being written, one for each peer. Zeroed at first. */
-typedef struct crn_outbox {
-    CRN_VEC(crn_parcel) parcel;
-    CRN_VEC(crn_buf) buf;
-} crn_outbox;
-
-/* The buffer for a peer; valid until the next call. */
-cairn_status crn_outbox_for(crn_outbox *o, int peer, crn_buf **ret);
-
-/* crn_parcels_swap of all that was written, which stays. Collective. */
-cairn_status crn_outbox_swap(crn_outbox *o, crn_comm *comm, cairn_status local, crn_parcels *ret);
-void crn_outbox_done(crn_outbox *o);
 
 /*
  * A sequence of pieces from one rank to another. Both ends know the lengths without asking: next
