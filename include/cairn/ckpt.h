@@ -76,11 +76,50 @@ CAIRN_API int cairn_protect(cairn *c, const char *name, void *data, cairn_type t
 
 /*
  * The same for a piece of a global array of ndims (1 to 8) dimensions, last index fastest: this
- * rank has count[d] of global[d] elements from offset[d] on. CAIRN_EINVAL, CAIRN_ENOMEM.
+ * rank has count[d] of global[d] elements from offset[d] on. The pieces of all ranks tile the
+ * array: a mark with an overlap, a hole or different global sizes is refused; only an array that
+ * every rank has as a whole is allowed besides. What was protected so comes back on any number of
+ * ranks, in any other pieces. CAIRN_EINVAL, CAIRN_ENOMEM.
  */
 CAIRN_API int cairn_protect_part(cairn *c, const char *name, void *data, cairn_type type, int ndims,
                                  const uint64_t *global, const uint64_t *offset,
                                  const uint64_t *count);
+
+/* A piece of a global array, and what lies around it in memory. */
+typedef struct cairn_piece {
+    size_t struct_bytes; /* set by the caller, to sizeof(cairn_piece) */
+    int ndims;
+    uint64_t global[8], offset[8], count[8]; /* as for cairn_protect_part */
+    uint64_t before[8],
+        after[8]; /* elements of memory before and after the piece: a halo, padding */
+} cairn_piece;
+
+/*
+ * The same for a piece within larger memory: data is the address of that, whose extents are
+ * before[d] + count[d] + after[d]. Marks have the piece alone. CAIRN_EINVAL, CAIRN_ENOMEM.
+ */
+CAIRN_API int cairn_protect_piece(cairn *c, const char *name, void *data, cairn_type type,
+                                  const cairn_piece *piece);
+
+/*
+ * Protect items that lie in cells, some in each: particles in the cells of a grid. Not collective.
+ *   data    [in]  the items of the first cell, those of the second, ...
+ *   global  [in]  cells of all ranks; each belongs to one of them, or a mark is refused
+ *   cell    [in]  numbers, growing, of the ncells cells that are this rank's; copied
+ *   nitems  [in]  of each of those; copied: protect anew before the mark after items have moved
+ * CAIRN_EINVAL, CAIRN_ENOMEM.
+ */
+CAIRN_API int cairn_protect_ragged(cairn *c, const char *name, void *data, cairn_type type,
+                                   uint64_t global, size_t ncells, const uint64_t *cell,
+                                   const uint64_t *nitems);
+
+/*
+ * Protect count items of which it does not matter who has which: after a restart on another number
+ * of ranks, each has an equal share of all ranks' items, as many as cairn_probe_count says, and the
+ * program sends them to where they belong. CAIRN_EINVAL, CAIRN_ENOMEM.
+ */
+CAIRN_API int cairn_protect_list(cairn *c, const char *name, void *data, cairn_type type,
+                                 size_t count);
 
 /*
  * Make a type of a structure, for variables whose elements are structures. Not collective.

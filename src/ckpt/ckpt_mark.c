@@ -122,6 +122,11 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level)
     return CAIRN_OK;
 }
 
+static cairn_status put_all(crn_draft *d, size_t number, const ckpt_var *v)
+{
+    return v->padded ? crn_ckpt_put_padded(d, number, v) : crn_draft_put_all(d, number, v->data);
+}
+
 static void capture(cairn *c, ckpt_var *v)
 {
     size_t number;
@@ -132,7 +137,7 @@ static void capture(cairn *c, ckpt_var *v)
         return;
     cairn_status rc = crn_draft_add(c->job.draft, &spec, &number);
     if (rc == CAIRN_OK)
-        rc = crn_draft_put_all(c->job.draft, number, v->data);
+        rc = put_all(c->job.draft, number, v);
     fail_job(c, rc);
     crn_stage_enter(CRN_STAGE_CAPTURE);
 }

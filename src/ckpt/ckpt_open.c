@@ -20,8 +20,8 @@ void crn_ckpt_free(cairn *c)
     crn_vault_free(c->vault);
     crn_run_close(c->run);
     crn_trail_close(c->trail);
-    for (size_t i = 0; i < c->var.n; i++)
-        free(c->var.at[i].name);
+    while (c->var.n > 0)
+        crn_ckpt_undeclare(c, &c->var.at[c->var.n - 1]);
     crn_vec_done(&c->var);
     for (size_t i = 0; i < c->type.n; i++)
         free(c->type.at[i].text);

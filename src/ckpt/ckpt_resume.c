@@ -73,6 +73,18 @@ static bool same_shape(const crn_var_spec *a, const crn_var_spec *b)
            a->ndims == b->ndims && same_place(a, b);
 }
 
+/* Are the cells that an index declares, and their items, those of the mark's index? */
+static bool same_cells(const ckpt_var *v, const crn_var *there)
+{
+    for (uint64_t i = 0; i < there->nblocks; i++) {
+        const crn_digest d = crn_digest_of((const unsigned char *)v->data + i * v->block,
+                                           crn_var_block_bytes(there, i));
+        if (!crn_digest_equal(&d, &there->table[i].digest))
+            return false;
+    }
+    return true;
+}
+
 static cairn_status check_variable(const cairn *c, const crn_mark *share, const ckpt_var *v)
 {
     const crn_var *there = crn_mark_find(share, v->name);
@@ -80,6 +92,15 @@ static cairn_status check_variable(const cairn *c, const crn_mark *share, const 
     char a[192], b[192];
     CRN_FAIL_IF(!there, CAIRN_EMISMATCH,
                 "rank %d: variable '%s' is protected, but mark %" PRIu64 " does not have it",
+                crn_comm_rank(c->comm), v->name, share->version);
+    CRN_FAIL_IF(v->layout != crn_layout_of(&there->spec), CAIRN_EMISMATCH,
+                "rank %d: variable '%s' is protected in another way than in mark %" PRIu64,
+                crn_comm_rank(c->comm), v->name, share->version);
+    CRN_FAIL_IF(v->layout == CKPT_INDEX &&
+                    (v->nbytes != there->spec.nbytes || !same_cells(v, there)),
+                CAIRN_EMISMATCH,
+                "rank %d: the cells of '%s', or how many items they have, are not those of mark "
+                "%" PRIu64,
                 crn_comm_rank(c->comm), v->name, share->version);
     if (same_shape(&here, &there->spec))
         return CAIRN_OK;
@@ -114,21 +135,44 @@ static cairn_status check_share(cairn *c, const crn_mark *share)
 
 /* --- bringing it back --------------------------------------------------------------------- */
 
+/* What a variable in larger memory is loaded to first. */
+static cairn_status make_room(const cairn *c, crn_want *want)
+{
+    cairn_status rc = CAIRN_OK;
+    for (size_t i = 0; i < c->var.n && rc == CAIRN_OK; i++)
+        if (c->var.at[i].padded)
+            rc = crn_alloc(&want[i].dst, c->var.at[i].nbytes);
+        else
+            want[i].dst = (unsigned char *)c->var.at[i].data;
+    return rc;
+}
+
+static void unpack(const cairn *c, const crn_want *want, bool loaded)
+{
+    for (size_t i = 0; i < c->var.n; i++) {
+        if (!c->var.at[i].padded)
+            continue;
+        if (loaded)
+            crn_ckpt_unpack(&c->var.at[i], want[i].dst);
+        free(want[i].dst);
+    }
+}
+
 static cairn_status load_share(cairn *c, const crn_manifest_mark *mark, const crn_mark *share,
                                crn_load_stats *stats)
 {
     crn_want *want = NULL;
     cairn_status rc = crn_comm_agree(c->comm, crn_alloc(&want, c->var.n));
-    for (size_t i = 0; rc == CAIRN_OK && i < c->var.n; i++) {
+    CRN_TRY(rc);
+    for (size_t i = 0; i < c->var.n; i++) {
         const crn_var *v = crn_mark_find(share, c->var.at[i].name);
-        want[i] = (crn_want){.rank = (uint32_t)crn_comm_rank(c->comm),
-                             .share = share,
-                             .var = v,
-                             .n = v->nblocks,
-                             .dst = (unsigned char *)c->var.at[i].data};
+        want[i] = (crn_want){
+            .rank = (uint32_t)crn_comm_rank(c->comm), .share = share, .var = v, .n = v->nblocks};
     }
+    rc = crn_comm_agree(c->comm, make_room(c, want));
     if (rc == CAIRN_OK)
         rc = crn_vault_load(c->vault, mark, want, c->var.n, stats);
+    unpack(c, want, rc == CAIRN_OK);
     free(want);
     return rc;
 }

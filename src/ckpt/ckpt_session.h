@@ -20,23 +20,50 @@
 #include <cairn/ckpt.h>
 
 #include "base/base.h"
+#include "ckpt/ckpt_box.h"
 #include "comm/comm.h"
 #include "hash/hash.h"
 #include "level/level.h"
 #include "plan/plan.h"
 #include "store/store.h"
 
+/* How the ranks' shares of a variable belong together (docs/format.md, section 4.6). */
+typedef enum ckpt_layout {
+    CKPT_OWN,    /* not at all: each rank has its own */
+    CKPT_PIECE,  /* pieces of a global array */
+    CKPT_RAGGED, /* items in cells */
+    CKPT_INDEX,  /* of those, Cairn's own: which cells, and how many items in each */
+    CKPT_LIST    /* items in no order */
+} ckpt_layout;
+
 typedef struct ckpt_var {
     char *name;
     const void *data;
-    const char *type; /* as text; the session's */
-    uint32_t item;    /* bytes of one element */
+    ckpt_layout layout;
+    char attributes[48]; /* lines for the mark that say so */
+    const char *type;    /* as text; the session's */
+    uint32_t item;       /* bytes of one element */
     uint64_t nbytes;
     uint32_t block;
     uint32_t ndims;
     uint64_t dims[3 * CRN_DIMS_MAX]; /* global, offset, count */
-    bool captured;                   /* in the open mark */
+    crn_box memory; /* what data holds of the global array, in far indices: more than the piece, */
+    bool padded;    /* if this says so */
+    struct ckpt_cell *cell; /* an index's data, which is this session's; or NULL */
+    uint64_t ncells;        /* an index's and its items': of all ranks */
+    bool captured;          /* in the open mark */
 } ckpt_var;
+
+/* Far indices begin here, so that memory before index 0 of a global array has some, too. */
+#define CKPT_FAR (UINT64_C(1) << 62)
+
+/* An entry of an index. */
+typedef struct ckpt_cell {
+    uint64_t number, nitems;
+} ckpt_cell;
+
+#define CKPT_CELL_TYPE "{16:cell@0:uint64,items@8:uint64}"
+#define CKPT_INDEX_END "#cells" /* how the name of an index ends */
 
 /* A structure that the program has defined. */
 typedef struct ckpt_type {
@@ -90,6 +117,7 @@ struct cairn {
 
     CRN_VEC(ckpt_type) type; /* the first is number CKPT_TYPE_FIRST */
     CRN_VEC(ckpt_var) var;
+    bool unchecked; /* whether shares fit together was not checked since one was declared */
     CRN_VEC(crn_manifest_mark) mark; /* those that count, as in the manifest; same on all ranks */
     uint32_t series;
     uint32_t oldest_series; /* below it no files are left */
@@ -148,6 +176,31 @@ int crn_ckpt_result(cairn *c, cairn_status rc);
 /* The declaration of a variable for a draft. */
 crn_var_spec crn_ckpt_spec(const ckpt_var *v);
 ckpt_var *crn_ckpt_find(cairn *c, const char *name);
+
+/* A variable of count elements, to be declared: what every layout needs is checked. name stays the
+ * caller's. */
+cairn_status crn_ckpt_begin_var(const cairn *c, const char *name, const void *data, cairn_type type,
+                                uint64_t count, ckpt_var *ret);
+
+/* Put v in the place of the variable with its name, or behind the others. v->name is copied; what
+ * else v has is the session's when this succeeds. */
+cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v);
+void crn_ckpt_undeclare(cairn *c, ckpt_var *v);
+
+/* The index of a ragged variable; NULL when there is none. */
+ckpt_var *crn_ckpt_index_of(cairn *c, const char *name);
+
+/* The piece of a global array that a variable is, in far indices. */
+crn_box crn_ckpt_far_piece(const crn_var_spec *spec);
+
+/* Put the blocks of a variable that does not lie in memory in one piece. */
+cairn_status crn_ckpt_put_padded(crn_draft *d, size_t number, const ckpt_var *v);
+
+/* Put what is in blocks one after the other to where it lies in memory. */
+void crn_ckpt_unpack(const ckpt_var *v, const unsigned char *packed);
+
+/* The layout of a variable in a mark. */
+ckpt_layout crn_layout_of(const crn_var_spec *spec);
 
 /* --- engine ------------------------------------------------------------------------------- */
 

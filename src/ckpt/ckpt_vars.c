@@ -31,79 +31,180 @@ crn_var_spec crn_ckpt_spec(const ckpt_var *v)
                           .ndims = v->ndims,
                           .global = v->dims,
                           .offset = v->dims + v->ndims,
-                          .count = v->dims + 2 * (size_t)v->ndims};
+                          .count = v->dims + 2 * (size_t)v->ndims,
+                          .attributes = v->attributes};
 }
 
-/* Put v in the place of the variable with its name, or behind the others. Takes the name. */
-static cairn_status declare(cairn *c, const char *name, ckpt_var v)
+void crn_ckpt_undeclare(cairn *c, ckpt_var *v)
 {
-    ckpt_var *old = crn_ckpt_find(c, name);
+    const size_t after = c->var.n - (size_t)(v - c->var.at) - 1;
+    free(v->name);
+    free(v->cell);
+    memmove(v, v + 1, after * sizeof *v);
+    c->var.n--;
+    c->unchecked = true;
+}
+
+/* Do both say the same of which share of the whole this rank has? */
+static bool same_share(const ckpt_var *a, const ckpt_var *b)
+{
+    if (a->layout != b->layout || a->ndims != b->ndims || a->ncells != b->ncells)
+        return false;
+    if (a->layout != CKPT_INDEX)
+        return memcmp(a->dims, b->dims, 3 * a->ndims * sizeof *a->dims) == 0;
+    bool same = a->nbytes == b->nbytes;
+    for (size_t i = 0; same && i < a->nbytes / sizeof *a->cell; i++)
+        same = a->cell[i].number == b->cell[i].number;
+    return same;
+}
+
+cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
+{
+    ckpt_var *old = crn_ckpt_find(c, v->name), new = *v;
     CRN_FAIL_IF(c->open && old && old->captured, CAIRN_EINVAL,
-                "variable '%s' is part of the mark that is open", name);
-    v.block = (uint32_t)crn_config_variable(c->cfg, CRN_OPT_VARIABLE_BLOCK, name).n;
-    v.name = old ? old->name : (char *)name;
-    crn_var_spec spec = crn_ckpt_spec(&v);
+                "variable '%s' is part of the mark that is open", v->name);
+    new.block = (uint32_t)crn_config_variable(c->cfg, CRN_OPT_VARIABLE_BLOCK, v->name).n;
+    crn_var_spec spec = crn_ckpt_spec(&new);
     CRN_TRY(crn_var_spec_check(&spec));
-    if (old) {
-        *old = v;
+    if (!old) {
+        CRN_TRY(crn_vec_reserve(&c->var, 1));
+        CRN_TRY(crn_strdup(v->name, &new.name));
+        c->var.at[c->var.n++] = new;
+        c->unchecked = true;
         return CAIRN_OK;
     }
-    CRN_TRY(crn_vec_reserve(&c->var, 1));
-    CRN_TRY(crn_strdup(name, &v.name));
-    c->var.at[c->var.n++] = v;
+    c->unchecked = c->unchecked || !same_share(old, v);
+    if (old->layout == CKPT_RAGGED && v->layout != CKPT_RAGGED) {
+        crn_ckpt_undeclare(c, crn_ckpt_index_of(c, v->name));
+        old = crn_ckpt_find(c, v->name);
+    }
+    new.name = old->name;
+    free(old->cell);
+    *old = new;
     return CAIRN_OK;
 }
 
-static cairn_status protect(cairn *c, const char *name, void *data, cairn_type type, int ndims,
-                            const uint64_t *global, const uint64_t *offset, const uint64_t *count)
+/* --- arrays ------------------------------------------------------------------------------- */
+
+static cairn_status check_name(const char *name)
 {
-    ckpt_var v = {.data = data, .ndims = (uint32_t)ndims};
-    uint64_t items = 1;
     CRN_FAIL_IF(!name, CAIRN_EINVAL, "a variable needs a name");
+    const size_t n = strlen(name), end = sizeof CKPT_INDEX_END - 1;
+    CRN_FAIL_IF(n >= end && strcmp(name + n - end, CKPT_INDEX_END) == 0, CAIRN_EINVAL,
+                "variable '%s': names that end in '%s' are Cairn's own", name, CKPT_INDEX_END);
+    return CAIRN_OK;
+}
+
+cairn_status crn_ckpt_begin_var(const cairn *c, const char *name, const void *data, cairn_type type,
+                                uint64_t count, ckpt_var *ret)
+{
+    CRN_TRY(check_name(name));
+    ckpt_var v = {.name = (char *)name, .data = data};
     v.type = crn_ckpt_type(c, type, &v.item);
     CRN_FAIL_IF(!v.type, CAIRN_EINVAL, "variable '%s': there is no type %u", name, type);
-    CRN_FAIL_IF(ndims < 1 || ndims > CRN_DIMS_MAX, CAIRN_EINVAL,
-                "variable '%s': 1 to %d dimensions, not %d", name, CRN_DIMS_MAX, ndims);
-    for (int d = 0; d < ndims; d++) {
-        v.dims[d] = global[d];
-        v.dims[ndims + d] = offset[d];
-        v.dims[2 * ndims + d] = count[d];
-        CRN_FAIL_IF(__builtin_mul_overflow(items, count[d], &items), CAIRN_EINVAL,
-                    "variable '%s' is larger than any memory", name);
-    }
-    CRN_FAIL_IF(__builtin_mul_overflow(items, v.item, &v.nbytes), CAIRN_EINVAL,
+    CRN_FAIL_IF(__builtin_mul_overflow(count, v.item, &v.nbytes), CAIRN_EINVAL,
                 "variable '%s' is larger than any memory", name);
     CRN_FAIL_IF(!data && v.nbytes > 0, CAIRN_EINVAL, "variable '%s' has no address", name);
-    return declare(c, name, v);
+    *ret = v;
+    return CAIRN_OK;
+}
+
+int cairn_protect(cairn *c, const char *name, void *data, cairn_type type, size_t count)
+{
+    ckpt_var v;
+    cairn_status rc = crn_ckpt_begin_var(c, name, data, type, count, &v);
+    if (rc == CAIRN_OK)
+        rc = crn_ckpt_declare(c, &v);
+    return crn_ckpt_result(c, rc);
+}
+
+static cairn_status multiply(const char *name, uint32_t ndims, const uint64_t *count, uint64_t *ret)
+{
+    uint64_t n = 1;
+    for (uint32_t d = 0; d < ndims; d++)
+        CRN_FAIL_IF(__builtin_mul_overflow(n, count[d], &n), CAIRN_EINVAL,
+                    "variable '%s' is larger than any memory", name);
+    *ret = n;
+    return CAIRN_OK;
+}
+
+crn_box crn_ckpt_far_piece(const crn_var_spec *spec)
+{
+    crn_box b = crn_box_of(spec->ndims, spec->offset, spec->count);
+    for (uint32_t d = 0; d < spec->ndims; d++) {
+        b.lo[d] += CKPT_FAR;
+        b.hi[d] += CKPT_FAR;
+    }
+    return b;
+}
+
+static cairn_status place_in_memory(ckpt_var *v, const cairn_piece *p)
+{
+    const crn_var_spec spec = crn_ckpt_spec(v);
+    v->memory = crn_ckpt_far_piece(&spec);
+    for (uint32_t d = 0; d < v->ndims; d++) {
+        CRN_FAIL_IF(p->global[d] > CKPT_FAR / 2 || p->before[d] > CKPT_FAR / 2 ||
+                        p->after[d] > CKPT_FAR / 2,
+                    CAIRN_EINVAL, "variable '%s', dimension %u is larger than any memory", v->name,
+                    d);
+        v->memory.lo[d] -= p->before[d];
+        v->memory.hi[d] += p->after[d];
+        v->padded = v->padded || p->before[d] > 0 || p->after[d] > 0;
+    }
+    return CAIRN_OK;
+}
+
+static cairn_status protect_piece(cairn *c, const char *name, void *data, cairn_type type,
+                                  const cairn_piece *p)
+{
+    ckpt_var v;
+    uint64_t n = 0, global = 0;
+    const char *shown = name ? name : "";
+    CRN_FAIL_IF(p->struct_bytes != sizeof *p, CAIRN_EINVAL,
+                "cairn_protect_piece: struct_bytes is not set");
+    CRN_FAIL_IF(p->ndims < 1 || p->ndims > CRN_DIMS_MAX, CAIRN_EINVAL,
+                "variable '%s': 1 to %d dimensions, not %d", shown, CRN_DIMS_MAX, p->ndims);
+    const uint32_t ndims = (uint32_t)p->ndims;
+    CRN_TRY(multiply(shown, ndims, p->count, &n));
+    CRN_TRY(multiply(shown, ndims, p->global, &global));
+    CRN_TRY(crn_ckpt_begin_var(c, name, data, type, n, &v));
+    v.layout = CKPT_PIECE;
+    v.ndims = ndims;
+    memcpy(v.dims, p->global, ndims * sizeof *v.dims);
+    memcpy(v.dims + ndims, p->offset, ndims * sizeof *v.dims);
+    memcpy(v.dims + 2 * ndims, p->count, ndims * sizeof *v.dims);
+    CRN_TRY(place_in_memory(&v, p));
+    return crn_ckpt_declare(c, &v);
+}
+
+int cairn_protect_piece(cairn *c, const char *name, void *data, cairn_type type,
+                        const cairn_piece *piece)
+{
+    return crn_ckpt_result(c, protect_piece(c, name, data, type, piece));
 }
 
 int cairn_protect_part(cairn *c, const char *name, void *data, cairn_type type, int ndims,
                        const uint64_t *global, const uint64_t *offset, const uint64_t *count)
 {
-    return crn_ckpt_result(c, protect(c, name, data, type, ndims, global, offset, count));
-}
-
-int cairn_protect(cairn *c, const char *name, void *data, cairn_type type, size_t count)
-{
-    /* Not a piece of anything: a variable of the rank's own, of which the shape is not kept. */
-    const uint64_t n = count, zero = 0;
-    cairn_status rc = protect(c, name, data, type, 1, &n, &zero, &n);
-    if (rc == CAIRN_OK)
-        crn_ckpt_find(c, name)->ndims = 0;
-    return crn_ckpt_result(c, rc);
+    cairn_piece p = {.struct_bytes = sizeof p, .ndims = ndims};
+    for (int d = 0; d < CRN_MIN(ndims, CRN_DIMS_MAX); d++) {
+        p.global[d] = global[d];
+        p.offset[d] = offset[d];
+        p.count[d] = count[d];
+    }
+    return cairn_protect_piece(c, name, data, type, &p);
 }
 
 int cairn_release(cairn *c, const char *name)
 {
     ckpt_var *v = crn_ckpt_find(c, name);
-    if (!v)
+    if (!v || v->layout == CKPT_INDEX)
         return crn_ckpt_result(c, crn_fail(CAIRN_ENOTFOUND, "no variable '%s' is protected", name));
     if (c->open && v->captured)
         return crn_ckpt_result(
             c, crn_fail(CAIRN_EINVAL, "variable '%s' is part of the mark that is open", name));
-    free(v->name);
-    size_t after = c->var.n - (size_t)(v - c->var.at) - 1;
-    memmove(v, v + 1, after * sizeof *v);
-    c->var.n--;
+    if (v->layout == CKPT_RAGGED)
+        crn_ckpt_undeclare(c, crn_ckpt_index_of(c, name));
+    crn_ckpt_undeclare(c, crn_ckpt_find(c, name));
     return CAIRN_OK;
 }

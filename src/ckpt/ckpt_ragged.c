@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Items in cells, and items in no order: how they are declared. Items in cells are two variables of
+ * a mark, the items themselves and an index of Cairn's own, which says whose they are.
+ */
+#include "ckpt/ckpt_session.h"
+
+#include <inttypes.h>
+
+static const struct {
+    ckpt_layout layout;
+    const char *line;
+} lines[] = {
+    {CKPT_RAGGED, "layout=ragged\n"}, {CKPT_INDEX, "layout=index\n"}, {CKPT_LIST, "layout=list\n"}};
+
+ckpt_layout crn_layout_of(const crn_var_spec *spec)
+{
+    if (spec->ndims > 0)
+        return CKPT_PIECE;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        for (const char *at = spec->attributes; at;
+             at = strchr(at, '\n') ? strchr(at, '\n') + 1 : 0)
+            if (strncmp(at, lines[i].line, strlen(lines[i].line)) == 0)
+                return lines[i].layout;
+    return CKPT_OWN;
+}
+
+static void set_layout(ckpt_var *v, ckpt_layout layout)
+{
+    v->layout = layout;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (lines[i].layout == layout)
+            snprintf(v->attributes, sizeof v->attributes, "%s", lines[i].line);
+    if (layout == CKPT_RAGGED) {
+        const size_t n = strlen(v->attributes);
+        snprintf(v->attributes + n, sizeof v->attributes - n, "cells=%" PRIu64 "\n", v->ncells);
+    }
+}
+
+/* --- in no order -------------------------------------------------------------------------- */
+
+int cairn_protect_list(cairn *c, const char *name, void *data, cairn_type type, size_t count)
+{
+    ckpt_var v;
+    cairn_status rc = crn_ckpt_begin_var(c, name, data, type, count, &v);
+    if (rc == CAIRN_OK) {
+        set_layout(&v, CKPT_LIST);
+        rc = crn_ckpt_declare(c, &v);
+    }
+    return crn_ckpt_result(c, rc);
+}
+
+/* --- in cells ----------------------------------------------------------------------------- */
+
+static cairn_status index_name(const char *name, char buf[CRN_VAR_NAME + 1])
+{
+    const int n = snprintf(buf, CRN_VAR_NAME + 1, "%s%s", name, CKPT_INDEX_END);
+    CRN_FAIL_IF(n > CRN_VAR_NAME, CAIRN_EINVAL,
+                "the name of a variable with cells has at most %zu bytes, not %zu",
+                CRN_VAR_NAME - strlen(CKPT_INDEX_END), strlen(name));
+    return CAIRN_OK;
+}
+
+ckpt_var *crn_ckpt_index_of(cairn *c, const char *name)
+{
+    char full[CRN_VAR_NAME + 1];
+    return index_name(name, full) == CAIRN_OK ? crn_ckpt_find(c, full) : NULL;
+}
+
+static cairn_status check_cells(const char *name, uint64_t global, size_t ncells,
+                                const uint64_t *cell, const uint64_t *nitems, uint64_t *ret_items)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < ncells; i++) {
+        CRN_FAIL_IF(cell[i] >= global, CAIRN_EINVAL,
+                    "variable '%s': there is no cell %" PRIu64 " of %" PRIu64, name, cell[i],
+                    global);
+        CRN_FAIL_IF(i > 0 && cell[i] <= cell[i - 1], CAIRN_EINVAL,
+                    "variable '%s': cell %" PRIu64 " follows cell %" PRIu64 ": numbers must grow",
+                    name, cell[i], cell[i - 1]);
+        CRN_FAIL_IF(__builtin_add_overflow(sum, nitems[i], &sum), CAIRN_EINVAL,
+                    "variable '%s' is larger than any memory", name);
+    }
+    *ret_items = sum;
+    return CAIRN_OK;
+}
+
+static cairn_status make_index(const char *name, uint64_t global, size_t ncells,
+                               const uint64_t *cell, const uint64_t *nitems, ckpt_var *ret)
+{
+    ckpt_var v = {.name = (char *)name,
+                  .type = CKPT_CELL_TYPE,
+                  .item = sizeof(ckpt_cell),
+                  .nbytes = ncells * sizeof(ckpt_cell),
+                  .ncells = global};
+    CRN_TRY(crn_alloc(&v.cell, ncells));
+    for (size_t i = 0; i < ncells; i++)
+        v.cell[i] = (ckpt_cell){cell[i], nitems[i]};
+    v.data = v.cell;
+    set_layout(&v, CKPT_INDEX);
+    *ret = v;
+    return CAIRN_OK;
+}
+
+static cairn_status protect_ragged(cairn *c, const char *name, void *data, cairn_type type,
+                                   uint64_t global, size_t ncells, const uint64_t *cell,
+                                   const uint64_t *nitems)
+{
+    ckpt_var items, index;
+    uint64_t count = 0;
+    char full[CRN_VAR_NAME + 1];
+    CRN_FAIL_IF(!name, CAIRN_EINVAL, "a variable needs a name");
+    CRN_TRY(check_cells(name, global, ncells, cell, nitems, &count));
+    CRN_TRY(index_name(name, full));
+    CRN_TRY(crn_ckpt_begin_var(c, name, data, type, count, &items));
+    items.ncells = global;
+    set_layout(&items, CKPT_RAGGED);
+    CRN_TRY(make_index(full, global, ncells, cell, nitems, &index));
+    cairn_status rc = crn_ckpt_declare(c, &items);
+    if (rc == CAIRN_OK && (rc = crn_ckpt_declare(c, &index)) < 0)
+        crn_ckpt_undeclare(c, crn_ckpt_find(c, name)); /* items without an index are none */
+    if (rc < 0)
+        free(index.cell);
+    return rc;
+}
+
+int cairn_protect_ragged(cairn *c, const char *name, void *data, cairn_type type, uint64_t global,
+                         size_t ncells, const uint64_t *cell, const uint64_t *nitems)
+{
+    return crn_ckpt_result(c, protect_ragged(c, name, data, type, global, ncells, cell, nitems));
+}
