@@ -205,7 +205,28 @@ const crn_digest *crn_draft_inherited(const crn_draft *d, size_t v, uint64_t i);
 cairn_status crn_draft_put(crn_draft *d, size_t v, uint64_t i, const void *data,
                            const crn_digest *digest);
 
-/* Put every block of v from contiguous memory whose digest differs from the inherited one. */
+/* The mark that d inherits from: its version, and when it was taken; CRN_NO_VERSION: none. */
+uint64_t crn_draft_base(const crn_draft *d, uint64_t *ret_wall_ns);
+
+/* How the blocks of a variable that changed are found. Only FULL writes others, too. */
+typedef enum crn_put_way {
+    CRN_PUT_COMPARE, /* digest, and copy what differs: one pass over what did not change */
+    CRN_PUT_COPY,    /* digest and copy, and take back what did not differ: one over what did */
+    CRN_PUT_FULL     /* put every block */
+} crn_put_way;
+
+typedef struct crn_put {
+    crn_put_way way;
+    /* Is block i surely as the inherited one? Such a block is not looked at. NULL: none is. */
+    bool (*is_clean)(const void *arg, uint64_t i);
+    const void *arg;
+    uint64_t hashed, changed, stored; /* [out] bytes looked at, found different, put */
+} crn_put;
+
+/* Put the blocks of v from contiguous memory that differ from the inherited ones. */
+cairn_status crn_draft_put_changed(crn_draft *d, size_t v, const void *data, crn_put *how);
+
+/* The same, by comparing all. */
 cairn_status crn_draft_put_all(crn_draft *d, size_t v, const void *data);
 
 typedef struct crn_draft_stats {

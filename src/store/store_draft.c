@@ -122,6 +122,14 @@ void crn_draft_set_time(crn_draft *d, uint64_t wall_ns)
     d->mark->wall_ns = wall_ns;
 }
 
+uint64_t crn_draft_base(const crn_draft *d, uint64_t *ret_wall_ns)
+{
+    const crn_mark *tip = d->part->tip;
+    if (tip)
+        *ret_wall_ns = tip->wall_ns;
+    return tip ? tip->version : CRN_NO_VERSION;
+}
+
 /* --- variables ---------------------------------------------------------------------------- */
 
 static cairn_status copy_spec(crn_var *v, const crn_var_spec *spec)
@@ -254,43 +262,107 @@ cairn_status crn_draft_put(crn_draft *d, size_t v, uint64_t i, const void *data,
     return CAIRN_OK;
 }
 
-/* Put a block from memory that does not change before the gathering has ended. */
-static cairn_status put_lent(crn_draft *d, size_t v, uint64_t i, const void *data)
+/* Where a block of a variable lies, and what is known of it. */
+typedef struct candidate {
+    size_t v;
+    uint64_t i;
+    const unsigned char *data;
+    uint32_t nbytes;
+    const crn_digest *old; /* that it inherited, or NULL */
+} candidate;
+
+static bool is_same(const crn_digest *old, const crn_digest *now)
 {
-    crn_block *block = block_to_put(d, v, i);
-    block->digest = crn_digest_of(data, block->nbytes);
-    CRN_TRY(stay(d, crn_gather_lend(d->gather, block, data)));
-    note_put(d, v, i);
+    return old && crn_digest_equal(old, now);
+}
+
+/* Digest first: what did not change is read once and not copied. */
+static cairn_status put_compared(crn_draft *d, const candidate *c, crn_put *how)
+{
+    const crn_digest now = crn_digest_of(c->data, c->nbytes);
+    if (is_same(c->old, &now))
+        return CAIRN_OK;
+    how->changed += c->nbytes;
+    return crn_draft_put(d, c->v, c->i, c->data, &now);
+}
+
+/* From memory that does not change before the gathering has ended. */
+static cairn_status put_lent(crn_draft *d, const candidate *c, crn_put *how)
+{
+    const crn_digest now = crn_digest_of(c->data, c->nbytes);
+    const bool same = is_same(c->old, &now);
+    how->changed += same ? 0 : c->nbytes;
+    if (same && how->way != CRN_PUT_FULL)
+        return CAIRN_OK;
+    crn_block *block = block_to_put(d, c->v, c->i);
+    block->digest = now;
+    CRN_TRY(stay(d, crn_gather_lend(d->gather, block, c->data)));
+    note_put(d, c->v, c->i);
     return CAIRN_OK;
 }
 
-/* Put block i if it must be, or if its digest differs from the inherited one. */
-static cairn_status put_changed(crn_draft *d, size_t v, uint64_t i, const void *data, bool lend)
+/* Digest and copy in one pass; what turns out to be the same is taken back. */
+static cairn_status put_copied(crn_draft *d, const candidate *c, crn_put *how)
 {
-    uint32_t nbytes = crn_var_block_bytes(&d->mark->var[v], i);
-    const crn_digest *old = crn_draft_inherited(d, v, i);
-    if (!old && lend && crn_gather_can_lend(d->gather, nbytes))
-        return put_lent(d, v, i, data);
-    if (!old)
-        return crn_draft_put(d, v, i, data, NULL);
-    crn_digest now = crn_digest_of(data, nbytes);
-    return crn_digest_equal(old, &now) ? CAIRN_OK : crn_draft_put(d, v, i, data, &now);
+    crn_block *block = &d->mark->var[c->v].table[c->i];
+    const crn_block before = *block;
+    unsigned char *to;
+    (void)block_to_put(d, c->v, c->i);
+    CRN_TRY(stay(d, crn_gather_add(d->gather, block, &to)));
+    block->digest = crn_digest_copy(to, c->data, c->nbytes);
+    const bool same = c->old && crn_digest_equal(&before.digest, &block->digest);
+    how->changed += same ? 0 : c->nbytes;
+    if (same && how->way != CRN_PUT_FULL) {
+        crn_gather_take_back(d->gather, block);
+        *block = before;
+        return CAIRN_OK;
+    }
+    note_put(d, c->v, c->i);
+    return CAIRN_OK;
 }
 
-cairn_status crn_draft_put_all(crn_draft *d, size_t v, const void *data)
+static cairn_status put_one(crn_draft *d, const candidate *c, bool lend, crn_put *how)
+{
+    how->hashed += c->nbytes;
+    if (c->old && how->way == CRN_PUT_COMPARE)
+        return put_compared(d, c, how);
+    if (lend && crn_gather_can_lend(d->gather, c->nbytes))
+        return put_lent(d, c, how);
+    return put_copied(d, c, how);
+}
+
+/* Where much is new it is worth to write it from where it lies, and to wait for that here. */
+static bool is_worth_lending(const crn_draft *d, size_t v, crn_put_way way)
 {
     const crn_var *var = &d->mark->var[v];
-    const unsigned char *at = data;
+    const uint64_t nblocks = way == CRN_PUT_COMPARE ? d->var.at[v].missing : var->nblocks;
+    return d->gather->staging == 0 && nblocks * var->spec.block >= GATHER_LENT;
+}
+
+cairn_status crn_draft_put_changed(crn_draft *d, size_t v, const void *data, crn_put *how)
+{
+    const crn_var *var = &d->mark->var[v];
+    const uint64_t stored = var->stored_bytes;
+    const bool lend = is_worth_lending(d, v, how->way);
     cairn_status rc = CAIRN_OK;
-    /* Where much is new it is worth to write it from where it lies, and to wait for that here. */
-    bool lend = d->gather->staging == 0 && d->var.at[v].missing * var->spec.block >= GATHER_LENT;
-    for (uint64_t i = 0; i < var->nblocks && rc == CAIRN_OK; i++)
-        rc = put_changed(d, v, i, at + i * var->spec.block, lend);
+    how->hashed = how->changed = 0;
+    for (uint64_t i = 0; i < var->nblocks && rc == CAIRN_OK; i++) {
+        const candidate c = {v, i, (const unsigned char *)data + i * var->spec.block,
+                             crn_var_block_bytes(var, i), crn_draft_inherited(d, v, i)};
+        if (!c.old || !how->is_clean || !how->is_clean(how->arg, i))
+            rc = put_one(d, &c, lend, how);
+    }
     if (lend) { /* also after a failure: the memory is the program's again */
         cairn_status end = stay(d, crn_gather_finish(d->gather));
         rc = rc < 0 ? crn_err_give(&d->broken) : end;
     }
+    how->stored = var->stored_bytes - stored;
     return rc;
+}
+
+cairn_status crn_draft_put_all(crn_draft *d, size_t v, const void *data)
+{
+    return crn_draft_put_changed(d, v, data, &(crn_put){.way = CRN_PUT_COMPARE});
 }
 
 /* --- commit ------------------------------------------------------------------------------- */

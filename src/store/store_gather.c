@@ -190,9 +190,14 @@ static cairn_status begin(crn_gather *g, int stream, gather_buffer **ret)
     return CAIRN_OK;
 }
 
+static int stream_of(const crn_block *block)
+{
+    return block->nbytes >= PAGE ? 0 : 1;
+}
+
 cairn_status crn_gather_add(crn_gather *g, crn_block *block, unsigned char **ret)
 {
-    int stream = block->nbytes >= PAGE ? 0 : 1;
+    int stream = stream_of(block);
     uint32_t room = (uint32_t)crn_format_block_room(block->nbytes);
     gather_buffer *b = g->open[stream];
     if (b && (b->start != b->data || b->fill + room > GATHER_BYTES)) {
@@ -212,6 +217,12 @@ cairn_status crn_gather_add(crn_gather *g, crn_block *block, unsigned char **ret
     *ret = b->data + b->fill;
     b->fill += room;
     return CAIRN_OK;
+}
+
+void crn_gather_take_back(crn_gather *g, const crn_block *block)
+{
+    gather_buffer *b = g->open[stream_of(block)];
+    b->fill = b->item.at[--b->item.n].pos;
 }
 
 /* Direct writes from the program's own pages, which lie scattered, were slower than from buffers on

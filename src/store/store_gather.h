@@ -55,6 +55,10 @@ void crn_gather_reset(crn_gather *g);
  */
 cairn_status crn_gather_add(crn_gather *g, crn_block *block, unsigned char **ret);
 
+/* Forget the block that was added last, by crn_gather_add, with all that its room was filled with.
+ */
+void crn_gather_take_back(crn_gather *g, const crn_block *block);
+
 /*
  * May a block of nbytes stay where it lies until it is written? That saves a copy where the kernel
  * makes another one. crn_gather_lend is then the other way to add it; before the memory may change,

@@ -213,6 +213,60 @@ static void test_data_that_did_not_change_shares_its_table(void **state)
     free(data);
 }
 
+static bool is_even(const void *arg, uint64_t i)
+{
+    (void)arg;
+    return i % 2 == 0;
+}
+
+/* Mark 64 blocks of 1 KiB, of which the last is short. */
+static crn_put mark_blocks(crn_part *part, uint64_t version, const unsigned char *data,
+                           crn_put_way way, bool (*is_clean)(const void *arg, uint64_t i))
+{
+    crn_draft *d;
+    crn_draft_stats stats;
+    size_t v;
+    const crn_var_spec spec = {
+        .name = "x", .type = "bytes", .item = 1, .block = 1024, .nbytes = 64 * 1024 - 24};
+    crn_put how = {.way = way, .is_clean = is_clean};
+    assert_ok(crn_draft_begin(part, version, &d));
+    assert_ok(crn_draft_add(d, &spec, &v));
+    assert_ok(crn_draft_put_changed(d, v, data, &how));
+    assert_ok(crn_draft_commit(d, 1, &stats));
+    assert_int_equal((stats.changed * 1024 + 1023) / 1024 * 1024,
+                     (how.stored + 1023) / 1024 * 1024);
+    return how;
+}
+
+static void test_ways_to_find_what_changed(void **state)
+{
+    (void)state;
+    enum { ALL = 64 * 1024 - 24 };
+    static unsigned char data[ALL];
+    for (int direct = 0; direct < 2; direct++) {
+        crn_part *part;
+        crn_part_options opt = {CRN_IO_AUTO, 8, direct};
+        assert_ok(crn_part_create(dirfd, direct ? "ways-d" : "ways", &model_id, &opt, &part));
+        crn_put how = mark_blocks(part, 1, data, CRN_PUT_COMPARE, is_even);
+        assert_int_equal(how.hashed, ALL); /* there was nothing to inherit */
+        assert_int_equal(how.changed, ALL);
+        data[5]++;
+        data[3 * 1024]++;
+        how = mark_blocks(part, 2, data, CRN_PUT_COPY, NULL);
+        assert_true(how.hashed == ALL && how.changed == 2048 && how.stored == 2048);
+        data[3 * 1024]++;
+        how = mark_blocks(part, 3, data, CRN_PUT_COMPARE, is_even);
+        assert_true(how.hashed == ALL - 32 * 1024 && how.changed == 1024 && how.stored == 1024);
+        how = mark_blocks(part, 4, data, CRN_PUT_COPY, is_even);
+        assert_true(how.hashed == ALL - 32 * 1024 && how.changed == 0 && how.stored == 0);
+        data[ALL - 1]++;
+        how = mark_blocks(part, 5, data, CRN_PUT_FULL, NULL);
+        assert_true(how.hashed == ALL && how.changed == 1000 && how.stored == ALL);
+        assert_space_is_derived(part);
+        crn_part_close(part);
+    }
+}
+
 static void test_blocks_beyond_four_gigabytes(void **state)
 {
     (void)state;
@@ -471,6 +525,7 @@ int main(void)
         cmocka_unit_test(test_marks_are_retained_by_list),
         cmocka_unit_test(test_small_changes_cost_little_and_size_stays_bounded),
         cmocka_unit_test(test_data_that_did_not_change_shares_its_table),
+        cmocka_unit_test(test_ways_to_find_what_changed),
         cmocka_unit_test(test_blocks_beyond_four_gigabytes),
         cmocka_unit_test(test_unaligned_memory_reads_and_writes),
         cmocka_unit_test(test_memory_may_change_once_it_was_put),
