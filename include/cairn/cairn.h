@@ -12,5 +12,6 @@
 #include <cairn/ckpt.h>
 #include <cairn/keep.h>
 #include <cairn/trail.h>
+#include <cairn/exchange.h>
 
 #endif

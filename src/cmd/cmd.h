@@ -31,8 +31,8 @@ enum { CMD_YES = 0, CMD_NO = 1, CMD_UNKNOWN = 2 /* could not tell, or wrong usag
 /* argv[0] is the name of the subcommand. */
 typedef int cmd_function(int argc, char **argv);
 
-cmd_function cmd_drain, cmd_help, cmd_ls, cmd_plan, cmd_prune, cmd_run, cmd_show, cmd_trace,
-    cmd_verify, cmd_version;
+cmd_function cmd_drain, cmd_export, cmd_help, cmd_import, cmd_ls, cmd_plan, cmd_prune, cmd_run,
+    cmd_show, cmd_trace, cmd_verify, cmd_version;
 
 typedef struct cmd_row {
     const char *name;
@@ -128,6 +128,10 @@ typedef struct cmd_place {
 
 int cmd_place_open(const char *name, cmd_place *ret); /* CMD_YES, or CMD_UNKNOWN after saying why */
 void cmd_place_close(cmd_place *place);
+
+/* The names of the trail and of the run (NULL: of none) that name stands for, also of a trail that
+ * is not there yet, or a run in one that is. Free both. */
+int cmd_place_names(const char *name, char **ret_trail, char **ret_run);
 
 /* Let the configuration, by its environment variables, name this place: for calls that change a
  * run and find it as a program does. */

@@ -8,7 +8,9 @@
 
 const cmd_row cmd_table[] = {
     {"drain", cmd_drain, "bring a dead program's newest mark from its nodes into the trail"},
+    {"export", cmd_export, "make an HDF5 file of a mark, for other tools"},
     {"help", cmd_help, "explain a command, or list all options"},
+    {"import", cmd_import, "make a mark of an HDF5 file, for a program to start from"},
     {"ls", cmd_ls, "list the runs and marks of a trail"},
     {"plan", cmd_plan, "find the best interval and levels from a few numbers"},
     {"prune", cmd_prune, "let go of marks and files that are no longer needed"},

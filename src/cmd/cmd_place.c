@@ -59,23 +59,46 @@ int cmd_place_open(const char *name, cmd_place *ret)
     return CMD_YES;
 }
 
+static bool is_trail(const char *path)
+{
+    cairn_trail *trail;
+    if (cairn_trail_open(path, &trail) < 0)
+        return false;
+    cairn_trail_close(trail);
+    return true;
+}
+
+int cmd_place_names(const char *name, char **ret_trail, char **ret_run)
+{
+    const char *parent, *last;
+    char *copy = split(name, &parent, &last);
+    if (!copy)
+        return cmd_fail("no memory");
+    const bool run = !is_trail(name) && is_trail(parent);
+    *ret_trail = *ret_run = NULL;
+    cairn_status rc = crn_strdup(run ? parent : name, ret_trail);
+    if (rc == CAIRN_OK && run)
+        rc = crn_strdup(last, ret_run);
+    if (rc < 0)
+        free(*ret_trail);
+    free(copy);
+    return rc < 0 ? cmd_fail("no memory") : CMD_YES;
+}
+
 int cmd_place_configure(const char *name)
 {
-    const char *parent = name, *last = NULL;
-    char *copy = NULL;
+    char *trail, *run;
     cmd_place place;
-    cairn_trail *trail;
     if (cmd_place_open(name, &place) != CMD_YES)
         return CMD_UNKNOWN;
     cmd_place_close(&place);
-    if (cairn_trail_open(name, &trail) == CAIRN_OK)
-        cairn_trail_close(trail);
-    else if (!(copy = split(name, &parent, &last)))
-        return cmd_fail("no memory");
-    int failed = setenv("CAIRN_RUN_TRAIL", parent, 1);
-    if (last)
-        failed |= setenv("CAIRN_RUN_NAME", last, 1);
-    free(copy);
+    if (cmd_place_names(name, &trail, &run) != CMD_YES)
+        return CMD_UNKNOWN;
+    int failed = setenv("CAIRN_RUN_TRAIL", trail, 1);
+    if (run)
+        failed |= setenv("CAIRN_RUN_NAME", run, 1);
+    free(trail);
+    free(run);
     return failed ? cmd_fail("no memory") : CMD_YES;
 }
 

@@ -115,6 +115,16 @@ typedef struct crn_var_spec {
 /* Is spec what a program may declare? CAIRN_EINVAL names the variable and what is wrong. */
 cairn_status crn_var_spec_check(const crn_var_spec *spec);
 
+/*
+ * Codecs with CRN_OUTSIDE say that the variable's bytes lie in a file beside the parts that other
+ * tools can read (crn_outside_name): that of all ranks, or with CRN_OUTSIDE_OWN that of the rank.
+ * All of its entries have the same off: where the piece begins, one byte behind the other, or with
+ * CRN_OUTSIDE_ROWS where the global array begins in which the piece has its place.
+ */
+#define CRN_OUTSIDE      0x80000000u
+#define CRN_OUTSIDE_OWN  1u
+#define CRN_OUTSIDE_ROWS 2u
+
 /* Where a block lies. */
 typedef struct crn_block {
     uint64_t off;
@@ -229,6 +239,11 @@ cairn_status crn_draft_put_changed(crn_draft *d, size_t v, const void *data, crn
 /* The same, by comparing all. */
 cairn_status crn_draft_put_all(crn_draft *d, size_t v, const void *data);
 
+/* Say that all blocks of v, whose digests are in table, lie outside: codec and off as in crn_block.
+ * They are durable there already. */
+void crn_draft_put_outside(crn_draft *d, size_t v, uint32_t codec, uint64_t off,
+                           const crn_block *table);
+
 typedef struct crn_draft_stats {
     uint64_t blocks, changed; /* of all variables */
     uint64_t data_bytes;      /* written for blocks */
@@ -327,5 +342,79 @@ cairn_status crn_run_attach(crn_trail *t, const char *name, const crn_manifest *
 
 /* Remove the part files of a series, which no mark refers to any more. */
 cairn_status crn_run_remove_series(crn_run *run, uint32_t series);
+
+/* --- files for other tools ---------------------------------------------------------------- */
+
+/*
+ * The directory of a series, in which the files outside of parts lie: "mark-<version>.h5" of all
+ * ranks, "mark-<version>/rank-<rank>.h5" of one. Close *ret_fd.
+ */
+cairn_status crn_run_series_dir(crn_run *run, uint32_t series, bool create, int *ret_fd);
+
+enum { CRN_OUTSIDE_NAME = 64 };
+#define CRN_ALL_RANKS UINT32_MAX
+char *crn_outside_dir(uint64_t version, char buf[CRN_OUTSIDE_NAME]); /* both return buf */
+char *crn_outside_name(uint64_t version, uint32_t rank, char buf[CRN_OUTSIDE_NAME]);
+
+/*
+ * Remove what lies outside for marks that part, which is of this series, does not retain: the
+ * rank's own file, and as rank 0 that of all ranks.
+ */
+cairn_status crn_run_sweep(crn_run *run, const crn_part *part);
+
+/* Where byte pos of a piece lies in its global array, and how many follow it without a gap. */
+uint64_t crn_var_place(const crn_var_spec *s, uint64_t pos, uint64_t *ret_run);
+
+/* A rank's piece of an array. */
+typedef struct crn_piece {
+    uint32_t rank;
+    uint64_t nitems, start; /* elements, and those of ranks before in an array by rank */
+    uint64_t offset[CRN_DIMS_MAX], count[CRN_DIMS_MAX]; /* of a global array */
+} crn_piece;
+
+/* A variable of all ranks together. */
+typedef struct crn_array {
+    crn_var_spec spec; /* of the rank that came first; strings are the array's own */
+    bool by_rank;      /* not pieces of a global array: one rank's elements behind the other's */
+    uint32_t ndims;
+    uint64_t dims[CRN_DIMS_MAX]; /* by rank: ranks x elements if all have as many, or elements */
+    CRN_VEC(crn_piece) piece;    /* by ascending rank */
+    uint64_t off;                /* in the file, once that is made */
+} crn_array;
+
+/* What a file for other tools has: the arrays of a mark. */
+typedef struct crn_frame {
+    const char *run; /* the caller's */
+    uint64_t version, wall_ns;
+    uint32_t nranks;
+    CRN_VEC(crn_array) array;
+} crn_frame;
+
+/*
+ * Add a rank's variable; ranks come in ascending order. CAIRN_EMISMATCH when another rank has the
+ * name with another type, or for another global array.
+ */
+cairn_status crn_frame_add(crn_frame *f, uint32_t rank, const crn_var_spec *spec);
+void crn_frame_seal(crn_frame *f); /* all are there: the shapes of arrays are known */
+void crn_frame_done(crn_frame *f);
+crn_array *crn_frame_find(const crn_frame *f, const char *name); /* NULL when there is none */
+
+/* Codec and place of a rank's variable in the file that the frame describes, as in crn_block. */
+uint32_t crn_array_place(const crn_array *a, uint32_t rank, uint64_t *ret_off);
+
+/*
+ * Writing variables to such a file: pieces of memory on their way, several at once. Like a crn_io
+ * it is used by one thread at a time.
+ */
+typedef struct crn_scatter crn_scatter;
+cairn_status crn_scatter_create(crn_file *file, const crn_part_options *opt, crn_scatter **ret);
+void crn_scatter_free(crn_scatter *s); /* waits for what is on its way; NULL is allowed */
+
+/* Copy a variable of a mark from its part, each block verified. */
+cairn_status crn_scatter_variable(crn_scatter *s, crn_part *part, const crn_mark *m, crn_var *v,
+                                  uint32_t codec, uint64_t off);
+
+/* Wait for all of it and sync the file. */
+cairn_status crn_scatter_finish(crn_scatter *s);
 
 #endif

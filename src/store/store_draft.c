@@ -177,8 +177,8 @@ static cairn_status inherit(crn_part *part, crn_var *v, draft_var *dv)
         return CAIRN_OK;
     for (uint64_t i = 0; i < CRN_MIN(v->nblocks, old->nblocks); i++) {
         if (crn_var_block_bytes(v, i) != crn_var_block_bytes(old, i) ||
-            is_lost(part, &old->table[i]))
-            continue;
+            old->table[i].codec & CRN_OUTSIDE || is_lost(part, &old->table[i]))
+            continue; /* what lies outside goes with its mark */
         v->table[i] = old->table[i];
         dv->state[i] = BLOCK_INHERITED;
         dv->missing--;
@@ -363,6 +363,18 @@ cairn_status crn_draft_put_changed(crn_draft *d, size_t v, const void *data, crn
 cairn_status crn_draft_put_all(crn_draft *d, size_t v, const void *data)
 {
     return crn_draft_put_changed(d, v, data, &(crn_put){.way = CRN_PUT_COMPARE});
+}
+
+void crn_draft_put_outside(crn_draft *d, size_t v, uint32_t codec, uint64_t off,
+                           const crn_block *table)
+{
+    for (uint64_t i = 0; i < d->mark->var[v].nblocks; i++) {
+        crn_block *block = block_to_put(d, v, i);
+        block->codec = codec;
+        block->off = off;
+        block->digest = table[i].digest;
+        note_put(d, v, i);
+    }
 }
 
 /* --- commit ------------------------------------------------------------------------------- */

@@ -328,6 +328,19 @@ void crn_format_put_table(const crn_block *table, uint64_t n, crn_buf *buf)
     }
 }
 
+/* Is entry i one that a writer makes? Those of a variable lie all inside or all at one place. */
+static bool is_entry(const crn_var *v, const crn_block *table, uint64_t i, uint64_t end)
+{
+    const crn_block *e = &table[i];
+    if (e->nbytes != crn_var_block_bytes(v, i) || (e->codec != table->codec))
+        return false;
+    if (e->codec == 0)
+        return crn_format_extent_fits(e->off, e->nbytes, end);
+    return e->codec & CRN_OUTSIDE &&
+           e->codec - CRN_OUTSIDE <= (CRN_OUTSIDE_OWN | CRN_OUTSIDE_ROWS) && e->off <= INT64_MAX &&
+           e->off == table->off;
+}
+
 cairn_status crn_format_get_table(const void *data, uint64_t end, crn_var *v)
 {
     crn_cursor c = crn_cursor_of(data, v->table_bytes);
@@ -339,8 +352,7 @@ cairn_status crn_format_get_table(const void *data, uint64_t end, crn_var *v)
         e->nbytes = crn_get_u32(&c);
         e->codec = crn_get_u32(&c);
         e->digest = get_digest(&c);
-        crn_cursor_expect(&c, e->codec == 0 && e->nbytes == crn_var_block_bytes(v, i) &&
-                                  crn_format_extent_fits(e->off, e->nbytes, end));
+        crn_cursor_expect(&c, is_entry(v, table, i, end));
     }
     cairn_status rc = crn_cursor_status(&c, "block table");
     if (rc < 0) {

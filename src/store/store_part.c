@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static void part_free(crn_part *part)
 {
@@ -26,6 +27,8 @@ static void part_free(crn_part *part)
     crn_gather_free(part->gather);
     crn_io_free(part->io);
     crn_file_close(part->file);
+    if (part->dir >= 0)
+        close(part->dir);
     free(part->name);
     free(part);
 }
@@ -223,6 +226,11 @@ cairn_status crn_part_open(int dirfd, const char *name, const crn_part_id *id, b
     cairn_status rc;
     CRN_TRY(crn_alloc(&part, 1));
     part->write = write;
+    part->dir = dirfd < 0 ? AT_FDCWD : fcntl(dirfd, F_DUPFD_CLOEXEC, 0);
+    if (part->dir == -1) {
+        rc = crn_fail_sys(errno, "cannot open '%s'", name);
+        goto out;
+    }
     CRN_TRY_OUT(rc, crn_strdup(name, &part->name));
     CRN_TRY_OUT(rc, open_file(part, dirfd, opt));
     if (write)

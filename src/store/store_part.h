@@ -13,6 +13,7 @@ struct crn_gather;
 
 struct crn_part {
     crn_file *file;
+    int dir; /* that the file lies in: others beside it have what its marks keep outside */
     crn_io *io;
     char *name;
     bool write, fallback;
@@ -62,6 +63,10 @@ void crn_part_forget(crn_part *part, size_t n);
 
 /* Find the free space again from the retained marks. */
 cairn_status crn_part_derive(crn_part *part);
+
+/* crn_mark_read for a variable that lies outside; its table is loaded. */
+cairn_status crn_outside_read(crn_part *part, const crn_mark *m, const crn_var *v, uint64_t first,
+                              uint64_t n, unsigned char *dst, crn_bad_blocks *bad);
 
 /* Settle a doubt before anything is overwritten. */
 cairn_status crn_part_resolve(crn_part *part);

@@ -163,6 +163,8 @@ cairn_status crn_mark_read(crn_part *part, const crn_mark *m, crn_var *v, uint64
     CRN_FAIL_IF(first > v->nblocks || n > v->nblocks - first, CAIRN_EINVAL,
                 "variable '%s' has %" PRIu64 " blocks, not %" PRIu64, v->spec.name, v->nblocks,
                 first + n);
+    if (n > 0 && v->table->codec & CRN_OUTSIDE)
+        return crn_outside_read(part, m, v, first, n, dst, bad);
     reader r = {.part = part,
                 .mark = m,
                 .var = v,

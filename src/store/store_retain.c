@@ -20,6 +20,8 @@ static cairn_status use(crn_extents *used, uint64_t off, uint64_t nbytes)
 
 static cairn_status use_block(crn_extents *used, const crn_block *b)
 {
+    if (b->codec & CRN_OUTSIDE)
+        return CAIRN_OK;
     return crn_vec_push(used, (crn_extent){b->off, crn_format_block_room(b->nbytes)});
 }
 
@@ -79,7 +81,8 @@ static cairn_status unused_by_var(const crn_var *a, const crn_var *b, crn_extent
     else
         return CAIRN_OK;
     for (uint64_t i = 0; i < a->nblocks; i++)
-        if (!b || i >= b->nblocks || b->table[i].off != a->table[i].off)
+        if (!b || i >= b->nblocks || b->table[i].off != a->table[i].off ||
+            b->table[i].codec & CRN_OUTSIDE)
             CRN_TRY(use_block(ret, &a->table[i]));
     return CAIRN_OK;
 }

@@ -339,17 +339,28 @@ out:
 
 /* --- parts of a run ----------------------------------------------------------------------- */
 
+cairn_status crn_run_series_dir(crn_run *run, uint32_t series, bool create, int *ret_fd)
+{
+    char name[PATH_TEXT];
+    int fd;
+    crn_series_name(series, name);
+    CRN_TRY(crn_dir_open(run->fd, name, create, &fd));
+    cairn_status rc = create ? crn_dir_sync(run->fd) : CAIRN_OK;
+    if (rc < 0)
+        close(fd);
+    else
+        *ret_fd = fd;
+    return rc;
+}
+
 cairn_status crn_run_part_dir(crn_run *run, uint32_t series, uint32_t rank, bool create,
                               int *ret_fd)
 {
     char name[PATH_TEXT];
     int up;
-    crn_series_name(series, name);
-    CRN_TRY(crn_dir_open(run->fd, name, create, &up));
-    cairn_status rc = create ? crn_dir_sync(run->fd) : CAIRN_OK;
+    CRN_TRY(crn_run_series_dir(run, series, create, &up));
     crn_fan_name(rank, name);
-    if (rc == CAIRN_OK)
-        rc = crn_dir_open(up, name, create, ret_fd);
+    cairn_status rc = crn_dir_open(up, name, create, ret_fd);
     if (rc == CAIRN_OK && create) {
         rc = crn_dir_sync(up);
         if (rc < 0)
@@ -425,12 +436,15 @@ cairn_status crn_run_attach(crn_trail *t, const char *name, const crn_manifest *
     return CAIRN_OK;
 }
 
-/* Remove what is in a directory, two levels deep, and the directory itself. */
+/* Remove what is in a directory, and the directory itself; or what is no directory. */
 static cairn_status remove_dir(int up, const char *name, int depth)
 {
     char **names;
     size_t n;
     int fd;
+    struct stat st;
+    if (fstatat(up, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
+        return crn_unlink(up, name);
     CRN_TRY(crn_dir_open(up, name, false, &fd));
     cairn_status rc = crn_dir_list(fd, &names, &n);
     if (rc == CAIRN_OK) {

@@ -7,6 +7,8 @@
  *     TRAIL/RUN/events                         what happened: a line of JSON each
  *     TRAIL/RUN/lock                           held while a program writes the run
  *     TRAIL/RUN/series-<s>/<rank / 1000>/part-<rank>
+ *     TRAIL/RUN/series-<s>/mark-<version>.h5             of marks that other tools can read
+ *     TRAIL/RUN/series-<s>/mark-<version>/rank-<rank>.h5
  */
 #ifndef CAIRN_STORE_TRAIL_H
 #define CAIRN_STORE_TRAIL_H

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A mark of a trail as an HDF5 file: its frame from what all ranks have, then the blocks, rank by
+ * rank.
+ */
+#include <cairn/exchange.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "ckpt/ckpt_hdf5.h"
+
+typedef struct exporter {
+    cairn_exporting *what;
+    crn_trail *trail;
+    crn_run *run;
+    crn_manifest_mark mark;
+    crn_frame frame;
+    int dir;    /* that the file is made in */
+    char *name; /* in it */
+    char *temporary;
+    crn_file *file;
+    crn_scatter *scatter;
+    uint64_t done_bytes;
+} exporter;
+
+static const crn_part_options plain = {.backend = CRN_IO_AUTO, .depth = 16, .direct = true};
+
+/* --- the mark ----------------------------------------------------------------------------- */
+
+static cairn_status find_mark(exporter *e)
+{
+    const crn_manifest *m = crn_run_manifest(e->run);
+    for (size_t i = 0; i < m->mark.n; i++) {
+        if (m->mark.at[i].version != e->what->version)
+            continue;
+        e->mark = m->mark.at[i];
+        CRN_FAIL_IF(!(e->mark.levels & CRN_IN_TRAIL), CAIRN_ENOTFOUND,
+                    "mark %" PRIu64 " is not in the trail, but on the nodes that wrote it: 'cairn "
+                    "drain' brings the newest",
+                    e->mark.version);
+        return CAIRN_OK;
+    }
+    return crn_fail(CAIRN_ENOTFOUND, "run '%s' has no mark %" PRIu64, e->what->run,
+                    e->what->version);
+}
+
+/* Call use with each rank's part and its share of the mark. */
+static cairn_status each_rank(exporter *e, cairn_status (*use)(exporter *e, uint32_t rank,
+                                                               crn_part *part, crn_mark *share))
+{
+    for (uint32_t rank = 0; rank < e->mark.nranks; rank++) {
+        crn_part *part;
+        crn_mark *share;
+        CRN_TRY(crn_run_part(e->run, e->mark.series, rank, e->mark.nranks, false, &plain, &part));
+        cairn_status rc = crn_part_load(part, e->mark.version, &share);
+        if (rc == CAIRN_OK) {
+            rc = use(e, rank, part, share);
+            crn_mark_free(share);
+        }
+        crn_part_close(part);
+        CRN_TRY(rc);
+    }
+    return CAIRN_OK;
+}
+
+static cairn_status add_rank(exporter *e, uint32_t rank, crn_part *part, crn_mark *share)
+{
+    (void)part;
+    for (size_t i = 0; i < share->nvars; i++)
+        CRN_TRY(crn_frame_add(&e->frame, rank, &share->var[i].spec));
+    return CAIRN_OK;
+}
+
+static cairn_status write_rank(exporter *e, uint32_t rank, crn_part *part, crn_mark *share)
+{
+    for (size_t i = 0; i < share->nvars; i++) {
+        crn_var *v = &share->var[i];
+        uint64_t off;
+        const uint32_t codec = crn_array_place(crn_frame_find(&e->frame, v->spec.name), rank, &off);
+        CRN_TRY(crn_scatter_variable(e->scatter, part, share, v, codec, off));
+        e->done_bytes += v->spec.nbytes;
+        if (e->what->progress &&
+            e->what->progress(e->what->arg, e->done_bytes, e->mark.nbytes) != 0)
+            return CAIRN_NOTHING;
+    }
+    return CAIRN_OK;
+}
+
+/* --- the file ----------------------------------------------------------------------------- */
+
+/* The directory and the name in it that the path stands for. */
+static cairn_status find_place(exporter *e)
+{
+    const char *path = e->what->path, *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const size_t n = (size_t)(name - path), cap = strlen(name) + 6;
+    char *dir;
+    CRN_FAIL_IF(*name == 0, CAIRN_EINVAL, "'%s' does not name a file", path);
+    CRN_TRY(crn_strdup(name, &e->name));
+    CRN_TRY(crn_alloc(&e->temporary, cap));
+    snprintf(e->temporary, cap, ".%s.tmp", name);
+    CRN_TRY(crn_alloc(&dir, n + 2));
+    snprintf(dir, n + 2, "%.*s.", (int)n, path); /* the dot lets the directory be a link */
+    cairn_status rc = crn_dir_open(AT_FDCWD, dir, false, &e->dir);
+    free(dir);
+    return rc;
+}
+
+/* Frame and blocks under the temporary name, then all of it in its place. */
+static cairn_status write_file(exporter *e)
+{
+    CRN_TRY(crn_hdf5_frame(e->dir, e->temporary, &e->frame, false));
+    CRN_TRY(crn_file_open(e->dir, e->temporary, CRN_WRITE | CRN_DIRECT, &e->file));
+    CRN_TRY(crn_scatter_create(e->file, &plain, &e->scatter));
+    cairn_status rc = each_rank(e, write_rank);
+    if (rc != CAIRN_OK)
+        return rc;
+    CRN_TRY(crn_scatter_finish(e->scatter));
+    CRN_TRY(crn_rename(e->dir, e->temporary, e->name));
+    return crn_dir_sync(e->dir);
+}
+
+/* --- the call ----------------------------------------------------------------------------- */
+
+static cairn_status prepare(exporter *e)
+{
+    CRN_TRY(crn_trail_open(e->what->trail, false, &e->trail));
+    CRN_TRY(crn_run_open(e->trail, e->what->run, false, &e->run));
+    CRN_TRY(find_mark(e));
+    CRN_TRY(find_place(e));
+    e->frame.run = e->what->run;
+    e->frame.version = e->mark.version;
+    e->frame.wall_ns = e->mark.wall_ns;
+    e->frame.nranks = e->mark.nranks;
+    CRN_TRY(each_rank(e, add_rank));
+    crn_frame_seal(&e->frame);
+    return CAIRN_OK;
+}
+
+static void done(exporter *e)
+{
+    crn_scatter_free(e->scatter);
+    crn_file_close(e->file);
+    crn_frame_done(&e->frame);
+    if (e->dir >= 0)
+        close(e->dir);
+    free(e->name);
+    free(e->temporary);
+    crn_run_close(e->run);
+    crn_trail_close(e->trail);
+}
+
+int cairn_export(cairn_exporting *what)
+{
+    exporter e = {.what = what, .dir = -1};
+    CRN_FAIL_IF(!what || what->struct_bytes != sizeof *what, CAIRN_EINVAL,
+                "cairn_export: struct_bytes is not set");
+    CRN_FAIL_IF(!what->trail || !what->run || !what->path, CAIRN_EINVAL,
+                "cairn_export: trail, run or path is missing");
+    what->nvars = what->nbytes = 0;
+    cairn_status rc = prepare(&e);
+    if (rc == CAIRN_OK) {
+        rc = write_file(&e);
+        crn_err why = *crn_err_peek();
+        if (rc != CAIRN_OK && crn_unlink(e.dir, e.temporary) < 0)
+            crn_err_give(&why); /* the first failure is the one to tell */
+    }
+    if (rc == CAIRN_OK) {
+        what->nvars = e.frame.array.n;
+        what->nbytes = e.done_bytes;
+    }
+    done(&e);
+    return rc;
+}

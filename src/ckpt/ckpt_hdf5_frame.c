@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Frames: HDF5 files with everything but the variables' bytes.
+ *
+ *     /                    attributes run, version, time, nranks, cairn
+ *     /<name>              a variable; what its name has before slashes are groups
+ *     /cairn/starts/<name> where each rank's elements begin, if not all have as many
+ */
+#include "ckpt/ckpt_hdf5.h"
+
+#include <fcntl.h>
+
+typedef struct framer {
+    const crn_h5 *h5;
+    hid_t file;
+    hid_t links; /* properties of links: make groups as needed */
+} framer;
+
+cairn_status crn_hdf5_path(int dirfd, const char *name, char **ret)
+{
+    char *path;
+    if (dirfd == AT_FDCWD)
+        return crn_strdup(name, ret);
+    const size_t cap = strlen(name) + 40;
+    CRN_TRY(crn_alloc(&path, cap));
+    snprintf(path, cap, "/proc/self/fd/%d/%s", dirfd, name);
+    *ret = path;
+    return CAIRN_OK;
+}
+
+/* --- attributes --------------------------------------------------------------------------- */
+
+/* An attribute of one element, of a type that is the caller's. */
+static cairn_status put_attribute(const framer *f, hid_t on, const char *key, hid_t type,
+                                  const void *value)
+{
+    const crn_h5 *h5 = f->h5;
+    hid_t space = h5->H5Screate(H5S_SCALAR);
+    hid_t attribute = h5->H5Acreate2(on, key, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    herr_t failed = attribute < 0 ? -1 : h5->H5Awrite(attribute, type, value);
+    if (attribute >= 0)
+        h5->H5Aclose(attribute);
+    h5->H5Sclose(space);
+    return failed < 0 ? crn_hdf5_fail(h5, "cannot write attribute '%s'", key) : CAIRN_OK;
+}
+
+static cairn_status put_text(const framer *f, hid_t on, const char *key, const char *text)
+{
+    hid_t type = f->h5->H5Tcopy(f->h5->H5T_C_S1_g);
+    f->h5->H5Tset_size(type, strlen(text) + 1);
+    f->h5->H5Tset_cset(type, H5T_CSET_UTF8);
+    cairn_status rc = put_attribute(f, on, key, type, text);
+    f->h5->H5Tclose(type);
+    return rc;
+}
+
+/* The "key=value" lines of a variable. */
+static cairn_status put_lines(const framer *f, hid_t on, const char *lines)
+{
+    char *copy, *rest, *line;
+    cairn_status rc = CAIRN_OK;
+    CRN_TRY(crn_strdup(lines, &copy));
+    rest = copy;
+    while (rc == CAIRN_OK && (line = strsep(&rest, "\n"))) {
+        char *equals = strchr(line, '=');
+        if (!equals || equals == line)
+            continue;
+        *equals = 0;
+        rc = put_text(f, on, line, equals + 1);
+    }
+    free(copy);
+    return rc;
+}
+
+static cairn_status put_head(const framer *f, const crn_frame *frame)
+{
+    const uint32_t nranks = frame->nranks;
+    const double time = (double)frame->wall_ns * 1e-9;
+    char date[64];
+    CRN_TRY(put_text(f, f->file, "cairn", cairn_version()));
+    if (frame->run)
+        CRN_TRY(put_text(f, f->file, "run", frame->run));
+    CRN_TRY(put_attribute(f, f->file, "version", f->h5->H5T_NATIVE_UINT64_g, &frame->version));
+    CRN_TRY(put_attribute(f, f->file, "time", f->h5->H5T_NATIVE_DOUBLE_g, &time));
+    CRN_TRY(put_text(f, f->file, "date", crn_format_date(frame->wall_ns, date, sizeof date)));
+    return put_attribute(f, f->file, "nranks", f->h5->H5T_NATIVE_UINT32_g, &nranks);
+}
+
+/* --- datasets ----------------------------------------------------------------------------- */
+
+/* Space in one piece, taken now and not filled: its place is to be known, and its bytes come. */
+static hid_t reserved_space(const framer *f)
+{
+    hid_t p = f->h5->H5Pcreate(f->h5->H5P_CLS_DATASET_CREATE_ID_g);
+    f->h5->H5Pset_layout(p, H5D_CONTIGUOUS);
+    f->h5->H5Pset_alloc_time(p, H5D_ALLOC_TIME_EARLY);
+    f->h5->H5Pset_fill_time(p, H5D_FILL_TIME_NEVER);
+    return p;
+}
+
+/* Where a piece lies in the array, as HDF5 counts. */
+static void select_piece(const crn_array *a, const crn_piece *piece, hsize_t *offset,
+                         hsize_t *count)
+{
+    if (!a->by_rank) {
+        for (uint32_t d = 0; d < a->ndims; d++) {
+            offset[d] = piece->offset[d];
+            count[d] = piece->count[d];
+        }
+    } else if (a->ndims == 2) {
+        offset[0] = piece->rank;
+        offset[1] = 0;
+        count[0] = 1;
+        count[1] = piece->nitems;
+    } else {
+        offset[0] = piece->start;
+        count[0] = piece->nitems;
+    }
+}
+
+static herr_t map_piece(const framer *f, const crn_frame *frame, const crn_array *a,
+                        const crn_piece *piece, hid_t whole, hid_t properties)
+{
+    const crn_h5 *h5 = f->h5;
+    char name[CRN_OUTSIDE_NAME];
+    hsize_t offset[CRN_DIMS_MAX], count[CRN_DIMS_MAX];
+    select_piece(a, piece, offset, count);
+    h5->H5Sselect_hyperslab(whole, H5S_SELECT_SET, offset, NULL, count, NULL);
+    if (a->by_rank) /* which is a list in the rank's file */
+        count[0] = piece->nitems;
+    hid_t theirs = h5->H5Screate_simple(a->by_rank ? 1 : (int)a->ndims, count, NULL);
+    crn_outside_name(frame->version, piece->rank, name);
+    herr_t failed = h5->H5Pset_virtual(properties, whole, name, a->spec.name, theirs);
+    h5->H5Sclose(theirs);
+    return failed;
+}
+
+/* Properties of an array that is made of the ranks' files; negative when HDF5 refuses. */
+static hid_t virtual_space(const framer *f, const crn_frame *frame, const crn_array *a, hid_t whole)
+{
+    hid_t p = f->h5->H5Pcreate(f->h5->H5P_CLS_DATASET_CREATE_ID_g);
+    for (size_t i = 0; i < a->piece.n; i++) {
+        if (a->piece.at[i].nitems == 0 || map_piece(f, frame, a, &a->piece.at[i], whole, p) >= 0)
+            continue;
+        f->h5->H5Pclose(p);
+        return -1;
+    }
+    return p;
+}
+
+/* Make an array's dataset; what it stands on is closed whatever happens. */
+static hid_t create_dataset(const framer *f, const crn_frame *frame, const crn_array *a, hid_t type,
+                            bool pieces)
+{
+    hsize_t dims[CRN_DIMS_MAX];
+    for (uint32_t d = 0; d < a->ndims; d++)
+        dims[d] = a->dims[d];
+    hid_t space = f->h5->H5Screate_simple((int)a->ndims, dims, NULL);
+    hid_t properties = pieces ? virtual_space(f, frame, a, space) : reserved_space(f), dataset = -1;
+    if (properties >= 0) {
+        dataset = f->h5->H5Dcreate2(f->file, a->spec.name, type, space, f->links, properties,
+                                    H5P_DEFAULT);
+        f->h5->H5Pclose(properties);
+    }
+    f->h5->H5Sclose(space);
+    return dataset;
+}
+
+static uint64_t count_items(const crn_array *a)
+{
+    uint64_t n = 1;
+    for (uint32_t d = 0; d < a->ndims; d++)
+        n *= a->dims[d];
+    return n;
+}
+
+static cairn_status add_array(const framer *f, const crn_frame *frame, crn_array *a, bool pieces)
+{
+    hid_t type;
+    CRN_TRY(crn_hdf5_type(f->h5, a->spec.type, &type));
+    hid_t dataset = create_dataset(f, frame, a, type, pieces);
+    f->h5->H5Tclose(type);
+    if (dataset < 0)
+        return crn_hdf5_fail(f->h5, "cannot make dataset '%s'", a->spec.name);
+    a->off = pieces || count_items(a) == 0 ? 0 : f->h5->H5Dget_offset(dataset);
+    cairn_status rc = put_lines(f, dataset, a->spec.attributes);
+    if (rc == CAIRN_OK && strcmp(a->spec.type, "bytes") == 0) /* which HDF5 shows as numbers */
+        rc = put_text(f, dataset, "cairn_type", a->spec.type);
+    if (rc == CAIRN_OK)
+        rc = put_text(f, dataset, "cairn_layout", a->by_rank ? "rank" : "global");
+    f->h5->H5Dclose(dataset);
+    if (rc == CAIRN_OK && a->off == HADDR_UNDEF)
+        rc = crn_hdf5_fail(f->h5, "dataset '%s' has no place", a->spec.name);
+    return rc;
+}
+
+/* Where the elements of each rank begin, and where those of the last end. */
+static cairn_status add_starts(const framer *f, const crn_frame *frame, const crn_array *a)
+{
+    char name[CRN_VAR_NAME + 32];
+    uint64_t *start;
+    const hsize_t n = (hsize_t)frame->nranks + 1;
+    if (!a->by_rank || a->ndims == 2 || a->dims[0] == frame->nranks)
+        return CAIRN_OK;
+    CRN_TRY(crn_alloc(&start, (size_t)n));
+    for (size_t i = 0, r = 0; r < n; r++) {
+        while (i < a->piece.n && a->piece.at[i].rank < r)
+            i++;
+        start[r] = i < a->piece.n ? a->piece.at[i].start : a->dims[0];
+    }
+    snprintf(name, sizeof name, "cairn/starts/%s", a->spec.name);
+    hid_t type = f->h5->H5T_NATIVE_UINT64_g, space = f->h5->H5Screate_simple(1, &n, NULL);
+    hid_t dataset =
+        f->h5->H5Dcreate2(f->file, name, type, space, f->links, H5P_DEFAULT, H5P_DEFAULT);
+    herr_t failed =
+        dataset < 0 ? -1 : f->h5->H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, start);
+    if (dataset >= 0)
+        f->h5->H5Dclose(dataset);
+    f->h5->H5Sclose(space);
+    free(start);
+    return failed < 0 ? crn_hdf5_fail(f->h5, "cannot write dataset '%s'", name) : CAIRN_OK;
+}
+
+/* --- the file ----------------------------------------------------------------------------- */
+
+static cairn_status fill(const framer *f, crn_frame *frame, bool pieces)
+{
+    CRN_TRY(put_head(f, frame));
+    for (size_t i = 0; i < frame->array.n; i++) {
+        CRN_TRY(add_array(f, frame, &frame->array.at[i], pieces));
+        CRN_TRY(add_starts(f, frame, &frame->array.at[i]));
+    }
+    return CAIRN_OK;
+}
+
+/* With the library locked. */
+static cairn_status make_file(const crn_h5 *h5, const char *path, crn_frame *frame, bool pieces)
+{
+    enum { ALIGN = 4096 }; /* of datasets that are no smaller, for direct writes */
+    framer f = {.h5 = h5};
+    hid_t access = h5->H5Pcreate(h5->H5P_CLS_FILE_ACCESS_ID_g);
+    h5->H5Pset_alignment(access, ALIGN, ALIGN);
+    f.file = h5->H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    h5->H5Pclose(access);
+    if (f.file < 0)
+        return crn_hdf5_fail(h5, "cannot make HDF5 file '%s'", path);
+    f.links = h5->H5Pcreate(h5->H5P_CLS_LINK_CREATE_ID_g);
+    h5->H5Pset_create_intermediate_group(f.links, 1);
+    cairn_status rc = fill(&f, frame, pieces);
+    h5->H5Pclose(f.links);
+    if (h5->H5Fclose(f.file) < 0 && rc == CAIRN_OK)
+        rc = crn_hdf5_fail(h5, "cannot write HDF5 file '%s'", path);
+    return rc;
+}
+
+/* The file is made here and only filled by HDF5, so that nobody else may read it. */
+static cairn_status make_empty(int dirfd, const char *name)
+{
+    crn_file *file;
+    CRN_TRY(crn_file_open(dirfd, name, CRN_WRITE | CRN_CREATE, &file));
+    cairn_status rc = crn_file_truncate(file, 0);
+    crn_file_close(file);
+    return rc;
+}
+
+cairn_status crn_hdf5_frame(int dirfd, const char *name, crn_frame *f, bool pieces)
+{
+    const crn_h5 *h5;
+    char *path;
+    CRN_TRY(make_empty(dirfd, name));
+    CRN_TRY(crn_hdf5_path(dirfd, name, &path));
+    cairn_status rc = crn_hdf5_lock(&h5);
+    if (rc == CAIRN_OK) {
+        rc = make_file(h5, path, f, pieces);
+        crn_hdf5_unlock();
+    }
+    free(path);
+    return rc;
+}

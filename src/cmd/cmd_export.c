@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * cairn export: marks as HDF5 files.
+ */
+#include "cmd/cmd.h"
+
+#include <cairn/exchange.h>
+
+static const char usage[] =
+    "cairn export [--json] [--all | --mark VERSION] [--output FILE] TRAIL[/RUN]";
+
+typedef struct exporting {
+    bool json, all;
+    const char *mark, *output;
+    uint64_t version; /* what mark says */
+    cairn_exporting what;
+    json_t *list; /* of files, with json */
+    uint64_t nfiles;
+    cmd_progress progress;
+} exporting;
+
+static int on_progress(void *arg, uint64_t done_bytes, uint64_t total_bytes)
+{
+    cmd_progress_update(arg, done_bytes, total_bytes);
+    return 0;
+}
+
+/* The file of a mark: as told, before the ".h5" of which the version comes if there are several. */
+static void name_file(const exporting *e, char *buf, size_t cap)
+{
+    const char *name = e->output ? e->output : e->what.run;
+    const size_t n = strlen(name);
+    const bool suffix = n > 3 && strcmp(name + n - 3, ".h5") == 0;
+    if (e->output && !e->all)
+        snprintf(buf, cap, "%s", name);
+    else
+        snprintf(buf, cap, "%.*s-%" PRIu64 ".h5", (int)(suffix ? n - 3 : n), name, e->what.version);
+}
+
+static int export_mark(exporting *e, uint64_t version)
+{
+    char path[4096], what[CRN_ERR_TEXT], nbytes[CRN_NUMBER_TEXT];
+    e->what.version = version;
+    e->what.path = path;
+    e->what.progress = on_progress;
+    e->what.arg = &e->progress;
+    name_file(e, path, sizeof path);
+    snprintf(what, sizeof what, "writing '%.256s'", path);
+    cmd_progress_start(&e->progress, what);
+    int rc = cairn_export(&e->what);
+    cmd_progress_end(&e->progress);
+    if (rc < 0)
+        return cmd_fail("%s", cairn_error_text());
+    e->nfiles++;
+    if (e->json)
+        cmd_json_append(&e->list,
+                        json_pack("{s:I, s:o, s:I, s:I}", "version", (json_int_t)version, "file",
+                                  cmd_json_text(path), "variables", (json_int_t)e->what.nvars,
+                                  "nbytes", (json_int_t)e->what.nbytes));
+    else
+        cmd_line("mark %" PRIu64 ": '%s', %" PRIu64 " variable%s, %s", version, path, e->what.nvars,
+                 e->what.nvars == 1 ? "" : "s",
+                 crn_format_nbytes(e->what.nbytes, nbytes, sizeof nbytes));
+    return CMD_YES;
+}
+
+/* The marks that are meant: all, one, or the newest, of those that the trail has. */
+static int export_run(exporting *e, const cmd_place *place)
+{
+    cairn_run_info run = {.struct_bytes = sizeof run};
+    cairn_mark_info mark = {.struct_bytes = sizeof mark};
+    uint64_t newest = 0;
+    bool found = false;
+    int code = CMD_YES;
+    if (cairn_trail_run(place->trail, place->first, &run) < 0)
+        return cmd_fail("%s", cairn_error_text());
+    e->what.run = run.name;
+    if (e->mark)
+        return export_mark(e, e->version);
+    for (size_t i = 0; i < run.nmarks && code == CMD_YES; i++) {
+        if (cairn_trail_mark(place->trail, place->first, i, &mark) < 0)
+            return cmd_fail("%s", cairn_error_text());
+        if (!(mark.levels & 8))
+            continue;
+        found = true;
+        newest = mark.version;
+        if (e->all)
+            code = export_mark(e, newest);
+    }
+    if (!found)
+        return cmd_fail("run '%s' has no mark in the trail", run.name);
+    return e->all ? code : export_mark(e, newest);
+}
+
+static int export_place(exporting *e, const char *name)
+{
+    cmd_place place;
+    char *trail, *run;
+    if (cmd_place_open(name, &place) != CMD_YES)
+        return CMD_UNKNOWN;
+    int code = CMD_UNKNOWN;
+    if (place.end - place.first != 1) {
+        cmd_fail("'%s' has %zu runs: name one", name, place.end - place.first);
+    } else if (cmd_place_names(name, &trail, &run) == CMD_YES) {
+        e->what.trail = trail;
+        code = export_run(e, &place);
+        free(trail);
+        free(run);
+    }
+    cmd_place_close(&place);
+    return code;
+}
+
+int cmd_export(int argc, char **argv)
+{
+    exporting e = {.what = {.struct_bytes = sizeof e.what}};
+    int code;
+    const cmd_option options[] = {
+        CMD_JSON(&e.json),
+        CMD_FLAG('a', "all", &e.all, "all marks in the trail, a file each, and a time series"),
+        CMD_TEXT('m', "mark", "VERSION", &e.mark, "the mark (the newest in the trail)"),
+        CMD_TEXT('o', "output", "FILE", &e.output, "the file to write (RUN-VERSION.h5)"), CMD_END};
+    if (!cmd_parse(usage, options, &argc, &argv, &code))
+        return code;
+    if (argc != 1)
+        return cmd_misuse(usage, "one run must be named");
+    if (e.all && e.mark)
+        return cmd_misuse(usage, "--all and --mark exclude each other");
+    if (e.mark && crn_parse_count(e.mark, &e.version) < 0)
+        return cmd_misuse(usage, "--mark: %s", crn_err_peek()->text);
+    if (e.json)
+        e.list = json_array();
+    code = export_place(&e, argv[0]);
+    return e.json && e.nfiles > 0 ? cmd_print_json(e.list, code) : code;
+}

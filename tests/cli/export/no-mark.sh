@@ -1,0 +1,1 @@
+small_trail t 2 2 2 && cairn export --mark 11 t

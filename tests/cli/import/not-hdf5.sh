@@ -1,0 +1,1 @@
+echo hello > f && cairn import f t; ls
