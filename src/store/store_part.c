@@ -69,7 +69,8 @@ static cairn_status load_catalogue(crn_part *part, const part_super *s, part_cat
                         s->dropped);
     }
     cat.n -= s->dropped;
-    memmove(cat.at, cat.at + s->dropped, cat.n * sizeof *cat.at);
+    if (s->dropped > 0)
+        memmove(cat.at, cat.at + s->dropped, cat.n * sizeof *cat.at);
     *ret = cat;
     return CAIRN_OK;
 }
