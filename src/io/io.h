@@ -73,6 +73,9 @@ cairn_status crn_file_truncate(crn_file *f, uint64_t nbytes);
  * caller syncs the directory above when the name must last.
  */
 cairn_status crn_dir_open(int dirfd, const char *name, bool create, int *ret_fd);
+
+/* The same for a path that a person gave, which may be a link: scratch directories often are. */
+cairn_status crn_dir_open_path(const char *path, bool create, int *ret_fd);
 cairn_status crn_dir_sync(int dirfd); /* what was created, renamed and unlinked in it will last */
 
 /* Names of the entries of a directory but "." and "..", sorted; free each and the array. */

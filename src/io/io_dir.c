@@ -21,21 +21,32 @@ static cairn_status make_dir(int dirfd, const char *name)
     return CAIRN_OK;
 }
 
-cairn_status crn_dir_open(int dirfd, const char *name, bool create, int *ret_fd)
+static cairn_status open_dir(int dirfd, const char *name, bool create, int nofollow, int *ret_fd)
 {
     CRN_TRY(crn_fault_ready());
     if (create)
         CRN_TRY(make_dir(dirfd, name));
     int fd;
     do
-        fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | nofollow);
     while (fd < 0 && errno == EINTR);
     if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
-        return crn_fail(CAIRN_EIO, "'%s' is not a directory (links are not followed)", name);
+        return crn_fail(CAIRN_EIO, "'%s' is not a directory%s", name,
+                        nofollow ? " (links are not followed)" : "");
     if (fd < 0)
         return crn_fail_sys(errno, "cannot open directory '%s'", name);
     *ret_fd = fd;
     return CAIRN_OK;
+}
+
+cairn_status crn_dir_open(int dirfd, const char *name, bool create, int *ret_fd)
+{
+    return open_dir(dirfd, name, create, O_NOFOLLOW, ret_fd);
+}
+
+cairn_status crn_dir_open_path(const char *path, bool create, int *ret_fd)
+{
+    return open_dir(AT_FDCWD, path, create, 0, ret_fd);
 }
 
 cairn_status crn_dir_sync(int dirfd)

@@ -54,7 +54,7 @@ cairn_status crn_trail_open(const char *path, bool create, crn_trail **ret)
     CRN_TRY(crn_alloc(&t, 1));
     t->fd = -1;
     CRN_TRY_OUT(rc, crn_strdup(path, &t->path));
-    CRN_TRY_OUT(rc, crn_dir_open(AT_FDCWD, path, create, &t->fd));
+    CRN_TRY_OUT(rc, crn_dir_open_path(path, create, &t->fd));
     CRN_TRY_OUT(rc, check_marker(t, create));
     *ret = t;
     return CAIRN_OK;
