@@ -62,7 +62,8 @@ CAIRN_API CAIRN_CHECK int cairn_prune(const char *config, cairn_pruning *how);
 /*
  * Append an event to the log of a run. Not collective.
  *   trail, run [in]  where: these two are named here, not by the configuration
- *   event      [in]  a JSON object whose member "event" is its kind; its time is added
+ *   event      [in]  a JSON object whose member "event" is its kind; its time is added, and when
+ *                    whoever had the run before gave its last sign of life
  * CAIRN_ENOTFOUND: no such trail or run. CAIRN_EBUSY: a program writes the run, and the sentence
  * tells which. CAIRN_EINVAL, CAIRN_ENOSPC, CAIRN_EIO, CAIRN_ENOMEM.
  */

@@ -71,6 +71,9 @@ typedef struct ckpt_type {
     uint32_t nbytes;
 } ckpt_type;
 
+/* Ranks are told of one by one up to so many, and beyond that in so many groups of neighbours. */
+enum { CKPT_GROUPS = 64 };
+
 /* A mark under way. */
 typedef struct ckpt_job {
     uint64_t version;
@@ -84,8 +87,9 @@ typedef struct ckpt_job {
     double interval_s; /* that was thought best when it was taken */
     uint64_t held_ns;  /* the program stood still */
     uint64_t begin_ns, store_ns, level_ns[CRN_NLEVELS];
-    crn_draft_stats stats; /* likewise */
-    uint64_t written;      /* bytes of all ranks, once the mark counts */
+    crn_draft_stats stats;           /* likewise */
+    uint64_t written;                /* bytes of all ranks, once the mark counts */
+    uint64_t group[2 * CKPT_GROUPS]; /* changed blocks and all of each group, likewise */
 } ckpt_job;
 
 typedef enum engine_state {
