@@ -199,13 +199,16 @@ static int run_leg_once(supervisor *s, run_leg *leg)
     return CMD_YES;
 }
 
+/* Whoever was told to leave by others than us has also ended well; what the log tells of a program
+ * that did not may be about another one, which an earlier 'cairn run' had started. */
 static verdict judge(const run_leg *leg, const run_state *now)
 {
+    const bool well = leg->why == RUN_EXIT && leg->code == 0;
     if (now->finished)
         return DONE;
-    if (leg->why != RUN_HANG && (leg->told || now->stopped))
+    if (leg->why != RUN_HANG && (leg->told || (well && now->stopped)))
         return STOPPED;
-    return leg->why == RUN_EXIT && leg->code == 0 ? DONE : FAILED;
+    return well ? DONE : FAILED;
 }
 
 /* --- from leg to leg ---------------------------------------------------------------------- */

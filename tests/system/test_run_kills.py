@@ -18,7 +18,7 @@ class RunKills(test_run.Supervised):
 
     def setUp(self):
         super().setUp()
-        self.work = [*self.work, "--steps", 60 * self.kills]
+        self.work = [*self.work, "--steps", 100 * self.kills]
 
     def begin(self):
         return self.supervise("--pause", "0s", "--fruitless", 1000, "--tries", 1000)
