@@ -14,6 +14,7 @@ const cmd_row cmd_table[] = {
     {"ls", cmd_ls, "list the runs and marks of a trail"},
     {"plan", cmd_plan, "find the best interval and levels from a few numbers"},
     {"prune", cmd_prune, "let go of marks and files that are no longer needed"},
+    {"report", cmd_report, "write a page that tells what happened to the runs of a trail"},
     {"run", cmd_run, "start a program, keep it going through failures, and tell what happened"},
     {"show", cmd_show, "describe a run, or a mark and its variables"},
     {"trace", cmd_trace, "record what a run did to network and storage, look at it, replay it"},

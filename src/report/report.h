@@ -21,6 +21,18 @@ cairn_status crn_report_events(cairn_trail *trail, size_t run, json_t **ret);
  */
 json_t *crn_report_legs(json_t *events);
 
+/*
+ * All marks that were taken, likewise, oldest first: as cairn-report(1) describes them.
+ */
+json_t *crn_report_marks(json_t *events);
+
+/* Runs [first, end) of a trail, as cairn-report(1) describes them, appended to the array runs. */
+cairn_status crn_report_runs(cairn_trail *trail, const char *name, size_t first, size_t end,
+                             json_t *runs);
+
+/* Write a page that shows data, an object as cairn-report(1) describes it. */
+cairn_status crn_report_page(json_t *data, FILE *to);
+
 /* Is this event of this kind? */
 bool crn_event_is(json_t *event, const char *kind);
 

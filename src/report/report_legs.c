@@ -3,95 +3,39 @@
  * The legs of a run, told from its events: when each began and ended, why, what was lost with it
  * and what coming back cost.
  */
-#include "report/report.h"
+#include "report/report_leg.h"
 
 #include <signal.h>
 
-typedef struct leg {
-    json_t *launch, *open, *resume, *mark, *close,
-        *ended;    /* NULL: there was none; mark: the last */
-    json_t *marks; /* all of its "mark" events, borrowed */
-    size_t nfailed, nlost;
-    bool stopped;
-    double last; /* the time of its last event */
-} leg;
-
-typedef CRN_VEC(leg) leg_list;
-
 enum { END_TEXT = 64 };
-
-static double time_of(json_t *event)
-{
-    return crn_event_number(event, "time");
-}
-
-/* --- from events to legs ------------------------------------------------------------------ */
-
-/* A leg begins when it is launched, or when the run is opened by a program that was not. */
-static bool begins(json_t *event, const leg *now)
-{
-    if (crn_event_is(event, "launch"))
-        return true;
-    return crn_event_is(event, "open") && (!now || !now->launch || now->open || now->ended);
-}
-
-static void add_event(leg *l, json_t *event)
-{
-    const struct {
-        const char *kind;
-        json_t **place;
-    } row[] = {{"launch", &l->launch}, {"open", &l->open},   {"resume", &l->resume},
-               {"mark", &l->mark},     {"close", &l->close}, {"ended", &l->ended}};
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
-        if (crn_event_is(event, row[i].kind))
-            *row[i].place = event;
-    if (crn_event_is(event, "mark"))
-        json_array_append(l->marks, event);
-    l->nfailed += crn_event_is(event, "failed");
-    l->nlost += crn_event_is(event, "lost");
-    l->stopped |= crn_event_is(event, "stop");
-    if (!crn_event_is(event, "drained") && !crn_event_is(event, "pruned"))
-        l->last = time_of(event);
-}
-
-static cairn_status split(json_t *events, leg_list *ret)
-{
-    size_t i;
-    json_t *event;
-    json_array_foreach(events, i, event)
-    {
-        if (begins(event, ret->n > 0 ? &ret->at[ret->n - 1] : NULL))
-            CRN_TRY(crn_vec_push(ret, (leg){.marks = json_array()}));
-        if (ret->n > 0)
-            add_event(&ret->at[ret->n - 1], event);
-    }
-    return CAIRN_OK;
-}
 
 /* --- what became of a leg ------------------------------------------------------------------- */
 
-static double began_at(const leg *l)
+static double began_at(const report_leg *l)
 {
     const double launched = crn_event_number(l->ended, "launched");
-    return l->launch ? time_of(l->launch) : launched > 0 ? launched : time_of(l->open);
+    return l->launch      ? crn_event_time(l->launch)
+           : launched > 0 ? launched
+                          : crn_event_time(l->open);
 }
 
-/* As exactly as anyone knows: it was watched, or closed, or the next one saw its last sign of life.
- */
-static double ended_at(const leg *l, const leg *next)
+/* When it closed the run, or gave its last sign of life: what comes after is no work. */
+static double ended_at(const report_leg *l, const report_leg *next)
 {
-    const double seen = next ? crn_event_number(next->open, "seen") : 0;
-    if (l->ended)
-        return time_of(l->ended);
-    return l->close ? time_of(l->close) : CRN_MAX(l->last, seen);
+    json_t *teller = l->ended ? l->ended : next ? next->open : NULL;
+    if (l->close)
+        return crn_event_time(l->close);
+    if (!l->open)
+        return crn_event_time(l->ended);
+    return CRN_MAX(l->last, crn_event_number(teller, "seen"));
 }
 
-static bool is_finished(const leg *l)
+static bool is_finished(const report_leg *l)
 {
     return json_is_true(json_object_get(l->close, "finished"));
 }
 
-static bool is_hung(const leg *l)
+static bool is_hung(const report_leg *l)
 {
     const char *why = json_string_value(json_object_get(l->ended, "why"));
     return why && strcmp(why, "hang") == 0;
@@ -130,7 +74,7 @@ static const char *watched_end(json_t *ended, char *buf)
     return exit_text((int)crn_event_number(ended, "code"), buf);
 }
 
-static const char *end_text(const leg *l, bool last, char *buf)
+static const char *end_text(const report_leg *l, bool last, char *buf)
 {
     if (is_finished(l))
         return "finished";
@@ -147,26 +91,27 @@ static const char *end_text(const leg *l, bool last, char *buf)
 
 /* When the state was captured that the run went on with after this leg, as far as the leg did
  * anything for it. */
-static double kept_until(const leg *l, const leg *next)
+static double kept_until(const report_leg *l, const report_leg *next)
 {
-    const double begun = l->resume ? time_of(l->resume) : time_of(l->open);
-    json_t *last = l->mark, *mark;
+    const double begun = l->resume ? crn_event_time(l->resume) : crn_event_time(l->open);
+    json_t *last = l->mark, *event;
     size_t i;
     if (next && next->open && !next->resume)
         return begun;
     if (next && next->resume) {
         last = NULL;
-        json_array_foreach(l->marks, i, mark)
+        json_array_foreach(l->events, i, event)
         {
-            if (crn_event_number(mark, "version") == crn_event_number(next->resume, "version"))
-                last = mark;
+            if (crn_event_is(event, "mark") &&
+                crn_event_number(event, "version") == crn_event_number(next->resume, "version"))
+                last = event;
         }
     }
-    return last ? time_of(last) - crn_event_number(last, "stored") : begun;
+    return last ? crn_event_captured(last) : begun;
 }
 
 /* Seconds of work that have to be done again; none when it left in order. */
-static json_t *lost_seconds(const leg *l, const leg *next)
+static json_t *lost_seconds(const report_leg *l, const report_leg *next)
 {
     if (l->close || !l->open)
         return json_real(0);
@@ -176,11 +121,11 @@ static json_t *lost_seconds(const leg *l, const leg *next)
 }
 
 /* Seconds from the end of the leg before until this one could go on. */
-static json_t *restart_seconds(const leg *l, const leg *before)
+static json_t *restart_seconds(const report_leg *l, const report_leg *before)
 {
     if (!before || !l->open)
         return json_null();
-    const double ready = time_of(l->resume ? l->resume : l->open);
+    const double ready = crn_event_time(l->resume ? l->resume : l->open);
     return json_real(CRN_MAX(ready - ended_at(before, l), 0.0));
 }
 
@@ -209,14 +154,15 @@ static double count_bad(json_t *resume)
     return bad;
 }
 
-static int ranks_of(const leg *l)
+static int ranks_of(const report_leg *l)
 {
     json_t *teller = l->open ? l->open : l->launch ? l->launch : l->ended;
     return (int)crn_event_number(teller, "nranks");
 }
 
 /* next: the leg after it that opened the run, or NULL; last: no leg at all comes after it. */
-static json_t *leg_json(size_t number, const leg *before, const leg *l, const leg *next, bool last)
+static json_t *leg_json(size_t number, const report_leg *before, const report_leg *l,
+                        const report_leg *next, bool last)
 {
     char end[END_TEXT];
     const bool running = last && !l->close && !l->ended;
@@ -224,11 +170,11 @@ static json_t *leg_json(size_t number, const leg *before, const leg *l, const le
         "{s:I, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:s, s:o, "
         "s:o, s:o, s:o, s:o, s:o}",
         "leg", (json_int_t)number, "began", time_or_null(began_at(l)), "opened",
-        time_or_null(time_of(l->open)), "ended",
+        time_or_null(crn_event_time(l->open)), "ended",
         running ? json_null() : time_or_null(ended_at(l, next)), "ranks", ranks_of(l), "nodes",
         member(l->open, "nnodes"), "resumed", member(l->resume, "version"), "resume_seconds",
         member(l->resume, "seconds"), "from", member(l->resume, "from"), "bad",
-        (json_int_t)count_bad(l->resume), "marks", (json_int_t)json_array_size(l->marks), "failed",
+        (json_int_t)count_bad(l->resume), "marks", (json_int_t)l->nmarks, "failed",
         (json_int_t)l->nfailed, "lost_marks", (json_int_t)l->nlost, "end", end_text(l, last, end),
         "lost_seconds", lost_seconds(l, next), "restart_seconds", restart_seconds(l, before),
         "code", member(l->ended, "code"), "signal", member(l->ended, "signal"), "command",
@@ -237,8 +183,8 @@ static json_t *leg_json(size_t number, const leg *before, const leg *l, const le
 
 json_t *crn_report_legs(json_t *events)
 {
-    leg_list legs = {0};
-    json_t *list = split(events, &legs) == CAIRN_OK ? json_array() : NULL;
+    report_leg_list legs = {0};
+    json_t *list = crn_legs_split(events, &legs) == CAIRN_OK ? json_array() : NULL;
     for (size_t i = 0; i < legs.n; i++) {
         size_t k = i + 1;
         while (k < legs.n && !legs.at[k].open)
@@ -250,8 +196,6 @@ json_t *crn_report_legs(json_t *events)
             list = NULL;
         }
     }
-    for (size_t i = 0; i < legs.n; i++)
-        json_decref(legs.at[i].marks);
-    crn_vec_done(&legs);
+    crn_legs_done(&legs);
     return list;
 }

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The page: one file that needs no other. Its text comes from the build (report_page.html, .css and
+ * .js, and the charting library), with a line in it where the data go.
+ */
+#include "report/report.h"
+
+#include <errno.h>
+
+extern const char crn_page_text[]; /* made by tools/embed */
+
+static const char place[] = "@DATA@";
+
+/* JSON may stand in a page as it is, but for what would end the script that it stands in. */
+static void put_safe(const char *text, FILE *to)
+{
+    for (const char *end; (end = strchr(text, '<')) != NULL; text = end + 1) {
+        fwrite(text, 1, (size_t)(end - text), to);
+        fputs("\\u003c", to);
+    }
+    fputs(text, to);
+}
+
+cairn_status crn_report_page(json_t *data, FILE *to)
+{
+    const char *hole = strstr(crn_page_text, place);
+    char *text = json_dumps(data, JSON_COMPACT);
+    CRN_FAIL_IF(!text, CAIRN_ENOMEM, "no memory for the page");
+    fwrite(crn_page_text, 1, (size_t)(hole - crn_page_text), to);
+    put_safe(text, to);
+    free(text);
+    fputs(hole + sizeof place - 1, to);
+    if (fflush(to) != 0 || ferror(to))
+        return crn_fail_sys(errno, "cannot write the page");
+    return CAIRN_OK;
+}

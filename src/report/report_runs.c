@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What is known of a run, in one object.
+ */
+#include "report/report.h"
+
+/* The marks that the trail has now, with the levels at which each is kept. */
+static json_t *kept_marks(cairn_trail *trail, size_t run, size_t n)
+{
+    static const char *const names[] = {"local", "partner", "encoded", "global"};
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        cairn_mark_info mark = {.struct_bytes = sizeof mark};
+        json_t *levels = json_array();
+        if (cairn_trail_mark(trail, run, i, &mark) < 0)
+            continue; /* the number is right: the trail was read before */
+        for (unsigned l = 0; l < sizeof names / sizeof *names; l++)
+            if (mark.levels & 1u << l)
+                json_array_append_new(levels, json_string(names[l]));
+        json_array_append_new(
+            list, json_pack("{s:I, s:f, s:i, s:I, s:o}", "version", (json_int_t)mark.version,
+                            "time", (double)mark.wall_ns * 1e-9, "ranks", (int)mark.nranks,
+                            "nbytes", (json_int_t)mark.nbytes, "levels", levels));
+    }
+    return list;
+}
+
+static cairn_status add_run(cairn_trail *trail, const char *name, size_t r, json_t *runs)
+{
+    cairn_run_info run = {.struct_bytes = sizeof run};
+    json_t *events;
+    int rc = cairn_trail_run(trail, r, &run);
+    CRN_FAIL_IF(rc < 0, (cairn_status)rc, "%s", cairn_error_text());
+    CRN_TRY(crn_report_events(trail, r, &events));
+    json_t *one =
+        json_pack("{s:s, s:s, s:s, s:f, s:b, s:b, s:o, s:o, s:o}", "trail", name, "run", run.name,
+                  "id", run.id, "created", (double)run.created_ns * 1e-9, "finished", run.finished,
+                  "rebuilt", run.rebuilt, "legs", crn_report_legs(events), "marks",
+                  crn_report_marks(events), "kept", kept_marks(trail, r, run.nmarks));
+    json_decref(events);
+    CRN_FAIL_IF(!one || json_array_append_new(runs, one) != 0, CAIRN_ENOMEM,
+                "no memory for run '%s'", run.name);
+    return CAIRN_OK;
+}
+
+cairn_status crn_report_runs(cairn_trail *trail, const char *name, size_t first, size_t end,
+                             json_t *runs)
+{
+    for (size_t r = first; r < end; r++)
+        CRN_TRY(add_run(trail, name, r, runs));
+    return CAIRN_OK;
+}

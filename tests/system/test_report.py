@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page of 'cairn report' in a real browser: it shows the numbers that --json has, and does what
+a page should. Pictures of it stay in the build folder, tests/system/report-*.png, to look at."""
+import json
+import pathlib
+import subprocess
+import unittest
+
+import browser
+import system
+
+SCRIPT = "</script><img src=x onerror=alert(1)>"
+
+
+def events():
+    """Three legs on four ranks: one that dies, one that hangs, one that ends."""
+    now = 1_800_000_000.0
+    log = []
+
+    def add(after, kind, **members):
+        nonlocal now
+        now += after
+        log.append({"event": kind, **members, "time": now})
+
+    def mark(version, **levels):
+        changed = [(version // 10 * (rank + 1)) % 16 + 1 for rank in range(4)]
+        add(4.0, "mark", version=version, held=0.01 + version / 1e4, stored=0.5, interval=6.0,
+            nbytes=1 << 20, blocks=80, changed=sum(changed), written=sum(changed) << 14,
+            ranks=[[n, 20] for n in changed])
+        for level, took in levels.items():
+            add(took, "raised", version=version, level=level, seconds=took, moved=1 << 18,
+                stored=1 << 19)
+
+    def begin(tries, resumed=None):
+        if resumed:
+            add(1, "launch", command=["mpirun"], tries=tries, nranks=4, seen=now)
+        add(1, "open", nranks=4, nnodes=4, seen=now if resumed else 0)
+        if resumed:
+            add(0.5, "resume", version=resumed, seconds=0.5,
+                **{"from": {"local": {"blocks": 48, "bytes": 1, "bad": 0},
+                            "partner": {"blocks": 16, "bytes": 1, "bad": 16}}})
+
+    def end(**members):
+        add(2.5, "ended", launched=log[0]["time"], command=["mpirun"], nranks=4, seen=now + 2,
+            **members)
+
+    begin(1)
+    for version in range(10, 130, 10):
+        mark(version, **({"partner": 0.4} if version % 20 == 0 else {}))
+    end(why="exit", code=137, signal=None, output=f"rank 2 was killed {SCRIPT}")
+    begin(2, resumed=110)
+    for version in range(120, 180, 10):
+        mark(version, **({"global": 0.9} if version % 50 == 0 else {}))
+    end(why="hang", code=143, signal=None, output="")
+    begin(3, resumed=170)
+    mark(180)
+    add(1, "failed", version=180, level="partner", text="no room")
+    mark(190, partner=0.4)
+    add(1, "close", finished=True)
+    end(why="exit", code=0, signal=None, output="done")
+    return log
+
+
+class Report(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if not browser.CHROMIUM or not browser.DRIVER:
+            print("SKIPPED test_report: chromium and chromium-driver are not there", flush=True)
+            raise unittest.SkipTest("no browser")
+        cls.dir = pathlib.Path(system.tempfile.mkdtemp(prefix="scratch-", dir=".")).resolve()
+        cls.addClassCleanup(system.shutil.rmtree, cls.dir, ignore_errors=True)
+        for _ in range(2):
+            subprocess.run([system.BUILD / "tests" / "cli" / "small_trail", "trail", "2", "1", "1"],
+                           cwd=cls.dir, check=True)
+        (cls.dir / "trail" / "run-2" / "events").write_text(
+            "".join(json.dumps(e) + "\n" for e in events()))
+        cls.cairn("report", "-o", "report.html", "trail")
+        cls.data = json.loads(cls.cairn("report", "--json", "trail"))
+        cls.run_ = cls.data["runs"][1]
+        cls.browser = browser.Browser()
+        cls.addClassCleanup(cls.browser.close)
+
+    @classmethod
+    def cairn(cls, *args):
+        done = subprocess.run([system.BUILD / "bin" / "cairn", *args], cwd=cls.dir, check=True,
+                              capture_output=True, text=True)
+        return done.stdout
+
+    def setUp(self):
+        self.js, self.click = self.browser.js, self.browser.click
+        self.browser.open(self.dir / "report.html")
+
+    def tearDown(self):
+        self.assertEqual(self.browser.complaints(), [])
+
+    def cells(self, section):
+        """The text of a table, row by row; hidden ones count."""
+        return self.js("[...document.querySelectorAll(`#${$[0]} details > .table tbody tr`)].map("
+                       "tr => [...tr.cells].map(td => td.textContent))", section)
+
+    def test_is_whole(self):
+        self.assertEqual(self.js("performance.getEntriesByType('resource').length"), 0)
+        self.assertEqual(self.js("document.title"), "Cairn report")
+        self.assertEqual(self.js("document.querySelectorAll('canvas').length"), 6)
+
+    def test_has_the_numbers(self):
+        self.assertEqual(self.js("JSON.parse(document.getElementById('data').textContent)")["runs"],
+                         self.data["runs"])
+        legs = self.cells("timeline")
+        self.assertEqual([row[9] for row in legs], [leg["end"] for leg in self.run_["legs"]])
+        self.assertEqual([row[4] for row in legs], ["–", "110", "170"])
+        marks = self.cells("costs")
+        self.assertEqual([row[0] for row in marks],
+                         [str(m["version"]) for m in self.run_["marks"]])
+        self.assertEqual([row[5] for row in marks],
+                         [str(m["changed"]) for m in self.run_["marks"]])
+        shares = self.cells("changes")
+        for row, mark in zip(shares, self.run_["marks"], strict=True):
+            self.assertEqual(row[2:], [f"{100 * a / b:.1f} %" for a, b in mark["ranks"]])
+        self.assertEqual(
+            self.js("Chart.getChart('chart-held').data.datasets[0].data"),
+            [m["held"] for m in self.run_["marks"]])
+
+    def test_what_programs_print_is_text(self):
+        self.assertIn(SCRIPT, self.js("document.querySelector('#timeline pre').textContent"))
+        self.assertEqual(self.js("document.querySelectorAll('img').length"), 0)
+
+    def tooltip(self, chart):
+        return self.js("(t => t.opacity ? [...t.title, ...t.body.flatMap(b => b.lines)] : [])("
+                       "Chart.getChart($[0]).tooltip)", chart)
+
+    def test_tooltips(self):
+        self.js("document.getElementById('chart-changes').scrollIntoView({block: 'center'})")
+        x, y = self.js("(p => [p.x, p.y - 3])(Chart.getChart('chart-changes')"
+                       ".getDatasetMeta(1).data[4])")
+        self.browser.point_at("#chart-changes", x, y)
+        changed, blocks = self.run_["marks"][4]["ranks"][1]
+        share = f"{100 * changed / blocks:.1f} %"
+        self.assertEqual(self.tooltip("chart-changes"),
+                         ["mark 50, rank 1", f"{share} of the blocks changed"])
+
+    def test_filters(self):
+        def shown():
+            return [int(row[0]) for row in self.cells("costs")]
+        everything = [m["version"] for m in self.run_["marks"]]
+        self.assertEqual(shown(), everything)
+        self.click("#level-local")
+        self.assertEqual(shown(), [m["version"] for m in self.run_["marks"] if m["levels"]])
+        self.assertEqual(self.js("document.activeElement.id"), "level-local")
+        self.click("#level-partner")
+        self.assertEqual(shown(), [150])
+        for level in ("local", "partner"):
+            self.click(f"#level-{level}")
+        self.browser.choose("#leg", "3")
+        self.assertEqual(shown(), [180, 190])
+
+    def test_sorting(self):
+        self.click("#costs summary")
+        self.click("#costs th:nth-child(6) button")
+        changed = [int(row[5]) for row in self.cells("costs")]
+        self.assertEqual(changed, sorted(changed))
+        self.click("#costs th:nth-child(6) button")
+        changed = [int(row[5]) for row in self.cells("costs")]
+        self.assertEqual(changed, sorted(changed, reverse=True))
+
+    def test_keyboard(self):
+        right = "\ue014"
+        self.browser.type("#chart-timeline", right + right)
+        self.assertEqual(self.tooltip("chart-timeline")[0], "mark 20")
+        self.browser.type("#chart-timeline", "\ue00c")
+        self.assertEqual(self.tooltip("chart-timeline"), [])
+
+    def test_runs(self):
+        self.browser.choose("#run", "0")
+        self.assertIn("trail/run-1", self.js("document.querySelector('.what').textContent"))
+        self.assertEqual(self.js("document.querySelectorAll('canvas').length"), 0)
+
+    def test_looks(self):
+        paper = "getComputedStyle(document.body).backgroundColor"
+        for scheme in ("light", "dark"):
+            self.browser.open(self.dir / "report.html", scheme=scheme)
+            look = self.js(paper)
+            self.browser.picture(pathlib.Path(f"report-{scheme}.png"), 1200)
+            self.click("#theme") # from what the system says to light
+            if scheme == "dark":
+                self.assertNotEqual(self.js(paper), look)
+            self.js("localStorage.clear()")
+        self.browser.open(self.dir / "report.html", width=390, height=800)
+        self.assertLessEqual(self.js("document.documentElement.scrollWidth"), 390)
+        self.browser.picture(pathlib.Path("report-phone.png"), 390)
+
+
+if __name__ == "__main__":
+    unittest.main()
