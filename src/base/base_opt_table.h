@@ -39,6 +39,8 @@ CRN_OPT_ROW(LEVEL_ENCODED, "level", "encoded", COUNT, "0", "0..",
             "every how many marks also encoded; 0: none")
 CRN_OPT_ROW(LEVEL_GLOBAL, "level", "global", COUNT, "16", "0..",
             "every how many marks also global; 0: none")
+CRN_OPT_ROW(GLOBAL_FORMAT, "global", "format", WORD, "parts", "parts|hdf5|hdf5-virtual",
+            "global marks as part files, one HDF5 file, or an HDF5 file of each rank and a master")
 CRN_OPT_ROW(LEVEL_GROUP, "level", "group", COUNT, "4", "2..200", "nodes of an encoded group")
 CRN_OPT_ROW(LEVEL_PARITY, "level", "parity", COUNT, "1", "1..100",
             "nodes of a group that may vanish together")

@@ -230,6 +230,9 @@ static cairn_status check_levels(cairn *c)
         else if (asked)
             return rc;
     }
+    /* whoever asks for a form wants it, however often */
+    if (crn_config_word(c->cfg, CRN_OPT_GLOBAL_FORMAT) != 0)
+        CRN_TRY(crn_vault_check(c->vault, CRN_LEVEL_GLOBAL));
     return CAIRN_OK;
 }
 
@@ -242,6 +245,8 @@ static cairn_status open_vault(cairn *c)
         .node_size = (int)crn_config_count(c->cfg, CRN_OPT_LEVEL_NODE_SIZE),
         .group = (int)crn_config_count(c->cfg, CRN_OPT_LEVEL_GROUP),
         .nparity = (int)crn_config_count(c->cfg, CRN_OPT_LEVEL_PARITY),
+        .form = (crn_form)crn_config_word(c->cfg, CRN_OPT_GLOBAL_FORMAT),
+        .frame = crn_ckpt_frame,
         .part = {.backend = (crn_io_backend)crn_config_word(c->cfg, CRN_OPT_IO_BACKEND),
                  .depth = (unsigned)crn_config_count(c->cfg, CRN_OPT_IO_DEPTH),
                  .direct = crn_config_bool(c->cfg, CRN_OPT_IO_DIRECT)},

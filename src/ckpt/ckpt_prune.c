@@ -56,6 +56,8 @@ static cairn_status trim_series(cairn *c, uint32_t series, uint32_t nranks)
         crn_part *part;
         CRN_TRY(crn_run_part(c->run, series, rank, nranks, true, &opt, &part));
         cairn_status rc = crn_part_trim(part, keep);
+        if (rc == CAIRN_OK)
+            rc = crn_run_sweep(c->run, part);
         crn_part_close(part);
         CRN_TRY(rc);
     }

@@ -41,6 +41,8 @@ typedef struct ckpt_var {
     const void *data;
     ckpt_layout layout;
     char attributes[48]; /* lines for the mark that say so */
+    char *remarks;       /* lines that the program said, or NULL; */
+    char *lines;         /* then all of them together */
     const char *type;    /* as text; the session's */
     uint32_t item;       /* bytes of one element */
     uint64_t nbytes;
@@ -206,6 +208,9 @@ void crn_ckpt_unpack(const ckpt_var *v, const unsigned char *packed);
 /* The layout of a variable in a mark. */
 ckpt_layout crn_layout_of(const crn_var_spec *spec);
 
+/* Bring a variable's lines up to date. */
+cairn_status crn_ckpt_label(ckpt_var *v);
+
 /* --- engine ------------------------------------------------------------------------------- */
 
 cairn_status crn_engine_start(cairn *c);
@@ -237,6 +242,12 @@ cairn_status crn_ckpt_publish(cairn *c, crn_comm *comm, bool finished);
 /* Of the marks that have a level, let only the newest have it that the configuration keeps. */
 void crn_ckpt_retain(cairn *c, crn_level level);
 uint64_t crn_ckpt_keep(const cairn *c, crn_level level); /* how many those are */
+
+/* Make a file for other tools, for the vault. */
+crn_frame_fn crn_ckpt_frame;
+
+/* Let the time series of the run have the marks that it has now. Rank 0 does; never fails. */
+void crn_ckpt_tell_viewers(cairn *c);
 
 /* One line for the run's event log, in the words of json_pack; rank 0 writes. Never fails.  */
 void crn_ckpt_event(cairn *c, const char *fmt, ...);

@@ -289,6 +289,8 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
         return;
     }
     settle_at(c, comm, level);
+    if (level == CRN_LEVEL_GLOBAL)
+        crn_ckpt_tell_viewers(c);
     crn_ckpt_event(c, "{s:s, s:I, s:s, s:f, s:I, s:I}", "event", "raised", "version",
                    (json_int_t)j->version, "level", crn_level_name(level), "seconds",
                    seconds(start, crn_now_ns()), "moved", (json_int_t)sum[0], "stored",

@@ -32,13 +32,15 @@ crn_var_spec crn_ckpt_spec(const ckpt_var *v)
                           .global = v->dims,
                           .offset = v->dims + v->ndims,
                           .count = v->dims + 2 * (size_t)v->ndims,
-                          .attributes = v->attributes};
+                          .attributes = v->lines ? v->lines : v->attributes};
 }
 
 void crn_ckpt_undeclare(cairn *c, ckpt_var *v)
 {
     const size_t after = c->var.n - (size_t)(v - c->var.at) - 1;
     free(v->name);
+    free(v->remarks);
+    free(v->lines);
     free(v->cell);
     memmove(v, v + 1, after * sizeof *v);
     c->var.n--;
@@ -79,9 +81,11 @@ cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
         old = crn_ckpt_find(c, v->name);
     }
     new.name = old->name;
+    new.remarks = old->remarks;
+    new.lines = old->lines;
     free(old->cell);
     *old = new;
-    return CAIRN_OK;
+    return crn_ckpt_label(old);
 }
 
 /* --- arrays ------------------------------------------------------------------------------- */

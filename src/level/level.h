@@ -45,6 +45,17 @@ const char *crn_level_name(crn_level level);
 
 typedef struct crn_vault crn_vault;
 
+/* How marks lie in the trail. */
+typedef enum crn_form {
+    CRN_FORM_PARTS,  /* as part files, which take what changed only */
+    CRN_FORM_SHARED, /* as a file for other tools, which all ranks write together */
+    CRN_FORM_VIRTUAL /* as such a file of each rank, and one that shows them as one */
+} crn_form;
+
+/* Make a file for other tools with the arrays of a frame, and note in them where their bytes go;
+ * pieces: it only refers to the ranks' own files. */
+typedef cairn_status crn_frame_fn(int dirfd, const char *name, crn_frame *f, bool pieces);
+
 typedef struct crn_vault_options {
     crn_run *run;       /* in the trail; stays the caller's */
     uint32_t series;    /* that marks are written to */
@@ -52,6 +63,8 @@ typedef struct crn_vault_options {
                            the manifest's levels have CRN_IN_TRAIL from the start */
     int node_size;      /* ranks of a virtual node; 0: nodes are real */
     int group, nparity; /* of the encoded level: nodes of a group, and how many may vanish */
+    crn_form form;
+    crn_frame_fn *frame; /* for forms other than parts */
     crn_part_options part;
 } crn_vault_options;
 

@@ -8,7 +8,9 @@
 
 static cairn_status global_check(const crn_vault *v)
 {
-    (void)v;
+    CRN_FAIL_IF(v->opt.form != CRN_FORM_PARTS && !v->local, CAIRN_EINVAL,
+                "global.format: files for other tools are made of marks elsewhere, but level.local "
+                "is 'trail': name a directory there, which may be on the shared file system");
     return CAIRN_OK;
 }
 
@@ -52,6 +54,8 @@ static cairn_status global_raise(crn_vault *v, uint64_t version, uint64_t keep,
 {
     if (!v->local)
         return crn_level_local.raise(v, version, keep, stats);
+    if (v->opt.form != CRN_FORM_PARTS)
+        return crn_outside_raise(v, version, keep, stats);
     crn_mark *mark = NULL;
     crn_copy copy = {0};
     cairn_status rc = copy_own(v, version, &mark, &copy);
@@ -66,7 +70,14 @@ static cairn_status global_each(crn_vault *v, cairn_status (*visit)(crn_part *, 
                                 uint64_t arg)
 {
     crn_part_id id = trail_id(v);
-    return v->local ? crn_vault_visit(v, &id, visit, arg) : CAIRN_OK;
+    crn_part *part;
+    if (!v->local)
+        return CAIRN_OK;
+    CRN_TRY(crn_vault_visit(v, &id, visit, arg));
+    if (v->opt.form == CRN_FORM_PARTS)
+        return CAIRN_OK;
+    cairn_status rc = crn_vault_part(v, &id, false, &part);
+    return rc < 0 ? CAIRN_OK : crn_run_sweep(v->opt.run, part); /* no part, nothing to sweep */
 }
 
 /* --- coming back ---------------------------------------------------------------------------- */

@@ -175,6 +175,10 @@ typedef struct crn_level_ops {
 /* The rows, in the order of cost. */
 extern const crn_level_ops *const crn_level_table[CRN_NLEVELS];
 
+/* The global level's raise for forms other than parts. */
+cairn_status crn_outside_raise(crn_vault *v, uint64_t version, uint64_t keep,
+                               crn_raise_stats *stats);
+
 extern const crn_level_ops crn_level_local, crn_level_partner, crn_level_encoded, crn_level_global;
 
 /* --- between ranks ------------------------------------------------------------------------ */

@@ -169,6 +169,10 @@ crn_var *crn_mark_find(const crn_mark *m, const char *name); /* NULL when there 
 void crn_mark_put(const crn_mark *m, crn_buf *buf);
 cairn_status crn_mark_get(crn_cursor *cur, crn_mark **ret);
 
+/* The same without digests: what is declared. The mark that is made has no tables. */
+void crn_specs_put(const crn_mark *m, crn_buf *buf);
+cairn_status crn_specs_get(crn_cursor *cur, crn_mark **ret);
+
 /* Read and check a variable's block table; once is enough. */
 cairn_status crn_mark_table(crn_part *part, const crn_mark *m, crn_var *v);
 

@@ -201,6 +201,13 @@ void crn_mark_put(const crn_mark *m, crn_buf *buf)
     }
 }
 
+void crn_specs_put(const crn_mark *m, crn_buf *buf)
+{
+    put_head(m, buf);
+    for (size_t i = 0; i < m->nvars; i++)
+        put_declaration(buf, &m->var[i]);
+}
+
 /* Copy a string of the record to the heap. */
 static cairn_status get_text(crn_cursor *c, size_t max, const char **ret)
 {
@@ -268,6 +275,13 @@ static cairn_status get_digests(crn_cursor *c, uint64_t end, crn_var *v)
     return CAIRN_OK;
 }
 
+static cairn_status get_nothing(crn_cursor *c, uint64_t end, crn_var *v)
+{
+    (void)end;
+    (void)v;
+    return crn_cursor_status(c, "mark");
+}
+
 static cairn_status get_mark(crn_cursor *c, uint64_t end, get_rest_fn *get_rest, crn_mark **ret)
 {
     crn_cursor_expect(c, crn_get_u32(c) == mark_magic);
@@ -314,6 +328,11 @@ cairn_status crn_format_get_mark(const void *data, size_t nbytes, uint64_t end, 
 cairn_status crn_mark_get(crn_cursor *cur, crn_mark **ret)
 {
     return get_mark(cur, 0, get_digests, ret);
+}
+
+cairn_status crn_specs_get(crn_cursor *cur, crn_mark **ret)
+{
+    return get_mark(cur, 0, get_nothing, ret);
 }
 
 /* --- block table -------------------------------------------------------------------------- */

@@ -124,16 +124,25 @@ cairn_status crn_outside_read(crn_part *part, const crn_mark *m, const crn_var *
 
 /* --- sweeping ----------------------------------------------------------------------------- */
 
-/* Is name "mark-<version>.h5", or without the end, the directory of that mark? */
+/* What a name in the directory of a series is: of which mark, and is it the directory of that? A
+ * temporary file is of none, and so of one that is not retained. */
 static bool parse_name(const char *name, uint64_t *ret_version, bool *ret_dir)
 {
     char digits[CRN_OUTSIDE_NAME];
-    const size_t n = strlen(name), head = strlen("mark-"), tail = sizeof suffix - 1;
-    if (strncmp(name, "mark-", head) != 0 || n >= sizeof digits)
+    const bool temporary = strncmp(name, ".mark-", 6) == 0;
+    if (!temporary && strncmp(name, "mark-", 5) != 0)
         return false;
-    *ret_dir = n < head + tail || strcmp(name + n - tail, suffix) != 0;
-    snprintf(digits, sizeof digits, "%.*s", (int)(n - head - (*ret_dir ? 0 : tail)), name + head);
-    return crn_parse_count(digits, ret_version) == CAIRN_OK;
+    const char *number = name + (temporary ? 6 : 5);
+    const size_t n = strspn(number, "0123456789");
+    *ret_dir = number[n] == 0;
+    if (n == 0 || n >= sizeof digits || (!*ret_dir && number[n] != '.'))
+        return false;
+    snprintf(digits, sizeof digits, "%.*s", (int)n, number);
+    uint64_t version;
+    if (crn_parse_count(digits, &version) < 0)
+        return false;
+    *ret_version = temporary ? CRN_NO_VERSION : version;
+    return true;
 }
 
 static bool is_retained(const crn_part *part, uint64_t version)

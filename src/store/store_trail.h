@@ -8,6 +8,7 @@
  *     TRAIL/RUN/lock                           held while a program writes the run
  *     TRAIL/RUN/series-<s>/<rank / 1000>/part-<rank>
  *     TRAIL/RUN/series-<s>/mark-<version>.h5             of marks that other tools can read
+ *     TRAIL/RUN/series-<s>/mark-<version>.xmf            what of it can be shown
  *     TRAIL/RUN/series-<s>/mark-<version>/rank-<rank>.h5
  */
 #ifndef CAIRN_STORE_TRAIL_H

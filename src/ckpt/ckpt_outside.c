@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Global marks as HDF5: what a session adds to the files that the level makes.
+ */
+#include "ckpt/ckpt_hdf5.h"
+#include "ckpt/ckpt_session.h"
+#include "ckpt/ckpt_xdmf.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+static char *xdmf_name(uint64_t version, char buf[CRN_OUTSIDE_NAME])
+{
+    snprintf(buf, CRN_OUTSIDE_NAME, "mark-%" PRIu64 ".xmf", version);
+    return buf;
+}
+
+cairn_status crn_ckpt_frame(int dirfd, const char *name, crn_frame *f, bool pieces)
+{
+    char xdmf[CRN_OUTSIDE_NAME], h5[CRN_OUTSIDE_NAME];
+    CRN_TRY(crn_hdf5_frame(dirfd, name, f, pieces));
+    if (f->nranks == 0) /* a rank's own: the master's fields are those to look at */
+        return CAIRN_OK;
+    crn_outside_name(f->version, CRN_ALL_RANKS, h5);
+    return crn_xdmf_write(dirfd, xdmf_name(f->version, xdmf), f, h5);
+}
+
+/* The moment of one mark; one without fields, or in part files, has none. */
+static cairn_status add_moment(cairn *c, const crn_manifest_mark *mark, crn_buf *b)
+{
+    char name[CRN_OUTSIDE_NAME], before[32];
+    int dir;
+    cairn_status rc = crn_run_series_dir(c->run, mark->series, false, &dir);
+    if (rc == CAIRN_OK) {
+        snprintf(before, sizeof before, "series-%" PRIu32 "/", mark->series);
+        rc = crn_xdmf_add(b, dir, xdmf_name(mark->version, name), before);
+        close(dir);
+    }
+    return rc == CAIRN_ENOTFOUND ? CAIRN_OK : rc;
+}
+
+static cairn_status write_series(cairn *c)
+{
+    crn_buf b = {0};
+    int series, run;
+    cairn_status rc = CAIRN_OK;
+    crn_xdmf_begin(&b);
+    for (size_t i = 0; i < c->mark.n && rc == CAIRN_OK; i++)
+        if (c->mark.at[i].levels & CRN_IN_TRAIL)
+            rc = add_moment(c, &c->mark.at[i], &b);
+    CRN_TRY_OUT(rc, rc);
+    CRN_TRY_OUT(rc, crn_run_series_dir(c->run, c->series, false, &series));
+    rc = crn_dir_open(series, "..", false, &run);
+    close(series);
+    CRN_TRY_OUT(rc, rc);
+    rc = crn_xdmf_end(&b, run, "run.xmf");
+    close(run);
+out:
+    crn_buf_done(&b);
+    return rc;
+}
+
+void crn_ckpt_tell_viewers(cairn *c)
+{
+    if (crn_config_word(c->cfg, CRN_OPT_GLOBAL_FORMAT) == 0 || crn_comm_rank(c->comm) != 0)
+        return;
+    const crn_err before = *crn_err_peek();
+    if (write_series(c) < 0) { /* the marks are there all the same */
+        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_EACH, "%s", crn_err_peek()->text);
+        (void)crn_err_give(&before);
+    }
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Global marks as HDF5 files: they come back without anything else, go when they are no longer
+ * kept, and are not believed when someone has changed them. Every case runs with one file and with
+ * one of each rank, in the background and synchronously.
+ *
+ * TEST: ranks self 1 3
+ */
+#include "harness/mpi.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cairn/cairn.h>
+
+/* Pieces are columns, so that a row of each is short and lies apart from the next. */
+enum { ROWS = 300, COLUMNS = 23, LAYERS = 7, ITEMS = 11 };
+
+typedef struct grain {
+    uint32_t kind;
+    double x[3];
+} grain;
+
+typedef struct world {
+    crn_comm *comm;
+    MPI_Comm mpi;
+    int rank, nranks;
+    char dir[64], config[96];
+    uint64_t step;
+    double plate[ROWS * COLUMNS];
+    float cube[LAYERS * COLUMNS * LAYERS];
+    grain grains[ITEMS * 4];
+} world;
+
+static void world_init(world *w, crn_comm *comm, const char *settings)
+{
+    memset(w, 0, sizeof *w);
+    w->comm = comm;
+    w->rank = crn_comm_rank(comm);
+    w->nranks = crn_comm_size(comm);
+    w->mpi = w->nranks > 1 ? MPI_COMM_WORLD : MPI_COMM_SELF;
+    if (w->rank == 0)
+        make_scratch(w->dir, sizeof w->dir, "hdf5");
+    assert_ok(crn_comm_bcast(comm, w->dir, sizeof w->dir, 0));
+    snprintf(w->config, sizeof w->config, "%s/cairn.ini", w->dir);
+    if (w->rank == 0) {
+        FILE *f = fopen(w->config, "w");
+        assert_non_null(f);
+        fprintf(f,
+                "[run]\ntrail = %s/trail\n[level]\nlocal = %s/local\npartner = 0\nglobal = 1\n"
+                "[variable]\nblock = 1KiB\n%s",
+                w->dir, w->dir, settings);
+        fclose(f);
+    }
+    assert_ok(crn_comm_barrier(comm));
+}
+
+static void world_done(world *w)
+{
+    assert_ok(crn_comm_barrier(w->comm));
+    if (w->rank == 0)
+        remove_tree(w->dir);
+}
+
+static void for_all_settings(crn_comm *comm, void (*fn)(world *w, bool pieces))
+{
+    static const char *const form[] = {"hdf5", "hdf5-virtual"};
+    static const char *const mode[] = {"background", "synchronous"};
+    for (int which = 0; which < 4; which++) {
+        static world w;
+        char settings[256];
+        snprintf(settings, sizeof settings, "[global]\nformat = %s\n[mark]\nmode = %s\n",
+                 form[which % 2], mode[which / 2]);
+        world_init(&w, comm, settings);
+        fn(&w, which % 2 == 1);
+        world_done(&w);
+    }
+}
+
+static void advance(world *w)
+{
+    w->step++;
+    for (size_t i = 0; i < ROWS * COLUMNS; i++)
+        w->plate[i] = (double)w->rank * 1e6 + (double)(w->step * i);
+    for (size_t i = 0; i < LAYERS * COLUMNS * LAYERS; i++)
+        w->cube[i] = (float)(w->rank + 1) / (float)(w->step + i);
+    for (uint32_t i = 0; i < ITEMS * 4; i++)
+        w->grains[i] = (grain){.kind = i + (uint32_t)w->step, .x = {i, w->rank, 0.5}};
+}
+
+static void protect(world *w, cairn *c)
+{
+    const uint64_t n = (uint64_t)w->nranks, r = (uint64_t)w->rank;
+    const uint64_t plate[] = {ROWS, COLUMNS * n}, at[] = {0, COLUMNS * r}, has[] = {ROWS, COLUMNS};
+    const uint64_t cube[] = {LAYERS, COLUMNS * n, LAYERS}, corner[] = {0, COLUMNS * r, 0};
+    const uint64_t part[] = {LAYERS, COLUMNS, LAYERS};
+    const cairn_member member[] = {CAIRN_MEMBER(grain, kind, CAIRN_UINT32),
+                                   CAIRN_MEMBER(grain, x, CAIRN_FLOAT64)};
+    cairn_type grain_type;
+    assert_ok(cairn_define_type(c, sizeof(grain), member, 2, &grain_type));
+    assert_ok(cairn_protect(c, "step", &w->step, CAIRN_UINT64, 1));
+    assert_ok(cairn_protect_part(c, "plate", w->plate, CAIRN_FLOAT64, 2, plate, at, has));
+    assert_ok(cairn_protect_part(c, "fluid/cube", w->cube, CAIRN_FLOAT32, 3, cube, corner, part));
+    /* another number of elements on each rank */
+    assert_ok(cairn_protect(c, "grains", w->grains, grain_type, ITEMS * (1 + r % 4)));
+    assert_ok(cairn_describe(c, "plate", "units", "K"));
+}
+
+static void mark(world *w, cairn *c, int n)
+{
+    for (int i = 0; i < n; i++) {
+        advance(w);
+        assert_ok(cairn_mark(c, w->step, CAIRN_AUTO));
+    }
+    assert_ok(cairn_settle(c));
+}
+
+/* Leave the session, so that its run can be resumed, and lose the nodes. */
+static void leave(world *w, cairn *c)
+{
+    assert_int_equal(raise(SIGUSR1), 0);
+    assert_true(cairn_should_stop(c));
+    assert_ok(cairn_close(c));
+    assert_ok(crn_comm_barrier(w->comm));
+    if (w->rank == 0) {
+        char local[96];
+        snprintf(local, sizeof local, "%s/local", w->dir);
+        remove_tree(local);
+    }
+    assert_ok(crn_comm_barrier(w->comm));
+}
+
+/* Resume, and hold what comes against what the step of version has. */
+static void come_back(world *w, cairn **c, uint64_t version)
+{
+    static world want;
+    uint64_t found = 0;
+    want = *w;
+    want.step = version - 1;
+    advance(&want);
+    memset(w->plate, 0, sizeof w->plate);
+    memset(w->cube, 0, sizeof w->cube);
+    memset(w->grains, 0, sizeof w->grains);
+    assert_ok(cairn_open(w->mpi, w->config, c));
+    protect(w, *c);
+    assert_ok(cairn_resume(*c, &found));
+    assert_int_equal(found, version);
+    assert_int_equal(w->step, version);
+    assert_memory_equal(w->plate, want.plate, sizeof w->plate);
+    assert_memory_equal(w->cube, want.cube, sizeof w->cube);
+    assert_memory_equal(w->grains, want.grains, ITEMS * (1 + (size_t)w->rank % 4) * sizeof(grain));
+}
+
+static char *file_of(const world *w, uint64_t version, const char *end, char buf[256])
+{
+    snprintf(buf, 256, "%s/trail/run-1/series-1/mark-%" PRIu64 "%s", w->dir, version, end);
+    return buf;
+}
+
+static bool is_there(const world *w, uint64_t version, const char *end)
+{
+    char path[256];
+    return access(file_of(w, version, end, path), F_OK) == 0;
+}
+
+static void come_back_from_files(world *w, bool pieces)
+{
+    cairn *c;
+    assert_ok(cairn_open(w->mpi, w->config, &c));
+    protect(w, c);
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
+    mark(w, c, 3);
+    assert_true(is_there(w, 3, ".h5"));
+    assert_true(is_there(w, 3, ".xmf"));
+    assert_int_equal(is_there(w, 3, "/rank-000000.h5"), pieces);
+    leave(w, c);
+    come_back(w, &c, 3);
+    mark(w, c, 1); /* the run goes on */
+    leave(w, c);
+    come_back(w, &c, 4);
+    assert_ok(cairn_close(c));
+}
+
+static void test_come_back(void **state)
+{
+    for_all_settings(*state, come_back_from_files);
+}
+
+static void keep_two(world *w, bool pieces)
+{
+    cairn *c;
+    assert_ok(cairn_open(w->mpi, w->config, &c));
+    protect(w, c);
+    mark(w, c, 4);
+    assert_ok(crn_comm_barrier(w->comm));
+    for (uint64_t v = 1; v <= 4; v++) {
+        assert_int_equal(is_there(w, v, ".h5"), v > 2);
+        assert_int_equal(is_there(w, v, ".xmf"), v > 2);
+        assert_int_equal(is_there(w, v, ""), v > 2 && pieces);
+    }
+    assert_ok(cairn_close(c));
+}
+
+static void test_keep(void **state)
+{
+    for_all_settings(*state, keep_two);
+}
+
+/* Change a byte that is a variable's: most are. */
+static void change(const char *path)
+{
+    const int fd = open(path, O_RDWR);
+    char byte;
+    assert_true(fd >= 0);
+    const off_t at = lseek(fd, 0, SEEK_END) / 2;
+    assert_int_equal(pread(fd, &byte, 1, at), 1);
+    byte ^= 1;
+    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    close(fd);
+}
+
+static void notice_change(world *w, bool pieces)
+{
+    cairn *c;
+    char path[256];
+    assert_ok(cairn_open(w->mpi, w->config, &c));
+    protect(w, c);
+    mark(w, c, 3);
+    leave(w, c);
+    if (w->rank == 0)
+        change(file_of(w, 3, pieces ? "/rank-000000.h5" : ".h5", path));
+    assert_ok(crn_comm_barrier(w->comm));
+    come_back(w, &c, 2);
+    leave(w, c);
+    /* without the file there is no mark */
+    if (w->rank == 0)
+        assert_int_equal(unlink(file_of(w, 2, pieces ? "/rank-000000.h5" : ".h5", path)), 0);
+    assert_ok(crn_comm_barrier(w->comm));
+    assert_ok(cairn_open(w->mpi, w->config, &c));
+    protect(w, c);
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_ENOTFOUND);
+    assert_ok(cairn_close(c));
+}
+
+static void test_notice_change(void **state)
+{
+    for_all_settings(*state, notice_change);
+}
+
+/* A run may change its mind: marks of one form follow those of another. */
+static void change_form(crn_comm *comm, const char *first, const char *then)
+{
+    static world w;
+    char settings[128];
+    cairn *c;
+    snprintf(settings, sizeof settings, "[global]\nformat = %s\n", first);
+    world_init(&w, comm, settings);
+    assert_ok(cairn_open(w.mpi, w.config, &c));
+    protect(&w, c);
+    mark(&w, c, 2);
+    leave(&w, c);
+    setenv("CAIRN_GLOBAL_FORMAT", then, 1);
+    come_back(&w, &c, 2);
+    mark(&w, c, 1);
+    leave(&w, c);
+    come_back(&w, &c, 3);
+    leave(&w, c);
+    assert_ok(cairn_open(w.mpi, w.config, &c));
+    protect(&w, c);
+    assert_ok(cairn_resume_at(c, 2));
+    assert_ok(cairn_close(c));
+    unsetenv("CAIRN_GLOBAL_FORMAT");
+    world_done(&w);
+}
+
+static void test_change_form(void **state)
+{
+    change_form(*state, "parts", "hdf5");
+    change_form(*state, "hdf5", "parts");
+    change_form(*state, "hdf5", "hdf5-virtual");
+}
+
+static void test_needs_local(void **state)
+{
+    static world w;
+    cairn *c;
+    world_init(&w, *state, "[global]\nformat = hdf5\n");
+    setenv("CAIRN_LEVEL_LOCAL", "trail", 1);
+    assert_int_equal(cairn_open(w.mpi, w.config, &c), CAIRN_EINVAL);
+    assert_non_null(strstr(cairn_last_error(NULL), "level.local is 'trail'"));
+    unsetenv("CAIRN_LEVEL_LOCAL");
+    world_done(&w);
+}
+
+static void test_describe(void **state)
+{
+    static world w;
+    cairn *c;
+    world_init(&w, *state, "");
+    assert_ok(cairn_open(w.mpi, w.config, &c));
+    protect(&w, c);
+    assert_int_equal(cairn_describe(c, "plates", "units", "K"), CAIRN_ENOTFOUND);
+    assert_int_equal(cairn_describe(c, "plate", "a=b", "K"), CAIRN_EINVAL);
+    assert_int_equal(cairn_describe(c, "plate", "", "K"), CAIRN_EINVAL);
+    assert_int_equal(cairn_describe(c, "plate", "units", "K\nm"), CAIRN_EINVAL);
+    assert_int_equal(cairn_describe(c, "plate", "layout", "list"), CAIRN_EINVAL);
+    assert_ok(cairn_describe(c, "plate", "units", "mK"));
+    assert_ok(cairn_describe(c, "plate", "description", "how hot it is"));
+    assert_ok(cairn_describe(c, "plate", "units", NULL));
+    protect(&w, c); /* what was said stays */
+    advance(&w);
+    assert_ok(cairn_mark(c, 1, CAIRN_LEVEL_GLOBAL));
+    assert_ok(cairn_close(c));
+    if (w.rank == 0) {
+        cairn_trail *t;
+        cairn_variable_info v = {.struct_bytes = sizeof v};
+        char path[96];
+        snprintf(path, sizeof path, "%s/trail", w.dir);
+        assert_ok(cairn_trail_open(path, &t));
+        assert_ok(cairn_trail_variable(t, 0, 0, 0, 1, &v));
+        assert_string_equal(v.name, "plate");
+        assert_string_equal(v.attributes, "description=how hot it is\nunits=K\n");
+        cairn_trail_close(t);
+    }
+    world_done(&w);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_come_back),     cmocka_unit_test(test_keep),
+        cmocka_unit_test(test_notice_change), cmocka_unit_test(test_change_form),
+        cmocka_unit_test(test_needs_local),   cmocka_unit_test(test_describe),
+    };
+    return run_mpi_tests(argc, argv, tests);
+}
