@@ -5,8 +5,9 @@
  *
  *     mpirun -n 4 heat2d --size 512 --steps 1000 --output field
  *
- * Kill it at any time and start it again: it goes on from its last mark, and the field that it
- * writes in the end is the same, bit for bit. Everything that Cairn needs is marked CAIRN below.
+ * Kill it at any time and start it again, on as many ranks or on others: it goes on from its last
+ * mark, and the field that it writes in the end is the same, bit for bit. Everything that Cairn
+ * needs is marked CAIRN below.
  */
 #include <getopt.h>
 #include <inttypes.h>

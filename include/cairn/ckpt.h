@@ -90,8 +90,8 @@ typedef struct cairn_piece {
     size_t struct_bytes; /* set by the caller, to sizeof(cairn_piece) */
     int ndims;
     uint64_t global[8], offset[8], count[8]; /* as for cairn_protect_part */
-    uint64_t before[8],
-        after[8]; /* elements of memory before and after the piece: a halo, padding */
+    uint64_t before[8], after[8]; /* elements of memory around the piece: a halo, padding */
+    bool halo;                    /* resume fills those, too, as far as the global array goes */
 } cairn_piece;
 
 /*
@@ -107,7 +107,8 @@ CAIRN_API int cairn_protect_piece(cairn *c, const char *name, void *data, cairn_
  *   global  [in]  cells of all ranks; each belongs to one of them, or a mark is refused
  *   cell    [in]  numbers, growing, of the ncells cells that are this rank's; copied
  *   nitems  [in]  of each of those; copied: protect anew before the mark after items have moved
- * CAIRN_EINVAL, CAIRN_ENOMEM.
+ * On a restart each rank gets the items of the cells that are its own then, whoever had them: ask
+ * cairn_probe_cells how many they are, allocate, protect, resume. CAIRN_EINVAL, CAIRN_ENOMEM.
  */
 CAIRN_API int cairn_protect_ragged(cairn *c, const char *name, void *data, cairn_type type,
                                    uint64_t global, size_t ncells, const uint64_t *cell,
@@ -146,12 +147,15 @@ CAIRN_API int cairn_describe(cairn *c, const char *name, const char *key, const 
 CAIRN_API int cairn_release(cairn *c, const char *name);
 
 /*
- * Bring back the newest mark that all ranks can produce, into the protected memory. Collective.
+ * Bring back the newest mark that can be produced, into the protected memory, whatever number of
+ * ranks wrote it. Collective.
  *   version [out] of that mark; NULL is allowed
- * CAIRN_NOTHING: there is no mark, nothing was touched. CAIRN_EMISMATCH: names, types or sizes
- * differ from the mark's; nothing was touched. CAIRN_ENOTFOUND: there are marks, but none can be
- * produced, and the sentence says what is missing; memory may have been written to. CAIRN_EIO,
- * CAIRN_ENOMEM.
+ * Parts of global arrays, items in cells and lists come back on any number of ranks; what a rank
+ * protected with cairn_protect comes back on as many ranks, or on others if it was the same on all
+ * of them. CAIRN_NOTHING: there is no mark, nothing was touched. CAIRN_EMISMATCH: names, types or
+ * sizes differ from the mark's, or it cannot come back on these ranks; nothing was touched.
+ * CAIRN_ENOTFOUND: there are marks, but none can be produced, and the sentence says what is
+ * missing; memory may have been written to. CAIRN_EIO, CAIRN_ENOMEM.
  */
 CAIRN_API int cairn_resume(cairn *c, uint64_t *version);
 
@@ -168,10 +172,18 @@ CAIRN_API int cairn_probe(cairn *c, uint64_t *version);
  * How many elements of a variable has this rank in the mark that cairn_probe tells of? For
  * variables whose size changes: probe, ask, allocate, protect, cairn_resume_at; when that says
  * CAIRN_ENOTFOUND, the mark's files are there but damaged, and the next probe tells of an older
- * one. Collective; a rank that does not have the variable gets 0. As cairn_probe, and
- * CAIRN_EMISMATCH on another number of ranks.
+ * one. Collective; a rank that does not have the variable gets 0. On another number of ranks it is
+ * the equal share of a list, and of others what the first rank had. As cairn_probe.
  */
 CAIRN_API int cairn_probe_count(cairn *c, const char *name, size_t *count);
+
+/*
+ * The same for items in cells: how many are in each of ncells cells, whose numbers grow?
+ * Collective; each rank asks for its own. As cairn_probe; CAIRN_ENOTFOUND also when the mark has no
+ * such variable, CAIRN_EMISMATCH when it has no such cell.
+ */
+CAIRN_API int cairn_probe_cells(cairn *c, const char *name, size_t ncells, const uint64_t *cell,
+                                uint64_t *nitems);
 
 /*
  * Is a mark worth its cost now? Decided on rank 0 from the time since the last mark, what marks

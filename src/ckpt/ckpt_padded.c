@@ -55,12 +55,3 @@ cairn_status crn_ckpt_put_padded(crn_draft *d, size_t number, const ckpt_var *v)
     free(p.block);
     return rc;
 }
-
-void crn_ckpt_unpack(const ckpt_var *v, const unsigned char *packed)
-{
-    const crn_var_spec spec = crn_ckpt_spec(v);
-    const crn_box piece = crn_ckpt_far_piece(&spec);
-    crn_stretches s = crn_stretches_of(&piece, &piece, &v->memory);
-    while (v->nbytes > 0 && crn_stretches_next(&s))
-        memcpy((unsigned char *)v->data + s.to * v->item, packed + s.from * v->item, s.n * v->item);
-}

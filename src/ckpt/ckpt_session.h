@@ -50,7 +50,8 @@ typedef struct ckpt_var {
     uint32_t ndims;
     uint64_t dims[3 * CRN_DIMS_MAX]; /* global, offset, count */
     crn_box memory; /* what data holds of the global array, in far indices: more than the piece, */
-    bool padded;    /* if this says so */
+    bool padded;    /* if this says so; */
+    bool halo;      /* and resume brings that, too */
     struct ckpt_cell *cell; /* an index's data, which is this session's; or NULL */
     uint64_t ncells;        /* an index's and its items': of all ranks */
     bool captured;          /* in the open mark */
@@ -183,6 +184,11 @@ int crn_ckpt_result(cairn *c, cairn_status rc);
 crn_var_spec crn_ckpt_spec(const ckpt_var *v);
 ckpt_var *crn_ckpt_find(cairn *c, const char *name);
 
+/* "float64[12]", or "float64[4 x 6 of 8 x 6 at 4 x 0]" for a piece of an array; of a long type what
+ * differs from the other one's. */
+enum { CRN_SHAPE_TEXT = 192 };
+void crn_shape_format(const crn_var_spec *s, const crn_var_spec *other, char buf[CRN_SHAPE_TEXT]);
+
 /* A variable of count elements, to be declared: what every layout needs is checked. name stays the
  * caller's. */
 cairn_status crn_ckpt_begin_var(const cairn *c, const char *name, const void *data, cairn_type type,
@@ -201,9 +207,6 @@ crn_box crn_ckpt_far_piece(const crn_var_spec *spec);
 
 /* Put the blocks of a variable that does not lie in memory in one piece. */
 cairn_status crn_ckpt_put_padded(crn_draft *d, size_t number, const ckpt_var *v);
-
-/* Put what is in blocks one after the other to where it lies in memory. */
-void crn_ckpt_unpack(const ckpt_var *v, const unsigned char *packed);
 
 /* The layout of a variable in a mark. */
 ckpt_layout crn_layout_of(const crn_var_spec *spec);

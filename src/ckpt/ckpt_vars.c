@@ -174,6 +174,7 @@ static cairn_status protect_piece(cairn *c, const char *name, void *data, cairn_
     CRN_TRY(crn_ckpt_begin_var(c, name, data, type, n, &v));
     v.layout = CKPT_PIECE;
     v.ndims = ndims;
+    v.halo = p->halo;
     memcpy(v.dims, p->global, ndims * sizeof *v.dims);
     memcpy(v.dims + ndims, p->offset, ndims * sizeof *v.dims);
     memcpy(v.dims + 2 * ndims, p->count, ndims * sizeof *v.dims);

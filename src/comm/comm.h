@@ -178,7 +178,7 @@ typedef struct crn_parcels {
 
 /*
  * Agree on local, and if no rank failed, deliver out (at most one parcel for each peer, of up to
- * CRN_COMM_PIECE bytes, none for itself) and hand over what others sent here. Empty parcels arrive,
+ * CRN_COMM_PIECE bytes) and hand over what others sent here. Empty parcels arrive,
  * too. The same status on all ranks. Collective.
  */
 cairn_status crn_parcels_swap(crn_comm *comm, cairn_status local, const crn_parcel *out,

@@ -339,29 +339,6 @@ static void test_give_up_and_return(void **state)
     for_all_settings(*state, give_up_and_return);
 }
 
-/* A piece of another place is not the one that was marked, though it is as large. */
-static void test_piece_elsewhere_is_refused(void **state)
-{
-    world w;
-    cairn *c;
-    char buf[256];
-    const uint64_t global = 4 * CELLS, count = CELLS;
-    world_init(&w, *state, settings_of(2, "", buf));
-    for (uint64_t offset = 0; offset <= CELLS; offset += CELLS) {
-        assert_ok(cairn_open(w.mpi, w.config, &c));
-        assert_ok(
-            cairn_protect_part(c, "field", w.field, CAIRN_FLOAT64, 1, &global, &offset, &count));
-        assert_int_equal(cairn_resume(c, NULL), offset == 0 ? CAIRN_NOTHING : CAIRN_EMISMATCH);
-        if (offset == 0) {
-            assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
-            leave(c);
-        }
-    }
-    assert_non_null(strstr(cairn_last_error(c), "float64[30000 of 120000 at 30000]"));
-    assert_ok(cairn_close(c));
-    world_done(&w);
-}
-
 static void changing_variables(world *w)
 {
     cairn *c;
@@ -531,7 +508,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_safer_mark_outlives_local_ones),
         cmocka_unit_test(test_removed_files_are_made_anew),
         cmocka_unit_test(test_give_up_and_return),
-        cmocka_unit_test(test_piece_elsewhere_is_refused),
         cmocka_unit_test(test_changing_variables),
         cmocka_unit_test(test_in_steps),
         cmocka_unit_test(test_bad_configuration_is_refused_everywhere),

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Restarts on other numbers of ranks and in other pieces: what some ranks of the job wrote, others
+ * read, element by element. Groups of ranks are made by splitting one job, so that a few jobs do
+ * all of the matrix.
+ *
+ * TEST: ranks 8
+ */
+#include "harness/session.h"
+
+#include <inttypes.h>
+
+enum { NX = 24, NY = 20, NZ = 18, CELLS = 60 };
+
+/* --- a program -------------------------------------------------------------------------------- */
+
+typedef enum cutting { SLAB, PENCIL, BLOCK, UNEVEN, NCUTTINGS } cutting;
+
+/* What a rank has of everything, in some cutting; values follow from places and the step alone. */
+typedef struct program {
+    int rank, nranks;
+    uint64_t step;
+    uint64_t lo[3], count[3];
+    uint64_t around; /* elements of memory around the block */
+    double *field;
+    uint64_t ncells, cell[CELLS], nitems[CELLS];
+    uint64_t *item;
+    size_t nlist;
+    uint32_t *list;
+    double table[10]; /* a global array that every rank has all of */
+} program;
+
+static const uint64_t size[3] = {NX, NY, NZ};
+
+/* Factors of the number of ranks by which the dimensions are cut. */
+static void factors(cutting how, int nranks, int f[3])
+{
+    f[0] = f[1] = f[2] = 1;
+    if (how == SLAB || how == UNEVEN) {
+        f[0] = nranks;
+        return;
+    }
+    for (int d = how == PENCIL ? 1 : 0, n = nranks, k = 2; n > 1;) {
+        if (n % k != 0) {
+            k++;
+            continue;
+        }
+        f[d] *= k;
+        n /= k;
+        d = d == 2 ? (how == PENCIL ? 1 : 0) : d + 1;
+    }
+}
+
+/* Where the i-th of n parts of a dimension begins; uneven ones grow, and the first is empty. */
+static uint64_t begin_of(cutting how, uint64_t all, uint64_t i, uint64_t n)
+{
+    return how == UNEVEN && n > 1 ? all * i * (i - (i > 0)) / (n * (n - 1)) : all * i / n;
+}
+
+static void place_block(program *p, cutting how)
+{
+    int f[3];
+    factors(how, p->nranks, f);
+    const int at[3] = {p->rank / (f[1] * f[2]), p->rank / f[2] % f[1], p->rank % f[2]};
+    for (int d = 0; d < 3; d++) {
+        p->lo[d] = begin_of(how, size[d], (uint64_t)at[d], (uint64_t)f[d]);
+        p->count[d] = begin_of(how, size[d], (uint64_t)at[d] + 1, (uint64_t)f[d]) - p->lo[d];
+    }
+}
+
+/* A quarter of the field changes from step to step. */
+static double value_at(uint64_t step, uint64_t x, uint64_t y, uint64_t z)
+{
+    return (double)((x * NY + y) * NZ + z) + (x % 4 == 0 ? 1e6 * (double)step : 0);
+}
+
+static uint64_t items_in(uint64_t step, uint64_t cell)
+{
+    return (cell * 7 + step) % 5;
+}
+
+static size_t list_share(uint64_t total, int rank, int nranks)
+{
+    return total / (uint64_t)nranks + ((uint64_t)rank < total % (uint64_t)nranks);
+}
+
+static double *element(const program *p, uint64_t i, uint64_t j, uint64_t k)
+{
+    const uint64_t a = p->around, ny = p->count[1] + 2 * a, nz = p->count[2] + 2 * a;
+    return &p->field[((i + a) * ny + j + a) * nz + k + a];
+}
+
+/* Cells go round the ranks, in one direction or the other. */
+static void own_cells(program *p, cutting how)
+{
+    p->ncells = 0;
+    for (uint64_t c = 0; c < CELLS; c++) {
+        const uint64_t turn = how % 2 ? c / 3 : CELLS - c;
+        if (turn % (uint64_t)p->nranks == (uint64_t)p->rank)
+            p->cell[p->ncells++] = c;
+    }
+}
+
+static void program_init(program *p, MPI_Comm comm, cutting how, uint64_t around)
+{
+    memset(p, 0, sizeof *p);
+    MPI_Comm_rank(comm, &p->rank);
+    MPI_Comm_size(comm, &p->nranks);
+    p->around = around;
+    place_block(p, how);
+    own_cells(p, how);
+    p->field =
+        calloc((p->count[0] + 2 * around) * (p->count[1] + 2 * around) * (p->count[2] + 2 * around),
+               sizeof *p->field);
+    p->item = calloc(5 * CELLS, sizeof *p->item);
+    p->list = calloc(1000, sizeof *p->list);
+}
+
+static void program_done(program *p)
+{
+    free(p->field);
+    free(p->item);
+    free(p->list);
+}
+
+static void fill(program *p, uint64_t step)
+{
+    size_t n = 0;
+    p->step = step;
+    for (uint64_t i = 0; i < p->count[0]; i++)
+        for (uint64_t j = 0; j < p->count[1]; j++)
+            for (uint64_t k = 0; k < p->count[2]; k++)
+                *element(p, i, j, k) = value_at(step, p->lo[0] + i, p->lo[1] + j, p->lo[2] + k);
+    for (uint64_t c = 0; c < p->ncells; c++) {
+        p->nitems[c] = items_in(step, p->cell[c]);
+        for (uint64_t i = 0; i < p->nitems[c]; i++)
+            p->item[n++] = p->cell[c] * 100 + i;
+    }
+    p->nlist = (size_t)(10 * (p->rank + 1)); /* every rank has another number of them */
+    for (size_t i = 0; i < p->nlist; i++)
+        p->list[i] = (uint32_t)(p->rank * 1000) + (uint32_t)i;
+    for (int i = 0; i < 10; i++)
+        p->table[i] = i + (double)step;
+}
+
+static void protect_arrays(program *p, cairn *c)
+{
+    cairn_piece piece = {.struct_bytes = sizeof piece, .ndims = 3, .halo = p->around > 0};
+    const uint64_t ten = 10, zero = 0;
+    for (int d = 0; d < 3; d++) {
+        piece.global[d] = size[d];
+        piece.offset[d] = p->lo[d];
+        piece.count[d] = p->count[d];
+        piece.before[d] = piece.after[d] = p->around;
+    }
+    assert_ok(cairn_protect(c, "step", &p->step, CAIRN_UINT64, 1));
+    assert_ok(cairn_protect_piece(c, "field", p->field, CAIRN_FLOAT64, &piece));
+    assert_ok(cairn_protect_part(c, "table", p->table, CAIRN_FLOAT64, 1, &ten, &zero, &ten));
+}
+
+static void protect_items(program *p, cairn *c)
+{
+    assert_ok(cairn_protect_ragged(c, "items", p->item, CAIRN_UINT64, CELLS, p->ncells, p->cell,
+                                   p->nitems));
+    assert_ok(cairn_protect_list(c, "list", p->list, CAIRN_UINT32, p->nlist));
+}
+
+/* Halos have what the neighbours have, and nothing where the array ends. */
+static void check_field(const program *p)
+{
+    const int64_t a = (int64_t)p->around;
+    bool right = true;
+    for (int64_t i = -a; i < (int64_t)p->count[0] + a; i++)
+        for (int64_t j = -a; j < (int64_t)p->count[1] + a; j++)
+            for (int64_t k = -a; k < (int64_t)p->count[2] + a; k++) {
+                const uint64_t x = p->lo[0] + (uint64_t)i, y = p->lo[1] + (uint64_t)j,
+                               z = p->lo[2] + (uint64_t)k; /* below 0 is far above */
+                const double want = x < NX && y < NY && z < NZ ? value_at(p->step, x, y, z) : 0;
+                right = right && *element(p, (uint64_t)i, (uint64_t)j, (uint64_t)k) == want;
+            }
+    assert_true(right || p->count[0] * p->count[1] * p->count[2] == 0);
+}
+
+static void check_items(const program *p, int nold)
+{
+    size_t n = 0;
+    for (uint64_t c = 0; c < p->ncells; c++) {
+        assert_int_equal(p->nitems[c], items_in(p->step, p->cell[c]));
+        for (uint64_t i = 0; i < p->nitems[c]; i++)
+            assert_int_equal(p->item[n++], p->cell[c] * 100 + i);
+    }
+    /* the list is that of all old ranks, one behind the other, cut anew */
+    size_t first = 0, at = 0, total = (size_t)(5 * nold * (nold + 1));
+    for (int r = 0; r < p->rank; r++)
+        first += nold == p->nranks ? (size_t)(10 * (r + 1)) : list_share(total, r, p->nranks);
+    for (int r = 0; r < nold; r++)
+        for (int i = 0; i < 10 * (r + 1); i++, at++)
+            if (at >= first && at < first + p->nlist)
+                assert_int_equal(p->list[at - first], (uint32_t)(r * 1000 + i));
+    for (int i = 0; i < 10; i++)
+        assert_true(p->table[i] == i + (double)p->step);
+}
+
+/* --- legs ------------------------------------------------------------------------------------- */
+
+/* Every rank whose number is below n takes part. */
+static MPI_Comm first_ranks(const place *p, int n)
+{
+    MPI_Comm comm;
+    if (p->nranks == 1)
+        return MPI_COMM_SELF;
+    MPI_Comm_split(MPI_COMM_WORLD, p->rank < n ? 0 : MPI_UNDEFINED, p->rank, &comm);
+    return comm;
+}
+
+static void leave_comm(MPI_Comm *comm)
+{
+    if (*comm != MPI_COMM_SELF)
+        MPI_Comm_free(comm);
+}
+
+/* A first leg: three marks, the last of which changes a part of the state. */
+static void write_leg(const place *at, int nranks, cutting how, uint64_t around, cairn_level level)
+{
+    MPI_Comm comm = first_ranks(at, nranks);
+    program p;
+    cairn *c;
+    if (comm == MPI_COMM_NULL)
+        return;
+    program_init(&p, comm, how, around);
+    assert_ok(cairn_open(comm, at->config, &c));
+    for (uint64_t step = 1; step <= 3; step++) {
+        fill(&p, step);
+        protect_arrays(&p, c);
+        protect_items(&p, c);
+        assert_ok(cairn_mark(c, step, level));
+    }
+    assert_ok(cairn_settle(c));
+    /* not told to stop: that would bring the last mark to the trail, whatever its level */
+    assert_ok(cairn_begin(c, 4, CAIRN_LEVEL_LOCAL));
+    assert_ok(cairn_cancel(c));
+    leave_session(c);
+    program_done(&p);
+    leave_comm(&comm);
+}
+
+/* The second leg: everything is there on other ranks, and goes on from there. */
+static void read_leg(const place *at, int nranks, cutting how, uint64_t around, int nold,
+                     uint64_t step, cairn_level level)
+{
+    MPI_Comm comm = first_ranks(at, nranks);
+    program p;
+    cairn *c;
+    if (comm == MPI_COMM_NULL)
+        return;
+    program_init(&p, comm, how, around);
+    assert_ok(cairn_open(comm, at->config, &c));
+    assert_ok(cairn_probe_count(c, "list", &p.nlist));
+    assert_ok(cairn_probe_cells(c, "items", p.ncells, p.cell, p.nitems));
+    protect_arrays(&p, c);
+    protect_items(&p, c);
+    if (cairn_resume(c, NULL) != CAIRN_OK)
+        fail_msg("%d ranks to %d: %s", nold, nranks, cairn_last_error(c));
+    assert_int_equal(p.step, step);
+    check_field(&p);
+    check_items(&p, nold);
+    fill(&p, step + 1);
+    protect_items(&p, c);
+    assert_ok(cairn_mark(c, step + 1, level));
+    leave_session(c);
+    program_done(&p);
+    leave_comm(&comm);
+}
+
+static const int writers[] = {1, 2, 3, 4, 7, 8}, readers[] = {1, 2, 3, 5, 8};
+
+/* One cell of the matrix: written, read by others, and what those wrote read by the first. */
+static void there_and_back(const place *at, int from, int to, cutting how, cairn_level level)
+{
+    const cutting other = (cutting)((how + 1 + from + to) % NCUTTINGS);
+    write_leg(at, from, how, (uint64_t)(to % 2), level);
+    assert_ok(crn_comm_barrier(at->comm));
+    read_leg(at, to, other, (uint64_t)(from % 3), from, 3, level);
+    assert_ok(crn_comm_barrier(at->comm));
+    read_leg(at, from, how, 0, to, 4, level);
+}
+
+/* Every stride-th of all cases, from the first-th on: levels share the matrix among them. */
+static void run_matrix(void **state, const char *settings, cairn_level level, int first, int stride)
+{
+    enum { NREADERS = sizeof readers / sizeof *readers };
+    const int ncases = (int)(sizeof writers / sizeof *writers) * NREADERS * NCUTTINGS;
+    for (int k = first; k < ncases; k += stride) {
+        const int from = writers[k / NCUTTINGS / NREADERS], to = readers[k / NCUTTINGS % NREADERS];
+        place at;
+        place_init(&at, *state, settings);
+        there_and_back(&at, from, to, (cutting)(k % NCUTTINGS), level);
+        place_done(&at);
+    }
+}
+
+static void test_matrix_in_the_trail(void **state)
+{
+    run_matrix(state,
+               "[mark]\nmode = synchronous\n[level]\nlocal = trail\n[variable]\nblock = 1K\n",
+               CAIRN_LEVEL_GLOBAL, 0, 5);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_matrix_in_the_trail),
+    };
+    return run_mpi_tests(argc, argv, tests);
+}
