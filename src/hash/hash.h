@@ -42,8 +42,9 @@ char *crn_digest_format(const crn_digest *d, char buf[CRN_DIGEST_TEXT]);
  *
  *     |a - b| > max(absolute, relative * max(|a|, |b|))
  *
- * An infinity is the same as itself only, +0 and -0 are the same, and NaN is the same as any NaN;
- * who does not want that looks at which blocks have NaNs. Both members are at least 0 and finite.
+ * computed in double precision. An infinity is the same as itself only, +0 and -0 are the same, and
+ * NaN is the same as any NaN; who does not want that looks at which blocks have NaNs. Both members
+ * are at least 0 and finite.
  */
 typedef struct crn_bound {
     double absolute, relative;
@@ -73,6 +74,52 @@ void crn_tolerant_free(crn_tolerant *t); /* NULL is allowed */
  */
 bool crn_tolerant_digest(crn_tolerant *t, const void *data, size_t nbytes, crn_digest *exact,
                          crn_digest *tolerant);
+
+/*
+ * Bounds as people write them: "1e-6", "rel 1e-4", "1e-6 rel 1e-4"; several with commas between
+ * them, up to CRN_BOUNDS_MAX, in any order. They come out sorted, loosest first, each once. An
+ * empty text is no bound. CAIRN_EINVAL says what is wrong.
+ */
+cairn_status crn_bounds_parse(const char *text, crn_bound *ret, size_t *ret_n);
+
+/* The same words back, into buf of CRN_BOUND_TEXT bytes; returns buf. "0" for exact. */
+enum { CRN_BOUND_TEXT = 64 };
+char *crn_bound_format(const crn_bound *b, char *buf);
+
+/* Are values that agree within a sure to agree within b? */
+bool crn_bound_implies(const crn_bound *a, const crn_bound *b);
+
+/* --- values --------------------------------------------------------------------------------- */
+
+/* How values of a type are compared; what is neither is compared as bytes. */
+typedef enum crn_value_kind { CRN_VALUE_OTHER, CRN_VALUE_F32, CRN_VALUE_F64 } crn_value_kind;
+
+/* By the name of the type, such as "float64". */
+crn_value_kind crn_value_kind_of(const char *type);
+
+/* How to compare; item is the bytes of a value. */
+typedef struct crn_value_rule {
+    crn_value_kind kind;
+    size_t item;
+    crn_bound bound;
+    bool nan_differs; /* NaN is not even the same as NaN */
+} crn_value_rule;
+
+/* Sums over values that differ; zeroed at first. */
+typedef struct crn_value_delta {
+    uint64_t n;
+    double max, sum_squares; /* of |a - b|, floating-point only; infinite where one is not finite */
+} crn_value_delta;
+
+/* Called with stretches of values [first, first + n) that all differ, in ascending order. */
+typedef void crn_value_fn(void *arg, uint64_t first, uint64_t n);
+
+/*
+ * Compare n values at a and b, at any alignment, by the formula of crn_bound; add to *delta what
+ * differs and tell fn (NULL: nobody).
+ */
+void crn_values_compare(const crn_value_rule *rule, const void *a, const void *b, uint64_t n,
+                        crn_value_delta *delta, crn_value_fn *fn, void *arg);
 
 /* --- trees ---------------------------------------------------------------------------------- */
 
