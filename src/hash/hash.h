@@ -151,8 +151,9 @@ crn_digest crn_tree_root(const crn_tree *t);
 /* Give leaves index[0..n) (ascending) new digests and renew only the nodes above them. */
 void crn_tree_update(crn_tree *t, const size_t *index, const crn_digest *leaf, size_t n);
 
-/* Nodes of a tree with nleaves leaves, all levels together. */
+/* Nodes of a tree with nleaves leaves, all levels together, and how many levels those are. */
 size_t crn_tree_nnodes(size_t nleaves);
+int crn_tree_nlevels(size_t nleaves);
 
 /* Where the nodes of a level (below nlevels) start in t->node, and how many they are. */
 size_t crn_tree_level(const crn_tree *t, int level, size_t *ret_n);

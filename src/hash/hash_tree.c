@@ -15,7 +15,7 @@ static size_t half(size_t n)
     return n / 2 + n % 2;
 }
 
-static int nlevels_of(size_t nleaves)
+int crn_tree_nlevels(size_t nleaves)
 {
     int nlevels = nleaves > 0;
     for (size_t n = nleaves; n > 1; n = half(n))
@@ -54,8 +54,9 @@ static crn_digest parent(const crn_digest *below, size_t n, size_t i)
 
 cairn_status crn_tree_build(const crn_digest *leaf, size_t nleaves, crn_tree *ret)
 {
-    crn_tree t = {
-        .nleaves = nleaves, .nnodes = crn_tree_nnodes(nleaves), .nlevels = nlevels_of(nleaves)};
+    crn_tree t = {.nleaves = nleaves,
+                  .nnodes = crn_tree_nnodes(nleaves),
+                  .nlevels = crn_tree_nlevels(nleaves)};
     CRN_TRY(crn_alloc(&t.node, t.nnodes));
     if (nleaves > 0)
         memcpy(t.node, leaf, nleaves * sizeof *leaf);

@@ -261,6 +261,18 @@ typedef struct crn_draft_stats {
  */
 cairn_status crn_draft_commit(crn_draft *d, uint64_t keep, crn_draft_stats *ret_stats);
 
+/* The mark that a draft is to become: variables, and the digests of the blocks that it has. */
+const crn_mark *crn_draft_mark(const crn_draft *d);
+
+/*
+ * Let fn see the bytes of every block that is put, before they are written: of blocks that are held
+ * back, in crn_draft_commit. To be called before anything is put. crn_draft_show lets fn see at
+ * once what it has not seen yet, for a draft that will be dropped.
+ */
+typedef void crn_block_fn(void *arg, size_t v, uint64_t i, const void *data, uint32_t nbytes);
+void crn_draft_watch(crn_draft *d, crn_block_fn *fn, void *arg);
+void crn_draft_show(crn_draft *d);
+
 /* Give up a draft. NULL is allowed. */
 void crn_draft_drop(crn_draft *d);
 
@@ -420,5 +432,7 @@ cairn_status crn_scatter_variable(crn_scatter *s, crn_part *part, const crn_mark
 
 /* Wait for all of it and sync the file. */
 cairn_status crn_scatter_finish(crn_scatter *s);
+
+#include "store/store_trees.h"
 
 #endif

@@ -25,6 +25,9 @@ struct crn_draft {
     crn_extent room;        /* kept for tables and record; what is left of it is free */
     uint64_t meta_bytes;
     crn_err broken; /* why it cannot be committed any more: an add or a put has failed half-way */
+    crn_block_fn *watch;
+    void *watch_arg;
+    size_t watch_var; /* of the block before: blocks come in rows */
 };
 
 /* Pass rc on; a failure stays with the draft. */
@@ -375,6 +378,45 @@ void crn_draft_put_outside(crn_draft *d, size_t v, uint32_t codec, uint64_t off,
         block->digest = table[i].digest;
         note_put(d, v, i);
     }
+}
+
+/* --- watching ----------------------------------------------------------------------------- */
+
+static bool has_block(const crn_var *v, const crn_block *block)
+{
+    return v->table && block >= v->table && block < v->table + v->nblocks;
+}
+
+/* Find out which block it is by its place in the tables. */
+static void on_block(void *arg, const crn_block *block, const void *data)
+{
+    crn_draft *d = arg;
+    const crn_mark *m = d->mark;
+    size_t v = d->watch_var;
+    if (v >= m->nvars || !has_block(&m->var[v], block))
+        for (v = 0; v < m->nvars && !has_block(&m->var[v], block);)
+            v++;
+    assert(v < m->nvars);
+    d->watch_var = v;
+    d->watch(d->watch_arg, v, (uint64_t)(block - m->var[v].table), data, block->nbytes);
+}
+
+void crn_draft_watch(crn_draft *d, crn_block_fn *fn, void *arg)
+{
+    d->watch = fn;
+    d->watch_arg = arg;
+    d->gather->watch = on_block;
+    d->gather->watch_arg = d;
+}
+
+void crn_draft_show(crn_draft *d)
+{
+    crn_gather_show(d->gather);
+}
+
+const crn_mark *crn_draft_mark(const crn_draft *d)
+{
+    return d->mark;
 }
 
 /* --- commit ------------------------------------------------------------------------------- */

@@ -26,12 +26,12 @@ uint64_t crn_format_blob_room(uint64_t nbytes)
     return CRN_ROUND_UP(nbytes, (uint64_t)GRAIN);
 }
 
-static void put_digest(crn_buf *b, const crn_digest *d)
+void crn_format_put_digest(crn_buf *b, const crn_digest *d)
 {
     crn_put_bytes(b, d->b, sizeof d->b);
 }
 
-static crn_digest get_digest(crn_cursor *c)
+crn_digest crn_format_get_digest(crn_cursor *c)
 {
     crn_digest d = {{0}};
     crn_get_bytes(c, d.b, sizeof d.b);
@@ -42,7 +42,7 @@ static void put_ref(crn_buf *b, const part_ref *r)
 {
     crn_put_u64(b, r->off);
     crn_put_u64(b, r->nbytes);
-    put_digest(b, &r->digest);
+    crn_format_put_digest(b, &r->digest);
 }
 
 static part_ref get_ref(crn_cursor *c, uint64_t end)
@@ -50,7 +50,7 @@ static part_ref get_ref(crn_cursor *c, uint64_t end)
     part_ref r;
     r.off = crn_get_u64(c);
     r.nbytes = crn_get_u64(c);
-    r.digest = get_digest(c);
+    r.digest = crn_format_get_digest(c);
     crn_cursor_expect(c, r.nbytes == 0 || crn_format_extent_fits(r.off, r.nbytes, end));
     return r;
 }
@@ -154,8 +154,7 @@ static uint64_t count_blocks(uint64_t nbytes, uint32_t block)
     return nbytes / block + (nbytes % block != 0);
 }
 
-/* What of a variable does not depend on where it lies. */
-static void put_declaration(crn_buf *buf, const crn_var *v)
+void crn_format_put_declaration(crn_buf *buf, const crn_var *v)
 {
     crn_put_str(buf, v->spec.name);
     crn_put_str(buf, v->spec.type);
@@ -168,7 +167,7 @@ static void put_declaration(crn_buf *buf, const crn_var *v)
         crn_put_u64(buf, v->dims[i]);
     crn_put_u64(buf, v->nchanged);
     crn_put_u64(buf, v->stored_bytes);
-    put_digest(buf, &v->root);
+    crn_format_put_digest(buf, &v->root);
 }
 
 static void put_head(const crn_mark *m, crn_buf *buf)
@@ -185,7 +184,7 @@ void crn_format_put_mark(const crn_mark *m, crn_buf *buf)
     put_head(m, buf);
     for (size_t i = 0; i < m->nvars; i++) {
         const crn_var *v = &m->var[i];
-        put_declaration(buf, v);
+        crn_format_put_declaration(buf, v);
         put_ref(buf, &(part_ref){v->table_off, v->table_bytes, v->table_digest});
     }
 }
@@ -195,9 +194,9 @@ void crn_mark_put(const crn_mark *m, crn_buf *buf)
     put_head(m, buf);
     for (size_t i = 0; i < m->nvars; i++) {
         const crn_var *v = &m->var[i];
-        put_declaration(buf, v);
+        crn_format_put_declaration(buf, v);
         for (uint64_t b = 0; b < v->nblocks; b++)
-            put_digest(buf, &v->table[b].digest);
+            crn_format_put_digest(buf, &v->table[b].digest);
     }
 }
 
@@ -221,7 +220,7 @@ static cairn_status get_text(crn_cursor *c, size_t max, const char **ret)
     return CAIRN_OK;
 }
 
-static cairn_status get_declaration(crn_cursor *c, crn_var *v)
+cairn_status crn_format_get_declaration(crn_cursor *c, crn_var *v)
 {
     CRN_TRY(get_text(c, CRN_VAR_NAME, &v->spec.name));
     CRN_TRY(get_text(c, CRN_VAR_TYPE, &v->spec.type));
@@ -239,7 +238,7 @@ static cairn_status get_declaration(crn_cursor *c, crn_var *v)
     v->spec.count = v->dims + 2 * (size_t)v->spec.ndims;
     v->nchanged = crn_get_u64(c);
     v->stored_bytes = crn_get_u64(c);
-    v->root = get_digest(c);
+    v->root = crn_format_get_digest(c);
     CRN_TRY(crn_cursor_status(c, "mark record"));
     cairn_status rc = crn_var_spec_check(&v->spec);
     CRN_FAIL_IF(rc == CAIRN_EINVAL, CAIRN_ECORRUPT, "mark record declares an impossible variable");
@@ -270,7 +269,7 @@ static cairn_status get_digests(crn_cursor *c, uint64_t end, crn_var *v)
     CRN_TRY(crn_alloc(&v->table, v->nblocks));
     for (uint64_t b = 0; b < v->nblocks; b++) {
         v->table[b].nbytes = crn_var_block_bytes(v, b);
-        v->table[b].digest = get_digest(c);
+        v->table[b].digest = crn_format_get_digest(c);
     }
     return CAIRN_OK;
 }
@@ -301,7 +300,7 @@ static cairn_status get_mark(crn_cursor *c, uint64_t end, get_rest_fn *get_rest,
     CRN_TRY_OUT(rc, crn_cursor_status(c, "mark record")); /* there may be no variable to fail */
     while (m->nvars < nvars) {
         crn_var *v = &m->var[m->nvars++]; /* counted first: what it holds by then is freed */
-        CRN_TRY_OUT(rc, get_declaration(c, v));
+        CRN_TRY_OUT(rc, crn_format_get_declaration(c, v));
         CRN_TRY_OUT(rc, get_rest(c, end, v));
     }
     CRN_TRY_OUT(rc, crn_mark_index(m));
@@ -343,7 +342,7 @@ void crn_format_put_table(const crn_block *table, uint64_t n, crn_buf *buf)
         crn_put_u64(buf, table[i].off);
         crn_put_u32(buf, table[i].nbytes);
         crn_put_u32(buf, table[i].codec);
-        put_digest(buf, &table[i].digest);
+        crn_format_put_digest(buf, &table[i].digest);
     }
 }
 
@@ -370,7 +369,7 @@ cairn_status crn_format_get_table(const void *data, uint64_t end, crn_var *v)
         e->off = crn_get_u64(&c);
         e->nbytes = crn_get_u32(&c);
         e->codec = crn_get_u32(&c);
-        e->digest = get_digest(&c);
+        e->digest = crn_format_get_digest(&c);
         crn_cursor_expect(&c, is_entry(v, table, i, end));
     }
     cairn_status rc = crn_cursor_status(&c, "block table");

@@ -60,6 +60,13 @@ cairn_status crn_format_get_mark(const void *data, size_t nbytes, uint64_t end, 
 void crn_format_put_table(const crn_block *table, uint64_t n, crn_buf *buf);
 cairn_status crn_format_get_table(const void *data, uint64_t end, crn_var *v);
 
+/* What of a variable does not depend on where it lies; the strings that get makes are v's. */
+void crn_format_put_declaration(crn_buf *buf, const crn_var *v);
+cairn_status crn_format_get_declaration(crn_cursor *c, crn_var *v);
+
+void crn_format_put_digest(crn_buf *b, const crn_digest *d);
+crn_digest crn_format_get_digest(crn_cursor *c);
+
 /* Make the index of names again after variables were added. */
 cairn_status crn_mark_index(crn_mark *m);
 

@@ -36,6 +36,7 @@ void crn_gather_reset(crn_gather *g)
     for (size_t i = 0; i < g->buffer.n; i++)
         g->buffer.at[i]->held = false;
     memset(g->open, 0, sizeof g->open);
+    g->watch = NULL;
     g->taken.n = 0;
     g->nbytes = g->nwrites = 0;
 }
@@ -114,8 +115,25 @@ static cairn_status submit(crn_gather *g, gather_buffer *b, crn_op *op)
     return CAIRN_OK;
 }
 
+static void show_buffer(crn_gather *g, gather_buffer *b)
+{
+    for (size_t i = 0; g->watch && !b->seen && i < b->item.n; i++)
+        g->watch(g->watch_arg, b->item.at[i].block, b->start + b->item.at[i].pos);
+    b->seen = true;
+}
+
+void crn_gather_show(crn_gather *g)
+{
+    for (size_t i = 0; i < g->buffer.n; i++) {
+        gather_buffer *b = g->buffer.at[i];
+        if (b->held || b == g->open[0] || b == g->open[1])
+            show_buffer(g, b);
+    }
+}
+
 static cairn_status write_buffer(crn_gather *g, gather_buffer *b)
 {
+    show_buffer(g, b);
     b->held = false;
     if (b->item.n == 0)
         return CAIRN_OK;
@@ -185,6 +203,7 @@ static cairn_status begin(crn_gather *g, int stream, gather_buffer **ret)
         CRN_TRY(reap(g));
     b->fill = 0;
     b->item.n = 0;
+    b->seen = false;
     b->stream = stream;
     *ret = b;
     return CAIRN_OK;

@@ -33,11 +33,17 @@ typedef struct gather_buffer {
     CRN_VEC(struct iovec) iov;
     int stream;
     bool held;        /* full, and not yet written */
+    bool seen;        /* by the watcher */
     unsigned pending; /* operations in flight */
 } gather_buffer;
 
+/* Told of every block before it is written, or when someone wants to see what was gathered. */
+typedef void gather_watch_fn(void *arg, const crn_block *block, const void *data);
+
 typedef struct crn_gather {
     crn_part *part;
+    gather_watch_fn *watch; /* NULL: nobody */
+    void *watch_arg;
     CRN_VEC(gather_buffer *) buffer;     /* as many as were needed so far */
     uint64_t staging;                    /* bytes that may be held back; 0: none */
     gather_buffer *open[GATHER_STREAMS]; /* being filled; NULL: none */
@@ -66,6 +72,9 @@ void crn_gather_take_back(crn_gather *g, const crn_block *block);
  */
 bool crn_gather_can_lend(const crn_gather *g, uint32_t nbytes);
 cairn_status crn_gather_lend(crn_gather *g, crn_block *block, const void *data);
+
+/* Let the watcher see, of what was gathered, what it has not seen yet. */
+void crn_gather_show(crn_gather *g);
 
 /* Write what is left and wait for everything, also when that fails. */
 cairn_status crn_gather_finish(crn_gather *g);

@@ -10,6 +10,7 @@
  *     TRAIL/RUN/series-<s>/mark-<version>.h5             of marks that other tools can read
  *     TRAIL/RUN/series-<s>/mark-<version>.xmf            what of it can be shown
  *     TRAIL/RUN/series-<s>/mark-<version>/rank-<rank>.h5
+ *     TRAIL/RUN/trees/<rank / 1000>/trees-<rank>
  */
 #ifndef CAIRN_STORE_TRAIL_H
 #define CAIRN_STORE_TRAIL_H

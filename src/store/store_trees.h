@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Trees: what the blocks of a rank's variables digest to, mark by mark, in one file for each rank
+ * and run that is only ever appended to (docs/format/trees.md). Two runs are compared by them, and
+ * they stay when the data is gone. Part of store.h, which includes it.
+ *
+ * Which marks count. A record of version v replaces all before it of version v and above: the run
+ * went back and came here again. A mark is whole when all its ranks have a record of the same
+ * series, version and time; whoever reads all files finds out.
+ *
+ * A crn_trees is used by one thread at a time.
+ */
+#ifndef CAIRN_STORE_TREES_H
+#define CAIRN_STORE_TREES_H
+
+#include "store/store.h"
+
+/* A variable: the exact tree, and one for each bound. */
+typedef struct crn_trees_var {
+    crn_var var; /* declaration and exact root; no table */
+    size_t nbounds;
+    crn_bound bound[CRN_BOUNDS_MAX]; /* loosest first; none but for floating-point values */
+    crn_digest root[CRN_BOUNDS_MAX];
+    crn_tree exact, tolerant[CRN_BOUNDS_MAX]; /* empty until loaded */
+    uint64_t nnan;                            /* blocks with a NaN, as far as they were looked at */
+    unsigned char *nan;                       /* a bit for each block; NULL: none, or not loaded */
+    bool loaded;
+    uint64_t body_off; /* where the nodes lie in the file */
+    crn_digest body_digest;
+} crn_trees_var;
+
+/* One rank's share of a mark. */
+typedef struct crn_trees_mark {
+    uint64_t version, wall_ns;
+    uint32_t series, nranks;
+    size_t nvars;
+    crn_trees_var *var;
+} crn_trees_mark;
+
+cairn_status crn_trees_mark_create(size_t nvars, crn_trees_mark **ret);
+void crn_trees_mark_free(crn_trees_mark *m);                              /* NULL is allowed */
+crn_trees_var *crn_trees_find(const crn_trees_mark *m, const char *name); /* NULL: none */
+
+/* Make v's declaration a copy of spec, with its strings. */
+cairn_status crn_trees_declare(crn_trees_var *v, const crn_var_spec *spec);
+
+/* Does block i have a NaN? */
+bool crn_trees_has_nan(const crn_trees_var *v, uint64_t i);
+
+typedef struct crn_trees crn_trees;
+
+/*
+ * Open the trees of a rank; to write creates them where there are none, and takes off what a crash
+ * has left behind the last whole record. CAIRN_ENOTFOUND, CAIRN_ECORRUPT, CAIRN_EMISMATCH (of
+ * another run or rank), CAIRN_EUNSUPPORTED (a newer format), CAIRN_EIO.
+ */
+cairn_status crn_run_trees(crn_run *run, uint32_t rank, bool write, crn_trees **ret);
+
+/* The same from bytes in memory, which must outlive the result; name stands in messages. */
+cairn_status crn_trees_of(const char *name, const void *data, size_t nbytes, crn_trees **ret);
+void crn_trees_close(crn_trees *t); /* NULL is allowed */
+
+/* Whose they are. */
+uint32_t crn_trees_rank(const crn_trees *t);
+
+/* Marks that count, by ascending versions; they stay the file's. */
+size_t crn_trees_nmarks(const crn_trees *t);
+crn_trees_mark *crn_trees_at(const crn_trees *t, size_t i);
+
+/* Places where a damaged record was passed over; a cut end is none. */
+size_t crn_trees_ndamaged(const crn_trees *t);
+
+/* Read the nodes of a variable of a mark of the file; once is enough. CAIRN_ECORRUPT names it. */
+cairn_status crn_trees_load(crn_trees *t, const crn_trees_mark *m, crn_trees_var *v);
+
+/*
+ * Append a mark, whose variables must be loaded; durable when it returns CAIRN_OK. The nodes of a
+ * variable that has not changed since last (a mark that was appended or read from this file before;
+ * NULL: none) are not written again. After a failure the file is as it was, but for bytes behind
+ * its end.
+ */
+cairn_status crn_trees_append(crn_trees *t, crn_trees_mark *m, const crn_trees_mark *last);
+
+/* The bytes of a file with the same marks, for a copy elsewhere; loads what is not loaded. */
+cairn_status crn_trees_put(crn_trees *t, crn_buf *buf);
+
+#endif
