@@ -12,6 +12,11 @@
  */
 CRN_OPT_ROW(VARIABLE_BLOCK, "variable", "block", NBYTES, "64KiB", "1KiB..4MiB, a power of two",
             "block size: the unit of change, integrity and comparison")
+CRN_OPT_ROW(
+    VARIABLE_BOUND, "variable", "bound", TEXT, "", "",
+    "error bounds for comparing runs, as '1e-6', 'rel 1e-4' or several with commas; empty: exact")
+CRN_OPT_ROW(COMPARE_TREES, "compare", "trees", BOOL, "yes", "",
+            "keep hash trees of every mark in the trail, so that runs can be compared")
 CRN_OPT_ROW(IO_BACKEND, "io", "backend", WORD, "auto", "auto|uring|threads",
             "how files are read and written: io_uring, a pool of threads, or whichever works")
 CRN_OPT_ROW(IO_DEPTH, "io", "depth", COUNT, "32", "1..1024", "operations in flight at once")

@@ -91,6 +91,7 @@ static cairn_status begin_draft(cairn *c)
                          c->engine.running ? crn_config_nbytes(c->cfg, CRN_OPT_MARK_STAGING) : 0);
     CRN_TRY(crn_draft_begin(part, c->job.version, &c->job.draft));
     crn_draft_set_time(c->job.draft, c->job.wall_ns);
+    crn_ckpt_trees_begin(c);
     return CAIRN_OK;
 }
 
@@ -136,6 +137,7 @@ static void capture(cairn *c, ckpt_var *v)
     if (c->job.status < 0)
         return;
     cairn_status rc = crn_draft_add(c->job.draft, &spec, &number);
+    crn_ckpt_trees_add(c, v);
     if (rc == CAIRN_OK)
         rc = put_all(c->job.draft, number, v);
     fail_job(c, rc);

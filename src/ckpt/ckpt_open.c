@@ -16,6 +16,7 @@ void crn_ckpt_free(cairn *c)
         return;
     crn_stop_done(c);
     crn_engine_stop(c);
+    crn_ckpt_trees_free(c->trees);
     pthread_mutex_destroy(&c->events_mutex);
     crn_vault_free(c->vault);
     crn_run_close(c->run);
@@ -289,6 +290,8 @@ static cairn_status open_session(cairn *c, const char *config)
         crn_comm_set_patient(c->engine_comm, true);
     }
     cairn_status rc = crn_stop_init(c);
+    if (rc == CAIRN_OK)
+        rc = crn_ckpt_trees_create(c->cfg, &c->trees);
     if (rc == CAIRN_OK)
         rc = crn_engine_start(c);
     CRN_TRY(crn_comm_agree(c->comm, rc));

@@ -54,7 +54,10 @@ typedef struct ckpt_var {
     bool halo;      /* and resume brings that, too */
     struct ckpt_cell *cell; /* an index's data, which is this session's; or NULL */
     uint64_t ncells;        /* an index's and its items': of all ranks */
-    bool captured;          /* in the open mark */
+    crn_bound bound[CRN_BOUNDS_MAX]; /* for comparing runs */
+    size_t nbounds;
+    bool own_bounds; /* given by call, not by the configuration */
+    bool captured;   /* in the open mark */
 } ckpt_var;
 
 /* Far indices begin here, so that memory before index 0 of a global array has some, too. */
@@ -112,6 +115,8 @@ typedef struct ckpt_engine {
     bool quit;          /* guarded by mutex */
 } ckpt_engine;
 
+typedef struct ckpt_trees ckpt_trees;
+
 struct cairn {
     crn_comm *comm;        /* the program's thread */
     crn_comm *engine_comm; /* the engine's thread while it is busy; NULL when it may not speak */
@@ -135,6 +140,7 @@ struct cairn {
     uint64_t lost_from;     /* marks from here on turned out to be lost; or CRN_NO_VERSION */
     bool rewind;            /* the next mark drops what files have above it: an abandoned future */
 
+    ckpt_trees *trees; /* goes with the job; NULL: none are kept */
     ckpt_engine engine;
     ckpt_job job; /* the engine's while it is busy */
     bool open;    /* between begin and commit */
@@ -254,6 +260,17 @@ void crn_ckpt_tell_viewers(cairn *c);
 
 /* One line for the run's event log, in the words of json_pack; rank 0 writes. Never fails.  */
 void crn_ckpt_event(cairn *c, const char *fmt, ...);
+
+/* --- trees -------------------------------------------------------------------------------- */
+
+cairn_status crn_ckpt_trees_create(const crn_config *cfg, ckpt_trees **ret); /* NULL: off */
+void crn_ckpt_trees_free(ckpt_trees *t);                                     /* NULL is allowed */
+
+void crn_ckpt_trees_begin(cairn *c);                  /* a draft was begun */
+void crn_ckpt_trees_add(cairn *c, const ckpt_var *v); /* v was added to it, nothing put yet */
+crn_trees_mark *crn_ckpt_trees_prepare(cairn *c);     /* it will be committed next; or NULL */
+/* It was committed, or not. Takes made. */
+void crn_ckpt_trees_finish(cairn *c, crn_trees_mark *made, bool stored);
 
 /* --- stopping ----------------------------------------------------------------------------- */
 

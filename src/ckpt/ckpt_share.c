@@ -97,12 +97,14 @@ void crn_ckpt_store(cairn *c)
     if (j->status < 0) {
         crn_draft_drop(j->draft);
     } else {
+        crn_trees_mark *trees = crn_ckpt_trees_prepare(c);
         /* nothing is dropped before all ranks are known to have this one */
         j->status = crn_draft_commit(j->draft, UINT64_MAX, &j->stats);
         if (j->status < 0)
             crn_err_take(&j->err);
         else
             j->stored = true;
+        crn_ckpt_trees_finish(c, trees, j->stored);
     }
     j->draft = NULL;
     j->store_ns = crn_now_ns();

@@ -35,6 +35,22 @@ crn_var_spec crn_ckpt_spec(const ckpt_var *v)
                           .attributes = v->lines ? v->lines : v->attributes};
 }
 
+/* Bounds that were given by call stay when a variable is protected again. */
+static cairn_status take_bounds(const cairn *c, const ckpt_var *old, ckpt_var *v)
+{
+    if (old && old->own_bounds) {
+        memcpy(v->bound, old->bound, sizeof v->bound);
+        v->nbounds = old->nbounds;
+        v->own_bounds = true;
+        return CAIRN_OK;
+    }
+    const char *text = crn_config_for_variable(c->cfg, CRN_OPT_VARIABLE_BOUND, v->name);
+    cairn_status rc = crn_bounds_parse(text, v->bound, &v->nbounds);
+    if (rc < 0)
+        crn_err_prefix("configuration, bound of variable '%s': ", v->name);
+    return rc;
+}
+
 void crn_ckpt_undeclare(cairn *c, ckpt_var *v)
 {
     const size_t after = c->var.n - (size_t)(v - c->var.at) - 1;
@@ -66,6 +82,7 @@ cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
     CRN_FAIL_IF(c->open && old && old->captured, CAIRN_EINVAL,
                 "variable '%s' is part of the mark that is open", v->name);
     new.block = (uint32_t)crn_config_variable(c->cfg, CRN_OPT_VARIABLE_BLOCK, v->name).n;
+    CRN_TRY(take_bounds(c, old, &new));
     crn_var_spec spec = crn_ckpt_spec(&new);
     CRN_TRY(crn_var_spec_check(&spec));
     if (!old) {
@@ -198,6 +215,26 @@ int cairn_protect_part(cairn *c, const char *name, void *data, cairn_type type, 
         p.count[d] = count[d];
     }
     return cairn_protect_piece(c, name, data, type, &p);
+}
+
+static cairn_status set_bounds(cairn *c, const char *name, const char *bounds)
+{
+    ckpt_var *v = crn_ckpt_find(c, name);
+    crn_bound bound[CRN_BOUNDS_MAX];
+    size_t n;
+    CRN_FAIL_IF(!v, CAIRN_ENOTFOUND, "no variable '%s' is protected", name);
+    CRN_FAIL_IF(c->open && v->captured, CAIRN_EINVAL,
+                "variable '%s' is part of the mark that is open", name);
+    CRN_TRY(crn_bounds_parse(bounds, bound, &n));
+    memcpy(v->bound, bound, n * sizeof *bound);
+    v->nbounds = n;
+    v->own_bounds = true;
+    return CAIRN_OK;
+}
+
+int cairn_set_bounds(cairn *c, const char *name, const char *bounds)
+{
+    return crn_ckpt_result(c, set_bounds(c, name, bounds));
 }
 
 int cairn_release(cairn *c, const char *name)

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Trees of marks, for comparing runs. While a mark is captured, this only notes which variables it
+ * has; the digests for bounds are made when the blocks are on their way to storage, on the engine's
+ * thread in the background, and the exact ones are those of the part. Blocks that did not change
+ * take their digests from the trees before.
+ *
+ * Trees tell about marks, and must not fail them: what goes wrong here costs the trees of one mark,
+ * and is logged.
+ */
+#include "ckpt/ckpt_session.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+
+/* What is known of a variable of the mark under way. */
+typedef struct tree_var {
+    crn_bound bound[CRN_BOUNDS_MAX];
+    size_t nbounds;
+    size_t item;
+    uint64_t nblocks;
+    crn_tolerant *digester;           /* NULL without bounds */
+    crn_digest *leaf[CRN_BOUNDS_MAX]; /* nblocks each */
+    unsigned char *nan;               /* a bit for each block */
+} tree_var;
+
+/* Used by whoever has the job. */
+struct ckpt_trees {
+    crn_trees *file;            /* NULL until the first mark */
+    crn_trees_mark *made;       /* the newest that was appended in this session; NULL: none */
+    const crn_trees_mark *last; /* that, or the last one of the file; NULL: none */
+    CRN_VEC(tree_var) var;      /* of the mark under way, in the draft's order */
+    crn_err err;                /* why the mark under way has none; code 0: nothing is wrong */
+    bool failing;               /* and it has been said */
+};
+
+/* Note that the mark under way will have no trees; the first reason is kept. */
+static void note(ckpt_trees *t, cairn_status rc)
+{
+    if (rc < 0 && t->err.code == 0)
+        t->err = *crn_err_peek();
+}
+
+/* --- the mark under way --------------------------------------------------------------------- */
+
+static void forget_vars(ckpt_trees *t)
+{
+    for (size_t i = 0; i < t->var.n; i++) {
+        tree_var *v = &t->var.at[i];
+        crn_tolerant_free(v->digester);
+        for (size_t k = 0; k < v->nbounds; k++)
+            free(v->leaf[k]);
+        free(v->nan);
+    }
+    t->var.n = 0;
+}
+
+void crn_ckpt_trees_free(ckpt_trees *t)
+{
+    if (!t)
+        return;
+    forget_vars(t);
+    crn_vec_done(&t->var);
+    crn_trees_mark_free(t->made);
+    crn_trees_close(t->file);
+    free(t);
+}
+
+static void digest_block(tree_var *v, uint64_t i, const void *data, uint32_t nbytes)
+{
+    crn_digest d[CRN_BOUNDS_MAX];
+    if (crn_tolerant_digest(v->digester, data, nbytes, NULL, d))
+        v->nan[i / 8] |= (unsigned char)(1u << i % 8);
+    for (size_t k = 0; k < v->nbounds; k++)
+        v->leaf[k][i] = d[k];
+}
+
+static void on_block(void *arg, size_t number, uint64_t i, const void *data, uint32_t nbytes)
+{
+    ckpt_trees *t = arg;
+    if (number < t->var.n && t->var.at[number].digester)
+        digest_block(&t->var.at[number], i, data, nbytes);
+}
+
+void crn_ckpt_trees_begin(cairn *c)
+{
+    ckpt_trees *t = c->trees;
+    if (!t)
+        return;
+    forget_vars(t);
+    t->err.code = CAIRN_OK;
+    crn_draft_watch(c->job.draft, on_block, t);
+}
+
+static cairn_status add_var(ckpt_trees *t, const ckpt_var *v)
+{
+    CRN_TRY(crn_vec_reserve(&t->var, 1));
+    tree_var *tv = &t->var.at[t->var.n++];
+    *tv = (tree_var){.item = v->item};
+    if (crn_value_kind_of(v->type) == CRN_VALUE_OTHER || v->nbounds == 0)
+        return CAIRN_OK;
+    tv->nblocks = v->nbytes / v->block + (v->nbytes % v->block != 0);
+    CRN_TRY(crn_alloc(&tv->nan, tv->nblocks / 8 + 1));
+    for (; tv->nbounds < v->nbounds; tv->nbounds++) {
+        tv->bound[tv->nbounds] = v->bound[tv->nbounds];
+        CRN_TRY(crn_alloc(&tv->leaf[tv->nbounds], tv->nblocks));
+    }
+    return crn_tolerant_create(v->item, v->bound, v->nbounds, &tv->digester);
+}
+
+void crn_ckpt_trees_add(cairn *c, const ckpt_var *v)
+{
+    ckpt_trees *t = c->trees;
+    if (t && t->err.code == 0)
+        note(t, add_var(t, v));
+}
+
+/* --- before the commit: blocks that are not written ------------------------------------------ */
+
+/* The variable in the trees before, if its digests are for the same bounds and blocks. */
+static const crn_trees_var *find_old(const ckpt_trees *t, const crn_var *v, const tree_var *tv)
+{
+    const crn_trees_var *old = t->last ? crn_trees_find(t->last, v->spec.name) : NULL;
+    if (!old || !old->loaded || old->nbounds != tv->nbounds ||
+        old->var.spec.block != v->spec.block || strcmp(old->var.spec.type, v->spec.type) != 0)
+        return NULL;
+    return memcmp(old->bound, tv->bound, tv->nbounds * sizeof *tv->bound) == 0 ? old : NULL;
+}
+
+static bool take_over(const crn_trees_var *old, const crn_digest *exact, tree_var *tv, uint64_t i)
+{
+    if (!old || i >= old->var.nblocks || !crn_digest_equal(&old->exact.node[i], exact))
+        return false;
+    for (size_t k = 0; k < tv->nbounds; k++)
+        tv->leaf[k][i] = old->tolerant[k].node[i];
+    if (crn_trees_has_nan(old, i))
+        tv->nan[i / 8] |= (unsigned char)(1u << i % 8);
+    return true;
+}
+
+/* Digests of the blocks that a variable has from the mark before; what the trees before do not tell
+ * is read. */
+static cairn_status inherit(cairn *c, size_t number, tree_var *tv)
+{
+    crn_part *part;
+    const crn_mark *m = crn_draft_mark(c->job.draft);
+    crn_var *v = &m->var[number];
+    const crn_trees_var *old = find_old(c->trees, v, tv);
+    unsigned char *block = NULL;
+    cairn_status rc = CAIRN_OK;
+    CRN_TRY(crn_vault_own(c->vault, &part));
+    for (uint64_t i = 0; i < v->nblocks; i++) {
+        const crn_digest *exact = crn_draft_inherited(c->job.draft, number, i);
+        if (!exact || take_over(old, exact, tv, i))
+            continue;
+        if (!block)
+            CRN_TRY_OUT(rc, crn_io_memory(v->spec.block, &block));
+        CRN_TRY_OUT(rc, crn_mark_read(part, m, v, i, 1, block, NULL));
+        digest_block(tv, i, block, crn_var_block_bytes(v, i));
+    }
+out:
+    free(block);
+    return rc;
+}
+
+static cairn_status open_file(cairn *c)
+{
+    ckpt_trees *t = c->trees;
+    if (t->file)
+        return CAIRN_OK;
+    CRN_TRY(crn_run_trees(c->run, (uint32_t)crn_comm_rank(c->comm), true, &t->file));
+    const size_t n = crn_trees_nmarks(t->file);
+    if (n == 0)
+        return CAIRN_OK;
+    crn_trees_mark *last = crn_trees_at(t->file, n - 1);
+    for (size_t i = 0; i < last->nvars; i++)
+        (void)crn_trees_load(t->file, last, &last->var[i]); /* what is damaged is made anew */
+    t->last = last;
+    return CAIRN_OK;
+}
+
+/* Declarations and exact leaves, which are lost with the draft. */
+static cairn_status outline(cairn *c, crn_trees_mark **ret)
+{
+    const crn_mark *m = crn_draft_mark(c->job.draft);
+    crn_trees_mark *made;
+    crn_digest *leaf = NULL;
+    cairn_status rc = CAIRN_OK;
+    CRN_TRY(crn_trees_mark_create(m->nvars, &made));
+    made->version = c->job.version;
+    made->wall_ns = c->job.wall_ns;
+    made->series = c->series;
+    made->nranks = (uint32_t)crn_comm_size(c->comm);
+    for (size_t i = 0; i < m->nvars; i++) {
+        const crn_var *v = &m->var[i];
+        crn_trees_var *tv = &made->var[i];
+        CRN_TRY_OUT(rc, crn_trees_declare(tv, &v->spec));
+        CRN_TRY_OUT(rc, crn_alloc(&leaf, v->nblocks));
+        for (uint64_t b = 0; b < v->nblocks; b++)
+            leaf[b] = v->table[b].digest;
+        CRN_TRY_OUT(rc, crn_tree_build(leaf, v->nblocks, &tv->exact));
+        tv->var.root = crn_tree_root(&tv->exact);
+        free(leaf);
+        leaf = NULL;
+    }
+    *ret = made;
+    return CAIRN_OK;
+out:
+    free(leaf);
+    crn_trees_mark_free(made);
+    return rc;
+}
+
+static cairn_status prepare(cairn *c, crn_trees_mark **ret)
+{
+    ckpt_trees *t = c->trees;
+    CRN_TRY(open_file(c));
+    for (size_t i = 0; i < t->var.n; i++)
+        if (t->var.at[i].digester)
+            CRN_TRY(inherit(c, i, &t->var.at[i]));
+    return outline(c, ret);
+}
+
+crn_trees_mark *crn_ckpt_trees_prepare(cairn *c)
+{
+    crn_trees_mark *made = NULL;
+    if (c->trees && c->trees->err.code == 0)
+        note(c->trees, prepare(c, &made));
+    return made;
+}
+
+/* --- after it: the file ---------------------------------------------------------------------- */
+
+static uint64_t count_bits(const unsigned char *bits, uint64_t n)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < n; i++)
+        count += bits[i / 8] >> i % 8 & 1;
+    return count;
+}
+
+/* All digests are there now: make the trees for the bounds. */
+static cairn_status complete(ckpt_trees *t, crn_trees_mark *made)
+{
+    for (size_t i = 0; i < made->nvars; i++) {
+        crn_trees_var *v = &made->var[i];
+        tree_var *tv = &t->var.at[i];
+        for (; v->nbounds < tv->nbounds; v->nbounds++) {
+            const size_t k = v->nbounds;
+            v->bound[k] = tv->bound[k];
+            CRN_TRY(crn_tree_build(tv->leaf[k], v->var.nblocks, &v->tolerant[k]));
+            v->root[k] = crn_tree_root(&v->tolerant[k]);
+        }
+        v->nnan = tv->nan ? count_bits(tv->nan, v->var.nblocks) : 0;
+        if (v->nnan > 0) {
+            v->nan = tv->nan;
+            tv->nan = NULL;
+        }
+        v->loaded = true;
+    }
+    return crn_trees_append(t->file, made, t->last);
+}
+
+static void say_failure(cairn *c)
+{
+    if (c->trees->failing)
+        return;
+    c->trees->failing = true;
+    crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_EACH, "mark %" PRIu64 " has no trees: %s",
+                  c->job.version, c->trees->err.text);
+    crn_ckpt_event(c, "{s:s, s:I, s:s, s:s}", "event", "failed", "version",
+                   (json_int_t)c->job.version, "level", "trees", "text", c->trees->err.text);
+}
+
+void crn_ckpt_trees_finish(cairn *c, crn_trees_mark *made, bool stored)
+{
+    ckpt_trees *t = c->trees;
+    if (!t)
+        return;
+    if (stored && t->err.code == 0)
+        note(t, complete(t, made));
+    if (t->err.code < 0) {
+        say_failure(c);
+        crn_trees_mark_free(made);
+    } else if (stored) {
+        t->failing = false;
+        crn_trees_mark_free(t->made);
+        t->last = t->made = made;
+    } else {
+        crn_trees_mark_free(made);
+    }
+    forget_vars(t);
+}
+
+cairn_status crn_ckpt_trees_create(const crn_config *cfg, ckpt_trees **ret)
+{
+    *ret = NULL;
+    return crn_config_bool(cfg, CRN_OPT_COMPARE_TREES) ? crn_alloc(ret, 1) : CAIRN_OK;
+}
