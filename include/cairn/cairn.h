@@ -11,6 +11,7 @@
 #include <cairn/type.h>
 #include <cairn/ckpt.h>
 #include <cairn/keep.h>
+#include <cairn/compare.h>
 #include <cairn/trail.h>
 #include <cairn/exchange.h>
 

@@ -31,8 +31,8 @@ enum { CMD_YES = 0, CMD_NO = 1, CMD_UNKNOWN = 2 /* could not tell, or wrong usag
 /* argv[0] is the name of the subcommand. */
 typedef int cmd_function(int argc, char **argv);
 
-cmd_function cmd_drain, cmd_export, cmd_help, cmd_import, cmd_ls, cmd_plan, cmd_prune, cmd_report,
-    cmd_run, cmd_show, cmd_trace, cmd_verify, cmd_version;
+cmd_function cmd_diff, cmd_drain, cmd_export, cmd_help, cmd_import, cmd_ls, cmd_plan, cmd_prune,
+    cmd_report, cmd_run, cmd_show, cmd_trace, cmd_verify, cmd_version;
 
 typedef struct cmd_row {
     const char *name;
@@ -49,6 +49,9 @@ const cmd_row *cmd_find(const char *name);
 /* The list of options, which 'cairn help config' prints. */
 typedef enum cmd_config_form { CMD_CONFIG_INI, CMD_CONFIG_JSON, CMD_CONFIG_MAN } cmd_config_form;
 int cmd_print_config(cmd_config_form form);
+
+/* Has a launcher such as mpirun started us? Only then is there anyone to speak to. */
+bool cmd_is_launched(void);
 
 /*
  * Options: an array of these, ended by CMD_END, with places for their values. -h and --help are

@@ -11,12 +11,6 @@
 
 static const char usage[] = "cairn drain [--json] [--config FILE] TRAIL[/RUN]";
 
-/* Has a launcher started us? Only then is there anyone to speak to. */
-static bool is_launched(void)
-{
-    return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE") || getenv("PMIX_RANK");
-}
-
 static int print(const cairn_drained *d, bool already, bool json)
 {
     char nbytes[CRN_NUMBER_TEXT];
@@ -64,7 +58,7 @@ int cmd_drain(int argc, char **argv)
         return cmd_misuse(usage, "one trail must be named");
     if (cmd_place_configure(argv[0]) != CMD_YES)
         return CMD_UNKNOWN;
-    if (!is_launched())
+    if (!cmd_is_launched())
         return drain(MPI_COMM_SELF, 0, config, json);
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -186,6 +186,19 @@ cairn_status crn_mark_read(crn_part *part, const crn_mark *m, crn_var *v, uint64
                            uint64_t n, void *dst, crn_bad_blocks *bad);
 
 /*
+ * The same for any n blocks (ascending), in the background: several fetches may be in flight on one
+ * queue, of one part or several. start returns at once; block, v and dst, with room for n whole
+ * blocks, must stay until finish has returned, which waits and verifies; what could not be read or
+ * is damaged is appended to *bad. A fetch that was started must be finished.
+ */
+typedef struct crn_fetch crn_fetch;
+cairn_status crn_fetch_create(crn_fetch **ret);
+void crn_fetch_free(crn_fetch *f); /* NULL is allowed */
+cairn_status crn_fetch_start(crn_fetch *f, crn_io *io, crn_part *part, const crn_mark *m,
+                             crn_var *v, const uint64_t *block, size_t n, unsigned char *dst);
+cairn_status crn_fetch_finish(crn_fetch *f, crn_io *io, crn_bad_blocks *bad);
+
+/*
  * Let drafts hold back up to nbytes of blocks in memory until they are committed, so that putting
  * costs a copy and no more; 0, the start, lets them be written at once.
  */

@@ -204,7 +204,7 @@ void crn_specs_put(const crn_mark *m, crn_buf *buf)
 {
     put_head(m, buf);
     for (size_t i = 0; i < m->nvars; i++)
-        put_declaration(buf, &m->var[i]);
+        crn_format_put_declaration(buf, &m->var[i]);
 }
 
 /* Copy a string of the record to the heap. */

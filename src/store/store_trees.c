@@ -364,9 +364,8 @@ static cairn_status get_record(crn_trees *t, uint64_t off, const frame *f, crn_t
     cairn_status rc = read_at(t, head, f->head_bytes, off + UNIT);
     if (rc == CAIRN_OK) {
         const crn_digest d = crn_digest_of(head, f->head_bytes);
-        rc = crn_digest_equal(&d, &f->head)
-                 ? get_mark(t, head, f->head_bytes, ret)
-                 : crn_fail(CAIRN_ECORRUPT, "'%s': a record is damaged", t->name);
+        rc =
+            crn_digest_equal(&d, &f->head) ? get_mark(t, head, f->head_bytes, ret) : CAIRN_ECORRUPT;
     }
     free(head);
     return rc;

@@ -62,8 +62,9 @@ static double neighbour(crn_rng *r, double x, const crn_value_rule *rule)
     const double sign = crn_rng_below(r, 2) ? 1 : -1;
     switch (crn_rng_below(r, 6)) {
     case 0:
-        return rule->kind == CRN_VALUE_F32 ? (double)nextafterf((float)x, 1e30f)
-                                           : nextafter(x, 1e300);
+        if (rule->kind == CRN_VALUE_F32)
+            return (double)nextafterf((float)x, 1e30f);
+        return nextafter(x, 1e300);
     case 1:
         return x + sign * rule->bound.absolute;
     case 2:

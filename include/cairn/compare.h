@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Comparing two runs of a program: do they agree within a bound and, if not, where do they first
+ * part? Hash trees that were kept with the marks tell which blocks cannot differ; only the others
+ * are read. 'cairn diff' and 'cairn gate' are made of these calls.
+ *
+ * Two floating-point values a and b differ when
+ *
+ *     |a - b| > max(absolute, relative * max(|a|, |b|))
+ *
+ * in double precision; an infinity is the same as itself only, +0 and -0 are the same, and NaN is
+ * the same as NaN unless asked otherwise. Values of other types differ when their bytes do.
+ *
+ *     static int on_row(void *arg, const cairn_comparison_row *row)
+ *     {
+ *         if (row->verdict != CAIRN_SAME)
+ *             printf("mark %llu, %s: %s\n", row->version, row->variable, row->text);
+ *         return 0;
+ *     }
+ *     cairn_comparison_options how = {.struct_bytes = sizeof how, .bound = "1e-6", .row = on_row};
+ *     cairn_comparison result = {.struct_bytes = sizeof result};
+ *     int rc = cairn_compare(MPI_COMM_SELF, "trail/run-1", "trail/run-2", &how, &result);
+ *
+ * Each structure begins with its own size, set by the caller, so that it can grow.
+ */
+#ifndef CAIRN_COMPARE_H
+#define CAIRN_COMPARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <mpi.h>
+
+#include <cairn/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* In ascending order of what a summary has to say. */
+typedef enum cairn_verdict {
+    CAIRN_SAME = 0,
+    CAIRN_UNPROVEN = 1,   /* trees do not prove it, and data to look at is gone: perhaps the same */
+    CAIRN_UNTOLD = 2,     /* could not tell: damaged, unreadable, or cannot be compared */
+    CAIRN_ONLY_FIRST = 3, /* the second run does not have it */
+    CAIRN_ONLY_SECOND = 4, /* the first run does not have it */
+    CAIRN_DIFFERENT = 5
+} cairn_verdict;
+
+enum { CAIRN_VALUE_TEXT = 48 };
+
+/* A variable of a mark, over all ranks; or a mark that is missing as a whole. */
+typedef struct cairn_comparison_row {
+    size_t struct_bytes;
+    uint64_t version;
+    const char *variable; /* NULL: the mark as a whole */
+    const char *type;
+    const char *bound; /* that was used, as text; "0" is exact */
+    cairn_verdict verdict;
+    const char *text;             /* a sentence, unless the same */
+    uint32_t ndims;               /* of an index: of the global array, or 1 */
+    uint64_t shape[8];            /* of the global array, or of the values of one rank */
+    uint64_t nvalues, ndiffering; /* over all ranks; ndiffering of those that were read */
+    double max, rms;              /* of |a - b| over the values that differ; floats only */
+    uint32_t rank;                /* of the first value that differs, in the first run, */
+    uint64_t index[8];            /* where it is, */
+    char first[CAIRN_VALUE_TEXT]; /* and both values */
+    char second[CAIRN_VALUE_TEXT];
+    uint64_t low[8], high[8];   /* the smallest box with all that differ, both ends included */
+    uint64_t nblocks, nflagged; /* of the first run; nflagged: that trees did not prove equal */
+    uint64_t nfalse;            /* of the flagged ones that were read, those that do agree */
+    uint64_t read_bytes;        /* of both runs */
+} cairn_comparison_row;
+
+typedef int cairn_comparison_row_fn(void *arg, const cairn_comparison_row *row);
+typedef void cairn_comparison_progress_fn(void *arg, uint64_t done_bytes, uint64_t total_bytes);
+
+typedef struct cairn_comparison_options {
+    size_t struct_bytes;
+    const char *bound;    /* "1e-6", "rel 1e-4", "1e-6 rel 1e-4"; NULL: the loosest that both runs
+                             were captured with, or exact */
+    const char *variable; /* this one only; NULL: all */
+    bool all;             /* all marks; otherwise up to the first one that is not the same */
+    bool nan_differs;
+    bool direct;                  /* read everything, trees or not */
+    unsigned nthreads;            /* 0: as many as there are processors */
+    cairn_comparison_row_fn *row; /* by rank 0, mark by mark; nonzero ends it; NULL: nobody */
+    cairn_comparison_progress_fn *progress; /* likewise, by any thread, one at a time */
+    void *arg;
+} cairn_comparison_options;
+
+typedef struct cairn_comparison {
+    size_t struct_bytes;
+    cairn_verdict verdict; /* the gravest of all rows */
+    uint64_t nmarks;       /* that were compared */
+    uint64_t nleft;        /* that both runs have and that were not, after the first that differs */
+    uint64_t nbytes;       /* of state that was compared, of the first run */
+    uint64_t tree_bytes;   /* of state of marks that trees were there for */
+    uint64_t read_bytes;   /* of state that was read, of both runs */
+    cairn_comparison_row first; /* the first row that differs, if one does; strings live until the
+                                   next call of the thread */
+} cairn_comparison;
+
+/*
+ * Compare two runs, given as TRAIL/RUN. Collective; the ranks share the work, any number of them;
+ * MPI_COMM_SELF also without MPI_Init. The result is the same on all ranks.
+ * CAIRN_OK: compared, and the verdict is in *ret. CAIRN_NOTHING: row ended it. CAIRN_ENOTFOUND (no
+ * such trail or run), CAIRN_EINVAL (bound), CAIRN_EIO, CAIRN_ENOMEM, CAIRN_EPEER; CAIRN_ECORRUPT
+ * and CAIRN_EUNSUPPORTED for a run of which nothing can be read.
+ */
+CAIRN_API CAIRN_CHECK int cairn_compare(MPI_Comm comm, const char *first, const char *second,
+                                        const cairn_comparison_options *how, cairn_comparison *ret);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

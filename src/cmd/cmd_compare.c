@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Telling the result of a comparison.
+ */
+#include "cmd/cmd_compare.h"
+
+static const char *const verdict_name[] = {
+    [CAIRN_SAME] = "same",
+    [CAIRN_UNPROVEN] = "not proven equal",
+    [CAIRN_UNTOLD] = "could not tell",
+    [CAIRN_ONLY_FIRST] = "only in the first",
+    [CAIRN_ONLY_SECOND] = "only in the second",
+    [CAIRN_DIFFERENT] = "different",
+};
+
+static const char *const csv_head =
+    "mark,variable,type,bound,verdict,values,differing,max,rms,rank,index,first,second,low,high,"
+    "blocks,flagged,false,read";
+
+static int code_of(cairn_verdict v)
+{
+    return v == CAIRN_SAME ? CMD_YES : v > CAIRN_UNTOLD ? CMD_NO : CMD_UNKNOWN;
+}
+
+bool cmd_comparison_check(cmd_comparison *c, const char *usage)
+{
+    uint64_t n = 0;
+    if (c->nan && strcmp(c->nan, "same") != 0 && strcmp(c->nan, "differ") != 0) {
+        cmd_misuse(usage, "--nan is 'same' or 'differ', not '%s'", c->nan);
+        return false;
+    }
+    if (c->threads && (crn_parse_count(c->threads, &n) < 0 || n == 0 || n > 1024)) {
+        cmd_misuse(usage, "--threads is a number from 1 to 1024, not '%s'", c->threads);
+        return false;
+    }
+    if ((c->json && c->csv) || (c->only_first && c->how.all)) {
+        cmd_misuse(usage, "--json and --csv, or --all and --first, exclude each other");
+        return false;
+    }
+    c->how.nan_differs = c->nan && strcmp(c->nan, "differ") == 0;
+    c->how.nthreads = (unsigned)n;
+    return true;
+}
+
+/* --- rows ----------------------------------------------------------------------------------- */
+
+/* "[3, 17]"; for CSV and people alike. */
+static char *format_index(const uint64_t *index, uint32_t ndims, char *buf, size_t cap)
+{
+    size_t n = (size_t)snprintf(buf, cap, "[");
+    for (uint32_t d = 0; d < ndims && n < cap; d++)
+        n += (size_t)snprintf(buf + n, cap - n, "%s%" PRIu64, d ? ", " : "", index[d]);
+    if (n < cap)
+        snprintf(buf + n, cap - n, "]");
+    return buf;
+}
+
+enum { INDEX_TEXT = 200 };
+
+static json_t *json_index(const uint64_t *index, uint32_t ndims)
+{
+    json_t *list = json_array();
+    for (uint32_t d = 0; d < ndims; d++)
+        cmd_json_append(&list, json_integer((json_int_t)index[d]));
+    return list;
+}
+
+/* JSON has no infinity. */
+static json_t *json_number(double x)
+{
+    return x - x == 0 ? json_real(x) : json_null();
+}
+
+static json_t *json_of_row(const cairn_comparison_row *r)
+{
+    json_t *row = json_pack("{s:I, s:s, s:o, s:o}", "mark", (json_int_t)r->version, "verdict",
+                            verdict_name[r->verdict], "variable",
+                            r->variable ? cmd_json_text(r->variable) : json_null(), "text",
+                            r->text && *r->text ? cmd_json_text(r->text) : json_null());
+    if (!r->variable)
+        return row;
+    row = cmd_json_merge(
+        row,
+        json_pack("{s:o, s:s, s:o, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I}", "type",
+                  cmd_json_text(r->type), "bound", r->bound, "shape",
+                  json_index(r->shape, r->ndims), "values", (json_int_t)r->nvalues, "differing",
+                  (json_int_t)r->ndiffering, "max", json_number(r->max), "rms", json_number(r->rms),
+                  "blocks", (json_int_t)r->nblocks, "flagged", (json_int_t)r->nflagged, "false",
+                  (json_int_t)r->nfalse, "read", (json_int_t)r->read_bytes));
+    if (r->ndiffering == 0)
+        return row;
+    return cmd_json_merge(row, json_pack("{s:i, s:o, s:s, s:s, s:o, s:o}", "rank", (int)r->rank,
+                                         "index", json_index(r->index, r->ndims), "first", r->first,
+                                         "second", r->second, "low", json_index(r->low, r->ndims),
+                                         "high", json_index(r->high, r->ndims)));
+}
+
+/* Text in quotes for CSV. */
+static void print_quoted(const char *s)
+{
+    putchar('"');
+    for (; *s; s++) {
+        if (*s == '"')
+            putchar('"');
+        putchar((unsigned char)*s < ' ' ? '?' : *s);
+    }
+    putchar('"');
+}
+
+static void print_csv(const cairn_comparison_row *r)
+{
+    char index[INDEX_TEXT], low[INDEX_TEXT], high[INDEX_TEXT];
+    const uint32_t n = r->ndiffering > 0 ? r->ndims : 0;
+    printf("%" PRIu64 ",", r->version);
+    print_quoted(r->variable ? r->variable : "");
+    putchar(',');
+    print_quoted(r->type ? r->type : "");
+    printf(",%s,%s,%" PRIu64 ",%" PRIu64 ",%.17g,%.17g,", r->bound ? r->bound : "",
+           verdict_name[r->verdict], r->nvalues, r->ndiffering, r->max, r->rms);
+    if (n > 0)
+        printf("%" PRIu32 ",\"%s\",%s,%s,\"%s\",\"%s\"", r->rank,
+               format_index(r->index, n, index, sizeof index), r->first, r->second,
+               format_index(r->low, n, low, sizeof low),
+               format_index(r->high, n, high, sizeof high));
+    else
+        printf(",,,,,");
+    printf(",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", r->nblocks, r->nflagged, r->nfalse,
+           r->read_bytes);
+}
+
+static void add_cells(cmd_comparison *c, const cairn_comparison_row *r)
+{
+    char low[INDEX_TEXT], high[INDEX_TEXT];
+    cmd_cell(&c->t, "%" PRIu64, r->version);
+    cmd_cell(&c->t, "%s", r->variable ? r->variable : "");
+    if (r->ndiffering == 0) {
+        cmd_cell(&c->t, "%s", verdict_name[r->verdict]);
+        cmd_cell(&c->t, "%s", "");
+        cmd_cell(&c->t, "%s", "");
+        cmd_cell(&c->t, "%s", r->text ? r->text : "");
+        return;
+    }
+    cmd_cell(&c->t, "%" PRIu64 " of %" PRIu64, r->ndiffering, r->nvalues);
+    cmd_cell(&c->t, "%.3g", r->max);
+    cmd_cell(&c->t, "%.3g", r->rms);
+    cmd_cell(&c->t, "%s to %s%s%s", format_index(r->low, r->ndims, low, sizeof low),
+             format_index(r->high, r->ndims, high, sizeof high),
+             r->verdict == CAIRN_DIFFERENT && strcmp(r->text, "values differ") == 0 ? "" : "; ",
+             strcmp(r->text, "values differ") == 0 ? "" : r->text);
+}
+
+static int on_row(void *arg, const cairn_comparison_row *r)
+{
+    cmd_comparison *c = arg;
+    cmd_progress_end(&c->progress);
+    if (c->json)
+        cmd_json_append(&c->rows, json_of_row(r));
+    else if (c->csv)
+        print_csv(r);
+    else if (r->verdict != CAIRN_SAME && !c->only_first)
+        add_cells(c, r);
+    return 0;
+}
+
+static void on_progress(void *arg, uint64_t done_bytes, uint64_t total_bytes)
+{
+    cmd_comparison *c = arg;
+    cmd_progress_update(&c->progress, done_bytes, total_bytes);
+}
+
+/* --- the result ----------------------------------------------------------------------------- */
+
+void cmd_comparison_begin(cmd_comparison *c, bool speaks, const char *what)
+{
+    c->how.struct_bytes = sizeof c->how;
+    c->how.arg = c;
+    c->speaks = speaks;
+    if (!speaks)
+        return;
+    c->how.row = on_row;
+    c->how.progress = on_progress;
+    c->t.align = "rlrrrl";
+    if (c->json)
+        c->rows = json_array();
+    if (c->csv)
+        printf("%s\n", csv_head);
+    cmd_progress_start(&c->progress, what);
+}
+
+static int print_json(cmd_comparison *c, const cairn_comparison *r)
+{
+    return cmd_print_json(
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "verdict", verdict_name[r->verdict],
+                  "marks", (json_int_t)r->nmarks, "left", (json_int_t)r->nleft, "nbytes",
+                  (json_int_t)r->nbytes, "treed", (json_int_t)r->tree_bytes, "read",
+                  (json_int_t)r->read_bytes, "first",
+                  r->first.struct_bytes ? json_of_row(&r->first) : json_null(), "rows", c->rows),
+        code_of(r->verdict));
+}
+
+static void print_first(const cairn_comparison_row *r)
+{
+    char index[INDEX_TEXT];
+    if (r->ndiffering > 0)
+        cmd_line("first difference: mark %" PRIu64 ", rank %" PRIu32
+                 ", variable '%s', index %s: %s "
+                 "and %s",
+                 r->version, r->rank, r->variable,
+                 format_index(r->index, r->ndims, index, sizeof index), r->first, r->second);
+    else if (r->variable)
+        cmd_line("first difference: mark %" PRIu64 ", variable '%s': %s", r->version, r->variable,
+                 r->text);
+    else
+        cmd_line("first difference: mark %" PRIu64 ": %s", r->version, r->text);
+}
+
+static void print_heads(cmd_comparison *c)
+{
+    cmd_columns head = c->t;
+    static const char *const title[] = {"mark", "variable", "differing", "max", "rms", "where"};
+    c->t = (cmd_columns){.align = head.align};
+    for (size_t i = 0; i < sizeof title / sizeof *title; i++)
+        cmd_cell(&c->t, "%s", title[i]);
+    for (size_t i = 0; i < head.cells.n; i++)
+        cmd_cell(&c->t, "%s", head.cells.at[i]);
+    for (size_t i = 0; i < head.cells.n; i++)
+        free(head.cells.at[i]);
+    crn_vec_done(&head.cells);
+    c->t.failed |= head.failed;
+}
+
+static int print_text(cmd_comparison *c, const cairn_comparison *r)
+{
+    char nbytes[CRN_NUMBER_TEXT], nread[CRN_NUMBER_TEXT];
+    int code = code_of(r->verdict);
+    if (r->first.struct_bytes > 0)
+        print_first(&r->first);
+    if (c->t.cells.n > 0) {
+        print_heads(c);
+        code = cmd_columns_print(&c->t, 2, code);
+    }
+    if (c->only_first && r->first.struct_bytes > 0)
+        return code;
+    cmd_line("%s: %" PRIu64 " mark%s compared, %s, of which %s were read", verdict_name[r->verdict],
+             r->nmarks, r->nmarks == 1 ? "" : "s",
+             crn_format_nbytes(r->nbytes, nbytes, sizeof nbytes),
+             crn_format_nbytes(r->read_bytes / 2, nread, sizeof nread));
+    if (r->nleft > 0)
+        cmd_line("%" PRIu64 " later mark%s not compared: --all does", r->nleft,
+                 r->nleft == 1 ? " was" : "s were");
+    return code;
+}
+
+int cmd_comparison_end(cmd_comparison *c, int rc, const cairn_comparison *result)
+{
+    if (!c->speaks)
+        return rc < 0 ? CMD_UNKNOWN : code_of(result->verdict);
+    cmd_progress_end(&c->progress);
+    if (rc < 0) {
+        json_decref(c->rows);
+        return cmd_fail("%s", cairn_error_text());
+    }
+    if (c->json)
+        return print_json(c, result);
+    return c->csv ? code_of(result->verdict) : print_text(c, result);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What 'cairn diff' and 'cairn gate' share: the options of a comparison, and how its result is told
+ * to people and programs.
+ */
+#ifndef CAIRN_CMD_COMPARE_H
+#define CAIRN_CMD_COMPARE_H
+
+#include "cmd/cmd.h"
+
+#include <cairn/compare.h>
+
+typedef struct cmd_comparison {
+    cairn_comparison_options how;
+    const char *nan, *threads; /* as given */
+    bool only_first, json, csv;
+    /* from here on its own */
+    bool speaks;   /* this process prints */
+    json_t *rows;  /* with json */
+    cmd_columns t; /* otherwise, of what is not the same */
+    cmd_progress progress;
+} cmd_comparison;
+
+/* Are the options sound? Sets what follows from them. */
+bool cmd_comparison_check(cmd_comparison *c, const char *usage);
+
+/* Before the call, which is to be given c->how, and after it; the latter gives the exit code. */
+void cmd_comparison_begin(cmd_comparison *c, bool speaks, const char *what);
+int cmd_comparison_end(cmd_comparison *c, int rc, const cairn_comparison *result);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * cairn diff: compare two runs, mark by mark, and say where they first part. Started by mpirun, its
+ * processes share the work.
+ */
+#include <mpi.h>
+
+#include "cmd/cmd_compare.h"
+
+static const char usage[] =
+    "cairn diff [--all | --first] [--bound BOUND] [--variable NAME] [--nan WORD] [--direct] "
+    "[--threads N] [--json | --csv] RUN RUN";
+
+static int compare(MPI_Comm comm, int rank, char **run, cmd_comparison *c)
+{
+    cairn_comparison result = {.struct_bytes = sizeof result};
+    cmd_comparison_begin(c, rank == 0, "comparing");
+    int rc = cairn_compare(comm, run[0], run[1], &c->how, &result);
+    return cmd_comparison_end(c, rc, &result);
+}
+
+int cmd_diff(int argc, char **argv)
+{
+    cmd_comparison c = {0};
+    int code, rank = 0;
+    const cmd_option options[] = {
+        CMD_FLAG('a', "all", &c.how.all, "compare all marks, not only up to the first difference"),
+        CMD_FLAG('f', "first", &c.only_first, "print the first difference and nothing else"),
+        CMD_TEXT('b', "bound", "BOUND", &c.how.bound, "such as '1e-6', 'rel 1e-4' or both"),
+        CMD_TEXT('v', "variable", "NAME", &c.how.variable, "compare this variable only"),
+        CMD_TEXT(0, "nan", "WORD", &c.nan, "'same': NaN equals NaN (the default); 'differ': never"),
+        CMD_FLAG(0, "direct", &c.how.direct, "read everything, whatever the trees say"),
+        CMD_TEXT('t', "threads", "N", &c.threads, "threads to work with; as many as processors"),
+        CMD_JSON(&c.json),
+        CMD_FLAG(0, "csv", &c.csv, "print a line for each variable of each mark"),
+        CMD_END};
+    if (!cmd_parse(usage, options, &argc, &argv, &code))
+        return code;
+    if (argc != 2)
+        return cmd_misuse(usage, "two runs must be named");
+    if (!cmd_comparison_check(&c, usage))
+        return CMD_UNKNOWN;
+    if (!cmd_is_launched())
+        return compare(MPI_COMM_SELF, 0, argv, &c);
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    code = compare(MPI_COMM_WORLD, rank, argv, &c);
+    MPI_Finalize();
+    return code;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * diff: comparing two runs, mark by mark. Row 4. The calls are in <cairn/compare.h>; this is the
+ * inside.
+ *
+ * Design. A side is a run, or a golden file of trees alone. For a mark that both sides have, the
+ * work is cut into units, one for each rank of the first side: its piece of every variable is held
+ * against what the second side has of the same. Where both sides have a variable cut in the same
+ * way, trees tell which blocks may differ, and those are fetched and compared; otherwise the piece
+ * is compared range by range with those of the second side that overlap it in the global array.
+ * Units are shared out over processes, and within one over threads; each makes rows, one for each
+ * variable, that are merged in the end.
+ *
+ * A worker, with its queue and its buffers, belongs to one thread, and so does a share, which is
+ * what a side has of one rank in one mark. Trees are shared by all threads; they are opened under a
+ * lock, and nodes are loaded by the unit whose rank they belong to alone.
+ */
+#ifndef CAIRN_DIFF_H
+#define CAIRN_DIFF_H
+
+#include <pthread.h>
+
+#include "base/base.h"
+#include "comm/comm.h"
+#include "hash/hash.h"
+#include "io/io.h"
+#include "store/store.h"
+
+#include <cairn/compare.h>
+
+/* --- sides ---------------------------------------------------------------------------------- */
+
+/* A mark of a side. */
+typedef struct diff_mark {
+    uint64_t version, wall_ns;
+    uint32_t series, nranks;
+    bool in_trees; /* all ranks have its trees */
+    bool in_trail; /* its data is there, too */
+    uint64_t nbytes;
+} diff_mark;
+
+typedef struct diff_side {
+    char *name; /* for messages */
+    crn_trail *trail;
+    crn_run *run;            /* NULL: a golden file */
+    CRN_VEC(diff_mark) mark; /* ascending versions */
+    uint32_t nranks;         /* the most that a mark has */
+    pthread_mutex_t mutex;   /* guards trees and tried */
+    crn_trees **trees;       /* of each rank; NULL: not opened, or there are none */
+    bool *tried;
+    void *golden; /* the bytes of a golden file, which its trees point into */
+} diff_side;
+
+/* Open the run called "TRAIL/RUN" ("TRAIL" where there is only one). Collective over comm. */
+cairn_status crn_diff_open_run(diff_side *s, const char *name, crn_comm *comm);
+void crn_diff_close(diff_side *s); /* a zeroed one is allowed */
+
+/* The trees of a rank; NULL: there are none, or none that can be read. */
+crn_trees *crn_diff_trees(diff_side *s, uint32_t rank);
+
+/* What a side has of one rank in one mark. */
+typedef struct diff_share {
+    diff_side *side;
+    const diff_mark *mark;
+    uint32_t rank;
+    crn_trees *trees;          /* NULL: none */
+    crn_trees_mark *described; /* of trees */
+    crn_part *part;            /* NULL until the data is wanted */
+    crn_mark *data;            /* of part */
+    crn_err err;               /* why there is no data; code 0: it was not asked for, or is there */
+} diff_share;
+
+/* One of a share's variables. */
+typedef struct diff_var {
+    const crn_var *var;   /* declaration and root */
+    crn_trees_var *trees; /* NULL: none */
+} diff_var;
+
+/* From trees, or else from the part. CAIRN_ENOTFOUND: there is neither. */
+cairn_status crn_diff_share_open(diff_side *s, const diff_mark *m, uint32_t rank, diff_share *ret);
+void crn_diff_share_close(diff_share *s); /* a zeroed one is allowed */
+size_t crn_diff_share_nvars(const diff_share *s);
+diff_var crn_diff_share_var(const diff_share *s, size_t i);
+bool crn_diff_share_find(const diff_share *s, const char *name, diff_var *ret);
+
+/* The variable in the part. CAIRN_ENOTFOUND: the data is gone, or was never in the trail. */
+cairn_status crn_diff_share_data(diff_share *s, const char *name, crn_var **ret);
+
+/* --- rows ----------------------------------------------------------------------------------- */
+
+typedef struct diff_row {
+    char *variable, *type;
+    crn_bound bound;
+    cairn_verdict verdict;
+    char text[CRN_ERR_TEXT]; /* of the gravest */
+    bool global;             /* indices are those of the global array */
+    uint32_t ndims;
+    uint64_t shape[CRN_DIMS_MAX];
+    uint64_t nvalues, ndiffering, nblocks, nflagged, nfalse, read_bytes;
+    double max, sum_squares;
+    uint32_t rank; /* with index: of the first value that differs; meaningless if none does */
+    uint64_t index[CRN_DIMS_MAX], low[CRN_DIMS_MAX], high[CRN_DIMS_MAX];
+    char first[CAIRN_VALUE_TEXT], second[CAIRN_VALUE_TEXT];
+} diff_row;
+
+typedef CRN_VEC(diff_row) diff_rows; /* sorted by nothing: in the order of the first side's */
+
+cairn_status crn_diff_row_init(diff_row *r, const crn_var_spec *spec);
+void crn_diff_row_done(diff_row *r);
+void crn_diff_rows_done(diff_rows *rows);
+
+/* Let the row say at least this. */
+void crn_diff_row_judge(diff_row *r, cairn_verdict verdict, const char *fmt, ...) CAIRN_PRINTF(3);
+
+/* Note that the piece's values [first, first + n) differ; a and b are the first of them. */
+void crn_diff_row_note(diff_row *r, const crn_var_spec *piece, uint32_t rank, uint64_t first,
+                       uint64_t n, const void *a, const void *b);
+
+/* Add a row to others; it is taken, also when that fails. */
+cairn_status crn_diff_rows_merge(diff_rows *rows, diff_row *r);
+
+void crn_diff_rows_put(const diff_rows *rows, crn_buf *buf);
+cairn_status crn_diff_rows_get(crn_cursor *c, diff_rows *rows); /* merges */
+
+/* --- comparing ------------------------------------------------------------------------------ */
+
+enum {
+    DIFF_BATCH = 8 << 20,  /* bytes of one side that are fetched together */
+    DIFF_BATCHES = 2,      /* one is compared while the other is on its way */
+    DIFF_WINDOW = 4 << 20, /* bytes of a piece that are read ahead */
+    DIFF_START_WIDTH = 64  /* trees are compared from the level with so many nodes on */
+};
+
+/* What is asked. */
+typedef struct diff_question {
+    bool has_bound; /* else: the loosest of the trees */
+    crn_bound bound;
+    const char *variable; /* NULL: all */
+    bool nan_differs, direct;
+} diff_question;
+
+/* What a thread works with. */
+typedef struct diff_worker {
+    const diff_question *ask;
+    crn_io *io;
+    struct {
+        crn_fetch *fetch[2];    /* of each side */
+        unsigned char *data[2]; /* DIFF_BATCH each */
+        crn_bad_blocks bad[2];
+        size_t first, n; /* of the blocks */
+    } batch[DIFF_BATCHES];
+    unsigned char *window[2]; /* DIFF_WINDOW each; NULL until needed */
+} diff_worker;
+
+cairn_status crn_diff_worker_create(const diff_question *ask, diff_worker **ret);
+void crn_diff_worker_free(diff_worker *w); /* NULL is allowed */
+
+/* Compare the unit of a rank, and merge what it finds into rows, under the lock if there is one. */
+cairn_status crn_diff_unit(diff_worker *w, diff_side side[2], const diff_mark *mark[2],
+                           uint32_t rank, diff_rows *rows, pthread_mutex_t *lock);
+
+/* Fetch and compare blocks of two variables that are cut in the same way. */
+cairn_status crn_diff_verify(diff_worker *w, diff_share *share[2], const crn_var_spec *spec,
+                             const uint64_t *block, size_t n, diff_row *row);
+
+/* Compare the piece of share[0] with the pieces of n shares of the second side, whatever their cut:
+ * of a global array where they overlap, otherwise with one as a whole. */
+cairn_status crn_diff_ranges(diff_worker *w, diff_share *first, diff_share *second, size_t n,
+                             const crn_var_spec *spec, diff_row *row);
+
+/* How the values of a row are compared. */
+crn_value_rule crn_diff_rule(const diff_worker *w, const diff_row *row, const crn_var_spec *spec);
+
+#endif

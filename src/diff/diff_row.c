@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Rows: what was found of one variable of a mark. They are made by units and added up.
+ */
+#include "diff/diff.h"
+
+#include <cairn/type.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+
+cairn_status crn_diff_row_init(diff_row *r, const crn_var_spec *spec)
+{
+    *r = (diff_row){.global = spec->ndims > 0, .ndims = CRN_MAX(spec->ndims, 1)};
+    CRN_TRY(crn_strdup(spec->name, &r->variable));
+    for (uint32_t d = 0; d < spec->ndims; d++)
+        r->shape[d] = spec->global[d];
+    if (spec->ndims == 0)
+        r->shape[0] = spec->nbytes / spec->item;
+    cairn_status rc = crn_strdup(spec->type, &r->type);
+    if (rc < 0)
+        crn_diff_row_done(r);
+    return rc;
+}
+
+void crn_diff_row_done(diff_row *r)
+{
+    free(r->variable);
+    free(r->type);
+    r->variable = r->type = NULL;
+}
+
+void crn_diff_rows_done(diff_rows *rows)
+{
+    for (size_t i = 0; i < rows->n; i++)
+        crn_diff_row_done(&rows->at[i]);
+    crn_vec_done(rows);
+}
+
+void crn_diff_row_judge(diff_row *r, cairn_verdict verdict, const char *fmt, ...)
+{
+    if (verdict <= r->verdict)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(r->text, sizeof r->text, fmt, ap);
+    va_end(ap);
+    r->verdict = verdict;
+}
+
+/* --- values in words ------------------------------------------------------------------------ */
+
+static void format_other(size_t item, const unsigned char *p, char *buf)
+{
+    size_t n = CRN_MIN(item, (size_t)16);
+    for (size_t i = 0; i < n; i++)
+        snprintf(buf + 2 * i, 3, "%02x", p[i]);
+    if (n < item)
+        snprintf(buf + 2 * n, 4, "...");
+}
+
+static void format_value(const crn_var_spec *spec, const unsigned char *p, char *buf)
+{
+    const char *t = spec->type;
+    const size_t cap = CAIRN_VALUE_TEXT;
+    double d;
+    float f;
+    uint64_t u = 0;
+    if (strcmp(t, "float64") == 0) {
+        memcpy(&d, p, sizeof d);
+        snprintf(buf, cap, "%.17g", d);
+    } else if (strcmp(t, "float32") == 0) {
+        memcpy(&f, p, sizeof f);
+        snprintf(buf, cap, "%.9g", (double)f);
+    } else if (strncmp(t, "uint", 4) == 0 && spec->item <= sizeof u) {
+        memcpy(&u, p, spec->item); /* all machines here are little-endian, as files are */
+        snprintf(buf, cap, "%" PRIu64, u);
+    } else if (strncmp(t, "int", 3) == 0 && spec->item <= sizeof u) {
+        memcpy(&u, p, spec->item);
+        const unsigned shift = 64 - 8 * (unsigned)spec->item;
+        snprintf(buf, cap, "%" PRId64, (int64_t)(u << shift) >> shift);
+    } else {
+        format_other(spec->item, p, buf);
+    }
+}
+
+/* --- places --------------------------------------------------------------------------------- */
+
+/* The index, in the global array if it is a piece of one, of value i of a piece. */
+static void index_of(const crn_var_spec *piece, uint64_t i, uint64_t *ret)
+{
+    ret[0] = i;
+    for (uint32_t d = piece->ndims; d-- > 0;) {
+        ret[d] = piece->offset[d] + i % piece->count[d];
+        i /= piece->count[d];
+    }
+}
+
+/* Widen the box to values first to last of a piece: where they span several rows, all of a row. */
+static void widen(diff_row *r, const crn_var_spec *piece, const uint64_t *first,
+                  const uint64_t *last, bool empty)
+{
+    bool apart = false;
+    for (uint32_t d = 0; d < r->ndims; d++) {
+        const uint64_t low = apart ? piece->offset[d] : first[d];
+        const uint64_t high = apart ? piece->offset[d] + piece->count[d] - 1 : last[d];
+        r->low[d] = empty ? low : CRN_MIN(r->low[d], low);
+        r->high[d] = empty ? high : CRN_MAX(r->high[d], high);
+        apart |= first[d] != last[d];
+    }
+}
+
+/* Is place a, of a rank, before place b? In a global array by index, otherwise by rank first. */
+static bool is_before(const diff_row *r, uint32_t rank_a, const uint64_t *a, uint32_t rank_b,
+                      const uint64_t *b)
+{
+    if (!r->global && rank_a != rank_b)
+        return rank_a < rank_b;
+    for (uint32_t d = 0; d < r->ndims; d++)
+        if (a[d] != b[d])
+            return a[d] < b[d];
+    return false;
+}
+
+void crn_diff_row_note(diff_row *r, const crn_var_spec *piece, uint32_t rank, uint64_t first,
+                       uint64_t n, const void *a, const void *b)
+{
+    uint64_t from[CRN_DIMS_MAX], to[CRN_DIMS_MAX];
+    index_of(piece, first, from);
+    index_of(piece, first + n - 1, to);
+    widen(r, piece, from, to, r->ndiffering == 0);
+    if (r->ndiffering == 0 || is_before(r, rank, from, r->rank, r->index)) {
+        r->rank = rank;
+        memcpy(r->index, from, sizeof from);
+        format_value(piece, a, r->first);
+        format_value(piece, b, r->second);
+    }
+    r->ndiffering += n;
+}
+
+/* --- adding up ------------------------------------------------------------------------------ */
+
+static void add(diff_row *to, const diff_row *r)
+{
+    crn_diff_row_judge(to, r->verdict, "%s", r->text);
+    if (r->ndiffering > 0) {
+        const bool empty = to->ndiffering == 0;
+        if (empty || is_before(to, r->rank, r->index, to->rank, to->index)) {
+            to->rank = r->rank;
+            memcpy(to->index, r->index, sizeof to->index);
+            memcpy(to->first, r->first, sizeof to->first);
+            memcpy(to->second, r->second, sizeof to->second);
+        }
+        for (uint32_t d = 0; d < to->ndims; d++) {
+            to->low[d] = empty ? r->low[d] : CRN_MIN(to->low[d], r->low[d]);
+            to->high[d] = empty ? r->high[d] : CRN_MAX(to->high[d], r->high[d]);
+        }
+    }
+    to->nvalues += r->nvalues;
+    to->ndiffering += r->ndiffering;
+    to->nblocks += r->nblocks;
+    to->nflagged += r->nflagged;
+    to->nfalse += r->nfalse;
+    to->read_bytes += r->read_bytes;
+    to->max = fmax(to->max, r->max);
+    to->sum_squares += r->sum_squares;
+    /* ranks may have been captured with other bounds: what holds for all is the loosest */
+    to->bound.absolute = fmax(to->bound.absolute, r->bound.absolute);
+    to->bound.relative = fmax(to->bound.relative, r->bound.relative);
+    if (!to->global)
+        to->shape[0] = CRN_MAX(to->shape[0], r->shape[0]);
+}
+
+cairn_status crn_diff_rows_merge(diff_rows *rows, diff_row *r)
+{
+    for (size_t i = 0; i < rows->n; i++) {
+        if (strcmp(rows->at[i].variable, r->variable) == 0) {
+            add(&rows->at[i], r);
+            crn_diff_row_done(r);
+            return CAIRN_OK;
+        }
+    }
+    cairn_status rc = crn_vec_push(rows, *r);
+    if (rc < 0)
+        crn_diff_row_done(r);
+    return rc;
+}
+
+/* --- on the way to another process ---------------------------------------------------------- */
+
+void crn_diff_rows_put(const diff_rows *rows, crn_buf *buf)
+{
+    crn_put_u64(buf, rows->n);
+    for (size_t i = 0; i < rows->n; i++) {
+        crn_put_str(buf, rows->at[i].variable);
+        crn_put_str(buf, rows->at[i].type);
+        crn_put_bytes(buf, &rows->at[i], sizeof rows->at[i]); /* to the same program */
+    }
+}
+
+static cairn_status get_row(crn_cursor *c, diff_row *ret)
+{
+    char variable[CRN_VAR_NAME + 1], type[CRN_VAR_TYPE + 1];
+    crn_get_str(c, variable, CRN_VAR_NAME);
+    crn_get_str(c, type, CRN_VAR_TYPE);
+    crn_get_bytes(c, ret, sizeof *ret);
+    ret->variable = ret->type = NULL;
+    CRN_TRY(crn_cursor_status(c, "a row of another process"));
+    CRN_TRY(crn_strdup(variable, &ret->variable));
+    cairn_status rc = crn_strdup(type, &ret->type);
+    if (rc < 0)
+        crn_diff_row_done(ret);
+    return rc;
+}
+
+cairn_status crn_diff_rows_get(crn_cursor *c, diff_rows *rows)
+{
+    const uint64_t n = crn_get_u64(c);
+    for (uint64_t i = 0; i < n; i++) {
+        diff_row r;
+        CRN_TRY(get_row(c, &r));
+        CRN_TRY(crn_diff_rows_merge(rows, &r));
+    }
+    return CAIRN_OK;
+}

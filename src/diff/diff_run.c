@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Comparing runs: mark by mark, each cut into units that processes and threads share. See diff.h.
+ */
+#include <mpi.h>
+
+#include "diff/diff.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+/* A comparison under way, the same on all processes but for rows. */
+typedef struct comparison {
+    crn_comm *comm;
+    const cairn_comparison_options *how;
+    diff_question ask;
+    diff_side side[2];
+    unsigned nthreads;
+    diff_worker **worker; /* one for each thread */
+    cairn_comparison result;
+    uint64_t total_bytes;
+    bool stopped; /* by the caller's function */
+} comparison;
+
+/* A mark under way, shared by the threads of a process. */
+typedef struct mark_work {
+    comparison *c;
+    const diff_mark *mark[2];
+    uint32_t nunits;
+    atomic_uint next; /* which unit to take; its order does not matter */
+    diff_rows rows;   /* guarded by mutex */
+    crn_err err;      /* likewise: the first failure */
+    uint32_t done;    /* likewise */
+    pthread_mutex_t mutex;
+} mark_work;
+
+/* --- units ---------------------------------------------------------------------------------- */
+
+static void unit_done(mark_work *m, cairn_status rc)
+{
+    comparison *c = m->c;
+    pthread_mutex_lock(&m->mutex);
+    m->done++;
+    if (rc < 0 && m->err.code == 0)
+        m->err = *crn_err_peek();
+    if (c->how->progress && crn_comm_rank(c->comm) == 0)
+        c->how->progress(c->how->arg,
+                         c->result.nbytes + m->mark[0]->nbytes / CRN_MAX(m->nunits, 1) * m->done,
+                         c->total_bytes);
+    pthread_mutex_unlock(&m->mutex);
+}
+
+static void work(mark_work *m, diff_worker *w)
+{
+    comparison *c = m->c;
+    for (;;) {
+        /* relaxed: units are independent, and results are passed on under the mutex */
+        const unsigned i = atomic_fetch_add_explicit(&m->next, 1, memory_order_relaxed);
+        const uint64_t rank =
+            (uint64_t)i * (unsigned)crn_comm_size(c->comm) + (unsigned)crn_comm_rank(c->comm);
+        if (rank >= m->nunits)
+            return;
+        unit_done(m, crn_diff_unit(w, c->side, m->mark, (uint32_t)rank, &m->rows, &m->mutex));
+    }
+}
+
+typedef struct thread_start {
+    pthread_t thread;
+    mark_work *m;
+    diff_worker *w;
+} thread_start;
+
+static void *thread_main(void *arg)
+{
+    thread_start *t = arg;
+    work(t->m, t->w);
+    return NULL;
+}
+
+/* Compare this process's units of a mark. Threads that cannot be started are not missed. */
+static cairn_status compare_units(comparison *c, mark_work *m)
+{
+    thread_start *t;
+    unsigned n = 0;
+    const unsigned wanted = CRN_MIN(c->nthreads, m->nunits);
+    CRN_TRY(crn_alloc(&t, c->nthreads));
+    while (n + 1 < wanted) {
+        t[n] = (thread_start){.m = m, .w = c->worker[n + 1]};
+        if (pthread_create(&t[n].thread, NULL, thread_main, &t[n]) != 0)
+            break;
+        n++;
+    }
+    work(m, c->worker[0]);
+    while (n > 0)
+        pthread_join(t[--n].thread, NULL);
+    free(t);
+    return m->err.code < 0 ? crn_err_give(&m->err) : CAIRN_OK;
+}
+
+/* --- rows ----------------------------------------------------------------------------------- */
+
+/* Bring the rows of all processes to the first. Collective. */
+static cairn_status gather_rows(comparison *c, mark_work *m)
+{
+    crn_buf b = {0};
+    crn_gathered all = {0};
+    if (crn_comm_size(c->comm) == 1)
+        return CAIRN_OK;
+    crn_diff_rows_put(&m->rows, &b);
+    cairn_status rc = crn_comm_agree(c->comm, crn_buf_status(&b));
+    if (rc == CAIRN_OK)
+        rc = crn_comm_gatherv(c->comm, b.at, b.n, 0, &all);
+    const int size = crn_comm_rank(c->comm) == 0 ? crn_comm_size(c->comm) : 0;
+    for (int r = 1; rc == CAIRN_OK && r < size; r++) {
+        crn_cursor cur = crn_cursor_of(all.data + all.off[r], all.off[r + 1] - all.off[r]);
+        rc = crn_diff_rows_get(&cur, &m->rows);
+    }
+    crn_gathered_done(&all);
+    crn_buf_done(&b);
+    return crn_comm_agree(c->comm, rc);
+}
+
+/* Strings of the result's first row: they outlive the comparison. */
+static _Thread_local struct {
+    char variable[CRN_VAR_NAME + 1], type[CRN_VAR_TYPE + 1], bound[CRN_BOUND_TEXT],
+        text[CRN_ERR_TEXT];
+} kept;
+
+static void keep_first(cairn_comparison *to, const cairn_comparison_row *row)
+{
+    to->first = *row;
+    snprintf(kept.text, sizeof kept.text, "%s", row->text);
+    to->first.text = kept.text;
+    if (!row->variable)
+        return;
+    snprintf(kept.variable, sizeof kept.variable, "%s", row->variable);
+    snprintf(kept.type, sizeof kept.type, "%s", row->type);
+    snprintf(kept.bound, sizeof kept.bound, "%s", row->bound);
+    to->first.variable = kept.variable;
+    to->first.type = kept.type;
+    to->first.bound = kept.bound;
+}
+
+/* Hand a row to the caller, on the first process. */
+static void report(comparison *c, cairn_comparison_row *row)
+{
+    row->struct_bytes = sizeof *row;
+    if (row->verdict > CAIRN_UNTOLD && c->result.first.struct_bytes == 0)
+        keep_first(&c->result, row);
+    c->result.verdict = CRN_MAX(c->result.verdict, row->verdict);
+    c->result.read_bytes += row->read_bytes;
+    if (c->how->row && !c->stopped)
+        c->stopped = c->how->row(c->how->arg, row) != 0;
+}
+
+static void report_row(comparison *c, uint64_t version, const diff_row *r)
+{
+    char bound[CRN_BOUND_TEXT];
+    cairn_comparison_row row = {.version = version,
+                                .variable = r->variable,
+                                .type = r->type,
+                                .bound = crn_bound_format(&r->bound, bound),
+                                .verdict = r->verdict,
+                                .text = r->text,
+                                .ndims = r->ndims,
+                                .nvalues = r->nvalues,
+                                .ndiffering = r->ndiffering,
+                                .max = r->max,
+                                .rank = r->rank,
+                                .nblocks = r->nblocks,
+                                .nflagged = r->nflagged,
+                                .nfalse = r->nfalse,
+                                .read_bytes = r->read_bytes};
+    row.rms = r->ndiffering > 0 ? sqrt(r->sum_squares / (double)r->ndiffering) : 0;
+    for (uint32_t d = 0; d < r->ndims; d++) {
+        row.shape[d] = r->shape[d];
+        row.index[d] = r->index[d];
+        row.low[d] = r->low[d];
+        row.high[d] = r->high[d];
+    }
+    memcpy(row.first, r->first, sizeof row.first);
+    memcpy(row.second, r->second, sizeof row.second);
+    report(c, &row);
+}
+
+static void report_missing(comparison *c, uint64_t version, int has)
+{
+    char text[CRN_ERR_TEXT];
+    snprintf(text, sizeof text, "'%s' does not have it", c->side[!has].name);
+    report(c, &(cairn_comparison_row){.version = version,
+                                      .verdict = has == 0 ? CAIRN_ONLY_FIRST : CAIRN_ONLY_SECOND,
+                                      .text = text});
+}
+
+/* --- marks ---------------------------------------------------------------------------------- */
+
+static cairn_status compare_mark(comparison *c, const diff_mark *a, const diff_mark *b)
+{
+    mark_work m = {.c = c, .mark = {a, b}, .nunits = CRN_MAX(a->nranks, b->nranks)};
+    pthread_mutex_init(&m.mutex, NULL);
+    cairn_status rc = crn_comm_agree(c->comm, compare_units(c, &m));
+    if (rc == CAIRN_OK)
+        rc = gather_rows(c, &m);
+    for (size_t i = 0; rc == CAIRN_OK && crn_comm_rank(c->comm) == 0 && i < m.rows.n; i++)
+        report_row(c, a->version, &m.rows.at[i]);
+    c->result.nmarks++;
+    c->result.nbytes += a->nbytes;
+    if (a->in_trees && b->in_trees)
+        c->result.tree_bytes += a->nbytes;
+    crn_diff_rows_done(&m.rows);
+    pthread_mutex_destroy(&m.mutex);
+    return rc;
+}
+
+/* Does the first process see a reason to end? Collective. */
+static cairn_status is_over(comparison *c, bool *ret)
+{
+    uint64_t over = c->stopped || (!c->how->all && c->result.verdict > CAIRN_UNTOLD);
+    CRN_TRY(crn_comm_bcast(c->comm, &over, sizeof over, 0));
+    *ret = over;
+    return CAIRN_OK;
+}
+
+static cairn_status compare_marks(comparison *c)
+{
+    const diff_side *a = &c->side[0], *b = &c->side[1];
+    size_t i = 0, k = 0;
+    bool over = false;
+    while (i < a->mark.n || k < b->mark.n) {
+        const uint64_t x = i < a->mark.n ? a->mark.at[i].version : UINT64_MAX;
+        const uint64_t y = k < b->mark.n ? b->mark.at[k].version : UINT64_MAX;
+        if (over)
+            c->result.nleft += x == y;
+        else if (x == y)
+            CRN_TRY(compare_mark(c, &a->mark.at[i], &b->mark.at[k]));
+        else if (crn_comm_rank(c->comm) == 0)
+            report_missing(c, CRN_MIN(x, y), x > y);
+        i += x <= y;
+        k += y <= x;
+        if (!over)
+            CRN_TRY(is_over(c, &over));
+    }
+    return CAIRN_OK;
+}
+
+/* --- the call ------------------------------------------------------------------------------- */
+
+static unsigned count_processors(void)
+{
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (unsigned)CRN_MIN(n, 64) : 1;
+}
+
+static cairn_status prepare(comparison *c)
+{
+    const cairn_comparison_options *how = c->how;
+    crn_bound bound[CRN_BOUNDS_MAX];
+    size_t n = 0;
+    if (how->bound)
+        CRN_TRY(crn_bounds_parse(how->bound, bound, &n));
+    CRN_FAIL_IF(n > 1, CAIRN_EINVAL, "'%s' is more than one bound", how->bound);
+    c->ask = (diff_question){.has_bound = n > 0,
+                             .variable = how->variable,
+                             .nan_differs = how->nan_differs,
+                             .direct = how->direct};
+    if (n > 0)
+        c->ask.bound = bound[0];
+    c->nthreads = how->nthreads > 0 ? how->nthreads : count_processors();
+    CRN_TRY(crn_alloc(&c->worker, c->nthreads));
+    for (unsigned i = 0; i < c->nthreads; i++)
+        CRN_TRY(crn_diff_worker_create(&c->ask, &c->worker[i]));
+    return CAIRN_OK;
+}
+
+/* Let all processes have the result of the first. */
+static cairn_status share_result(comparison *c)
+{
+    CRN_TRY(crn_comm_bcast(c->comm, &c->result, sizeof c->result, 0));
+    CRN_TRY(crn_comm_bcast(c->comm, &kept, sizeof kept, 0));
+    if (c->result.first.struct_bytes > 0) {
+        const bool whole = !c->result.first.variable; /* tells, though it points nowhere here */
+        c->result.first.text = kept.text;
+        c->result.first.variable = whole ? NULL : kept.variable;
+        c->result.first.type = whole ? NULL : kept.type;
+        c->result.first.bound = whole ? NULL : kept.bound;
+    }
+    return CAIRN_OK;
+}
+
+static cairn_status compare(comparison *c, const char *first, const char *second)
+{
+    CRN_TRY(crn_comm_agree(c->comm, prepare(c)));
+    CRN_TRY(crn_diff_open_run(&c->side[0], first, c->comm));
+    CRN_TRY(crn_diff_open_run(&c->side[1], second, c->comm));
+    for (size_t i = 0; i < c->side[0].mark.n; i++)
+        c->total_bytes += c->side[0].mark.at[i].nbytes;
+    CRN_FAIL_IF(c->side[0].mark.n == 0 && c->side[1].mark.n == 0, CAIRN_ENOTFOUND,
+                "neither '%s' nor '%s' has a mark to compare", first, second);
+    CRN_TRY(compare_marks(c));
+    return share_result(c);
+}
+
+static void done(comparison *c)
+{
+    for (unsigned i = 0; c->worker && i < c->nthreads; i++)
+        crn_diff_worker_free(c->worker[i]);
+    free(c->worker);
+    crn_diff_close(&c->side[0]);
+    crn_diff_close(&c->side[1]);
+    crn_comm_free(c->comm);
+}
+
+/* Copy what fits the caller's structure, which may be of an older, shorter kind. */
+static void hand_out(cairn_comparison *to, const cairn_comparison *from)
+{
+    const size_t n = CRN_MIN(to->struct_bytes, sizeof *from);
+    memcpy((char *)to + sizeof(size_t), (const char *)from + sizeof(size_t), n - sizeof(size_t));
+}
+
+int cairn_compare(MPI_Comm comm, const char *first, const char *second,
+                  const cairn_comparison_options *how, cairn_comparison *ret)
+{
+    cairn_comparison_options mine = {.struct_bytes = sizeof mine};
+    CRN_FAIL_IF(!first || !second || !ret || ret->struct_bytes < sizeof(size_t) ||
+                    (how && how->struct_bytes < sizeof(size_t)),
+                CAIRN_EINVAL, "cairn_compare: an argument is NULL, or struct_bytes is not set");
+    if (how)
+        memcpy(&mine, how, CRN_MIN(how->struct_bytes, sizeof mine));
+    comparison c = {.how = &mine};
+    cairn_status rc = crn_comm_create(comm, &c.comm);
+    if (rc == CAIRN_OK)
+        rc = compare(&c, first, second);
+    if (rc == CAIRN_OK)
+        hand_out(ret, &c.result);
+    const crn_err why = *crn_err_peek();
+    const bool stopped = c.stopped;
+    done(&c);
+    return rc < 0 ? crn_err_give(&why) : stopped ? CAIRN_NOTHING : CAIRN_OK;
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One unit of work: a rank's piece of each variable of a mark, held against the second side. Here
+ * it is decided what trees prove, and what has to be looked at.
+ */
+#include "diff/diff.h"
+
+#include <inttypes.h>
+
+/* Of the blocks, the share that must be flagged to make reading all of them the faster way: beyond
+ * it the gaps that scattered reads leave are too small to save anything. */
+#define STREAM_SHARE 0.6
+
+typedef struct unit {
+    diff_worker *w;
+    diff_side *side;              /* two of them */
+    const diff_mark *const *mark; /* likewise */
+    diff_share share[2];
+    bool alone[2]; /* the share is this unit's: its trees may be loaded */
+    diff_row row;
+} unit;
+
+/* --- what trees tell ------------------------------------------------------------------------ */
+
+static bool same_bound(const crn_bound *a, const crn_bound *b)
+{
+    return a->absolute == b->absolute && a->relative == b->relative;
+}
+
+/*
+ * The bound to compare with, and the trees that can help: those of the loosest bound that both
+ * sides have and that implies the one asked for. Equal digests then prove more than was asked.
+ */
+static bool choose_bound(const diff_question *ask, const diff_var v[2], crn_bound *bound,
+                         size_t number[2])
+{
+    if (!v[0].trees || !v[1].trees)
+        return false;
+    for (size_t i = 0; i < v[0].trees->nbounds; i++) {
+        const crn_bound *b = &v[0].trees->bound[i];
+        if (ask->has_bound && !crn_bound_implies(b, bound))
+            continue;
+        for (size_t k = 0; k < v[1].trees->nbounds; k++) {
+            if (!same_bound(b, &v[1].trees->bound[k]))
+                continue;
+            number[0] = i;
+            number[1] = k;
+            if (!ask->has_bound)
+                *bound = *b;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The exact tree of a variable: as kept, or made from the block table of its part. */
+static cairn_status exact_tree(unit *u, int k, const diff_var *v, crn_tree *made,
+                               const crn_tree **ret)
+{
+    crn_var *var;
+    crn_digest *leaf;
+    if (v->trees && u->alone[k] &&
+        crn_trees_load(u->share[k].trees, u->share[k].described, v->trees) == CAIRN_OK) {
+        *ret = &v->trees->exact;
+        return CAIRN_OK;
+    }
+    CRN_TRY(crn_diff_share_data(&u->share[k], v->var->spec.name, &var));
+    CRN_TRY(crn_mark_table(u->share[k].part, u->share[k].data, var));
+    CRN_TRY(crn_alloc(&leaf, var->nblocks));
+    for (uint64_t i = 0; i < var->nblocks; i++)
+        leaf[i] = var->table[i].digest;
+    cairn_status rc = crn_tree_build(leaf, var->nblocks, made);
+    free(leaf);
+    *ret = made;
+    return rc;
+}
+
+static cairn_status exact_delta(unit *u, const diff_var v[2], crn_tree_delta *ret)
+{
+    crn_tree made[2] = {{0}};
+    const crn_tree *tree[2];
+    cairn_status rc = exact_tree(u, 0, &v[0], &made[0], &tree[0]);
+    if (rc == CAIRN_OK)
+        rc = exact_tree(u, 1, &v[1], &made[1], &tree[1]);
+    if (rc == CAIRN_OK)
+        rc = crn_tree_diff(tree[0], tree[1], DIFF_START_WIDTH, ret);
+    crn_tree_done(&made[0]);
+    crn_tree_done(&made[1]);
+    return rc;
+}
+
+/* Keep of the leaves those that are in other, too; both ascend. */
+static void intersect(crn_tree_delta *d, const crn_tree_delta *other)
+{
+    size_t n = 0, k = 0;
+    for (size_t i = 0; i < d->leaf.n; i++) {
+        while (k < other->leaf.n && other->leaf.at[k] < d->leaf.at[i])
+            k++;
+        if (k < other->leaf.n && other->leaf.at[k] == d->leaf.at[i])
+            d->leaf.at[n++] = d->leaf.at[i];
+    }
+    d->leaf.n = n;
+}
+
+static bool are_loaded(const diff_var v[2])
+{
+    return v[0].trees && v[1].trees && v[0].trees->loaded && v[1].trees->loaded;
+}
+
+/* With NaN unlike NaN, blocks that have one are flagged whatever their digests say; where nobody
+ * has looked for NaNs, all blocks are. */
+static cairn_status flag_nans(const diff_var v[2], crn_tree_delta *d)
+{
+    const uint64_t n = v[0].var->nblocks;
+    const bool known = are_loaded(v) && v[0].trees->nbounds > 0 && v[1].trees->nbounds > 0;
+    size_t *all, kept = 0, k = 0;
+    CRN_TRY(crn_alloc(&all, n));
+    for (uint64_t i = 0; i < n; i++) {
+        while (k < d->leaf.n && d->leaf.at[k] < i)
+            k++;
+        if (!known || (k < d->leaf.n && d->leaf.at[k] == i) || crn_trees_has_nan(v[0].trees, i) ||
+            crn_trees_has_nan(v[1].trees, i))
+            all[kept++] = i;
+    }
+    free(d->leaf.at);
+    d->leaf.at = all;
+    d->leaf.n = kept;
+    d->leaf.cap = n;
+    return CAIRN_OK;
+}
+
+/* The blocks that trees do not prove equal. */
+static cairn_status flag(unit *u, const diff_var v[2], crn_tree_delta *ret)
+{
+    const diff_question *ask = u->w->ask;
+    const bool floats = crn_value_kind_of(v[0].var->spec.type) != CRN_VALUE_OTHER;
+    size_t number[2];
+    const bool tolerant = floats && choose_bound(ask, v, &u->row.bound, number);
+    crn_tree_delta d = {0}, t = {0};
+    cairn_status rc = CAIRN_OK;
+    const bool nans = floats && ask->nan_differs;
+    if (!nans && crn_digest_equal(&v[0].var->root, &v[1].var->root))
+        goto out; /* all of the variable, without reading a tree */
+    CRN_TRY_OUT(rc, exact_delta(u, v, &d));
+    if (tolerant && are_loaded(v)) {
+        CRN_TRY_OUT(rc, crn_tree_diff(&v[0].trees->tolerant[number[0]],
+                                      &v[1].trees->tolerant[number[1]], DIFF_START_WIDTH, &t));
+        intersect(&d, &t);
+    }
+    if (nans)
+        CRN_TRY_OUT(rc, flag_nans(v, &d));
+out:
+    crn_tree_delta_done(&t);
+    if (rc < 0)
+        crn_tree_delta_done(&d);
+    else
+        *ret = d;
+    return rc;
+}
+
+/* --- variables that are cut in the same way ------------------------------------------------- */
+
+static bool same_dims(uint32_t n, const uint64_t *a, const uint64_t *b)
+{
+    return n == 0 || memcmp(a, b, n * sizeof *a) == 0;
+}
+
+static bool same_place(const crn_var_spec *a, const crn_var_spec *b)
+{
+    return a->ndims == b->ndims && a->nbytes == b->nbytes &&
+           same_dims(a->ndims, a->global, b->global) && same_dims(a->ndims, a->offset, b->offset) &&
+           same_dims(a->ndims, a->count, b->count);
+}
+
+/* What the row says when the data that should be looked at cannot be had. */
+static cairn_status judge_failure(unit *u, cairn_status rc, uint64_t nblocks)
+{
+    switch (rc) {
+    case CAIRN_ENOTFOUND:
+        crn_diff_row_judge(&u->row, CAIRN_UNPROVEN,
+                           "%" PRIu64 " blocks of rank %u are not proven equal: %s", nblocks,
+                           u->share[0].rank, crn_err_peek()->text);
+        return CAIRN_OK;
+    case CAIRN_ECORRUPT:
+    case CAIRN_EIO:
+    case CAIRN_EMISMATCH:
+    case CAIRN_EUNSUPPORTED:
+        crn_diff_row_judge(&u->row, CAIRN_UNTOLD, "%s", crn_err_peek()->text);
+        return CAIRN_OK;
+    default:
+        return rc;
+    }
+}
+
+/* Look at flagged blocks; where they are most of all, at all of them. */
+static cairn_status look(unit *u, const crn_var *v, const crn_tree_delta *d)
+{
+    uint64_t *block;
+    const bool stream = u->w->ask->direct || (double)d->leaf.n > STREAM_SHARE * (double)v->nblocks;
+    const size_t n = stream ? v->nblocks : d->leaf.n;
+    diff_share *share[2] = {&u->share[0], &u->share[1]};
+    CRN_TRY(crn_alloc(&block, n));
+    for (size_t i = 0; i < n; i++)
+        block[i] = stream ? i : d->leaf.at[i];
+    cairn_status rc = crn_diff_verify(u->w, share, &v->spec, block, n, &u->row);
+    /* blocks that were read only on the way are not false alarms */
+    u->row.nfalse -= CRN_MIN(u->row.nfalse, n - CRN_MIN(n, u->row.nflagged));
+    free(block);
+    return rc;
+}
+
+static cairn_status compare_blocks(unit *u, const diff_var v[2])
+{
+    crn_tree_delta d = {0};
+    cairn_status rc = CAIRN_OK;
+    const uint64_t nblocks = v[0].var->nblocks;
+    u->row.nblocks = u->row.nflagged = nblocks;
+    if (!u->w->ask->direct) {
+        rc = flag(u, v, &d);
+        u->row.nflagged = rc == CAIRN_OK ? d.leaf.n : nblocks;
+    }
+    if (rc == CAIRN_OK && u->row.nflagged > 0)
+        rc = look(u, v[0].var, &d);
+    crn_tree_delta_done(&d);
+    return judge_failure(u, rc, u->row.nflagged);
+}
+
+/* --- variables that are not ----------------------------------------------------------------- */
+
+/* Compare with all pieces of the second side that overlap in the global array. */
+static cairn_status compare_global(unit *u, const crn_var_spec *spec)
+{
+    const uint32_t n = u->mark[1]->nranks;
+    diff_share *other;
+    cairn_status rc = CAIRN_OK;
+    CRN_TRY(crn_alloc(&other, n));
+    for (uint32_t r = 0; r < n; r++)
+        CRN_TRY_OUT(rc, crn_diff_share_open(&u->side[1], u->mark[1], r, &other[r]));
+    CRN_TRY_OUT(rc, crn_diff_ranges(u->w, &u->share[0], other, n, spec, &u->row));
+out:
+    for (uint32_t r = 0; r < n; r++)
+        crn_diff_share_close(&other[r]);
+    free(other);
+    return judge_failure(u, rc, u->row.nblocks);
+}
+
+static cairn_status compare_ranges(unit *u, const crn_var_spec *spec)
+{
+    cairn_status rc = crn_diff_ranges(u->w, &u->share[0], &u->share[1], 1, spec, &u->row);
+    return judge_failure(u, rc, u->row.nblocks);
+}
+
+/* A variable of the ranks' own, of runs on different numbers of ranks: it is the same if it is the
+ * same wherever one looks, such as the number of the step. Otherwise nobody knows what belongs to
+ * what. */
+static cairn_status compare_private(unit *u, const diff_var v[2])
+{
+    if (same_place(&v[0].var->spec, &v[1].var->spec) &&
+        crn_digest_equal(&v[0].var->root, &v[1].var->root))
+        return CAIRN_OK;
+    crn_diff_row_judge(&u->row, CAIRN_UNTOLD,
+                       "it is no global array, and the runs have %u and %u ranks",
+                       u->mark[0]->nranks, u->mark[1]->nranks);
+    return CAIRN_OK;
+}
+
+static cairn_status compare_shapes(unit *u, const diff_var v[2])
+{
+    const crn_var_spec *a = &v[0].var->spec, *b = &v[1].var->spec;
+    const bool same_ranks = u->mark[0]->nranks == u->mark[1]->nranks;
+    u->row.nblocks = v[0].var->nblocks;
+    if (a->ndims > 0 && a->ndims == b->ndims && same_dims(a->ndims, a->global, b->global))
+        return same_ranks && same_place(a, b) ? compare_ranges(u, a) : compare_global(u, a);
+    if (!same_ranks && a->ndims == 0 && b->ndims == 0)
+        return compare_private(u, v);
+    if (same_place(a, b))
+        return compare_ranges(u, a);
+    crn_diff_row_judge(&u->row, CAIRN_DIFFERENT,
+                       "rank %u has %" PRIu64 " values in the first run and %" PRIu64
+                       " in the second, or they are shaped differently",
+                       u->share[0].rank, a->nbytes / a->item, b->nbytes / b->item);
+    return CAIRN_OK;
+}
+
+/* --- the unit ------------------------------------------------------------------------------- */
+
+static cairn_status compare_pair(unit *u, const diff_var v[2])
+{
+    const crn_var_spec *a = &v[0].var->spec, *b = &v[1].var->spec;
+    u->row.nvalues = a->nbytes / a->item;
+    if (u->w->ask->has_bound && crn_value_kind_of(a->type) != CRN_VALUE_OTHER)
+        u->row.bound = u->w->ask->bound;
+    if (strcmp(a->type, b->type) != 0) {
+        crn_diff_row_judge(&u->row, CAIRN_DIFFERENT,
+                           "its type is %s in the first run and %s in "
+                           "the second",
+                           a->type, b->type);
+        return CAIRN_OK;
+    }
+    const bool same_cut =
+        u->mark[0]->nranks == u->mark[1]->nranks && same_place(a, b) && a->block == b->block;
+    if (same_cut && (a->block % a->item == 0 || crn_digest_equal(&v[0].var->root, &v[1].var->root)))
+        return compare_blocks(u, v);
+    return compare_shapes(u, v);
+}
+
+/* The second side's share of the unit's rank; where it has fewer ranks, of its first. */
+static cairn_status open_second(unit *u, uint32_t rank)
+{
+    const uint32_t n = u->mark[1]->nranks;
+    u->alone[0] = true;
+    u->alone[1] = rank < n && n == u->mark[0]->nranks;
+    return crn_diff_share_open(&u->side[1], u->mark[1], rank < n ? rank : 0, &u->share[1]);
+}
+
+static cairn_status merge(unit *u, diff_rows *rows, pthread_mutex_t *lock)
+{
+    if (lock)
+        pthread_mutex_lock(lock);
+    cairn_status rc = crn_diff_rows_merge(rows, &u->row);
+    if (lock)
+        pthread_mutex_unlock(lock);
+    return rc;
+}
+
+/* Compare variable i of the first share, or, with k = 1, see that one of the second has a pair. */
+static cairn_status compare_var(unit *u, int k, size_t i, diff_rows *rows, pthread_mutex_t *lock)
+{
+    diff_var v[2];
+    v[k] = crn_diff_share_var(&u->share[k], i);
+    const char *name = v[k].var->spec.name;
+    if (u->w->ask->variable && strcmp(name, u->w->ask->variable) != 0)
+        return CAIRN_OK;
+    const bool paired = crn_diff_share_find(&u->share[!k], name, &v[!k]);
+    if (paired && k == 1)
+        return CAIRN_OK;
+    CRN_TRY(crn_diff_row_init(&u->row, &v[k].var->spec));
+    cairn_status rc = CAIRN_OK;
+    if (paired)
+        rc = compare_pair(u, v);
+    else
+        crn_diff_row_judge(&u->row, k == 0 ? CAIRN_ONLY_FIRST : CAIRN_ONLY_SECOND,
+                           "rank %u has it in '%s' only", u->share[k].rank, u->side[k].name);
+    if (rc < 0) {
+        crn_diff_row_done(&u->row);
+        return rc;
+    }
+    return merge(u, rows, lock);
+}
+
+/* What cannot be described at all gets a row of its own. */
+static cairn_status untold(unit *u, diff_rows *rows, pthread_mutex_t *lock)
+{
+    const crn_var_spec whole = {.name = "*", .type = "", .item = 1};
+    CRN_TRY(crn_diff_row_init(&u->row, &whole));
+    crn_diff_row_judge(&u->row, CAIRN_UNTOLD, "%s", crn_err_peek()->text);
+    return merge(u, rows, lock);
+}
+
+/* A rank beyond those of the first side may have variables that no other has. */
+static cairn_status compare_shares(unit *u, bool beyond, diff_rows *rows, pthread_mutex_t *lock)
+{
+    for (size_t i = 0; !beyond && i < crn_diff_share_nvars(&u->share[0]); i++)
+        CRN_TRY(compare_var(u, 0, i, rows, lock));
+    for (size_t i = 0; i < crn_diff_share_nvars(&u->share[1]); i++)
+        CRN_TRY(compare_var(u, 1, i, rows, lock));
+    return CAIRN_OK;
+}
+
+cairn_status crn_diff_unit(diff_worker *w, diff_side side[2], const diff_mark *mark[2],
+                           uint32_t rank, diff_rows *rows, pthread_mutex_t *lock)
+{
+    unit u = {.w = w, .side = side, .mark = mark};
+    const bool beyond = rank >= mark[0]->nranks;
+    cairn_status rc = crn_diff_share_open(&side[0], mark[0], beyond ? 0 : rank, &u.share[0]);
+    if (rc == CAIRN_OK)
+        rc = open_second(&u, rank);
+    if (rc == CAIRN_OK)
+        rc = compare_shares(&u, beyond, rows, lock);
+    else if (rc != CAIRN_ENOMEM)
+        rc = untold(&u, rows, lock);
+    crn_diff_share_close(&u.share[0]);
+    crn_diff_share_close(&u.share[1]);
+    return rc;
+}
