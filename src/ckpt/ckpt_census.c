@@ -21,11 +21,22 @@ const char *crn_record_type(const crn_record *r)
     return crn_record_name(r) + r->name_bytes;
 }
 
-crn_box crn_record_box(const crn_record *r)
+crn_var_spec crn_record_spec(const crn_record *r)
 {
     const uint64_t *dims = crn_record_dims(r);
-    const crn_var_spec spec = {
-        .ndims = r->ndims, .offset = dims + r->ndims, .count = dims + 2 * (size_t)r->ndims};
+    return (crn_var_spec){.name = crn_record_name(r),
+                          .type = crn_record_type(r),
+                          .item = r->item,
+                          .nbytes = r->nbytes,
+                          .ndims = r->ndims,
+                          .global = dims,
+                          .offset = dims + r->ndims,
+                          .count = dims + 2 * (size_t)r->ndims};
+}
+
+crn_box crn_record_box(const crn_record *r)
+{
+    const crn_var_spec spec = crn_record_spec(r);
     return crn_ckpt_far_piece(&spec);
 }
 

@@ -22,6 +22,7 @@ typedef struct crn_record {
 const uint64_t *crn_record_dims(const crn_record *r);
 const char *crn_record_name(const crn_record *r);
 const char *crn_record_type(const crn_record *r);
+crn_var_spec crn_record_spec(const crn_record *r);
 crn_box crn_record_box(const crn_record *r); /* the piece, in far indices */
 
 typedef struct crn_census {

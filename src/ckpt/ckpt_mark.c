@@ -21,9 +21,10 @@ static void fail_job(cairn *c, cairn_status rc)
 /*
  * What the ranks ask for must be one thing, and it gets one time: the latest clock's. In the same
  * breath, are all ready? With "skip" a mark waits for no other; but there is no next time for the
- * mark with which a program leaves.
+ * mark with which a program leaves. And has any rank declared something since the last one?
  */
-static cairn_status agree_on_mark(cairn *c, uint64_t version, cairn_level level, uint64_t *ret_time)
+static cairn_status agree_on_mark(cairn *c, uint64_t version, cairn_level level, uint64_t *ret_time,
+                                  bool *ret_unchecked)
 {
     const bool waits = crn_config_word(c->cfg, CRN_OPT_MARK_BUSY) == 0 || c->stopping;
     uint64_t max[] = {version,
@@ -31,13 +32,15 @@ static cairn_status agree_on_mark(cairn *c, uint64_t version, cairn_level level,
                       (uint64_t)level,
                       ~(uint64_t)level,
                       !waits && !crn_engine_is_ready(c),
-                      crn_wall_ns()};
+                      crn_wall_ns(),
+                      c->unchecked};
     CRN_TRY(crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MAX, max, sizeof max / sizeof *max));
     CRN_FAIL_IF(max[0] != ~max[1], CAIRN_EINVAL,
                 "the ranks mark different versions, from %" PRIu64 " to %" PRIu64, ~max[1], max[0]);
     CRN_FAIL_IF(max[2] != ~max[3], CAIRN_EINVAL,
                 "the ranks mark version %" PRIu64 " at different levels", version);
     *ret_time = max[5];
+    *ret_unchecked = max[6];
     return max[4] ? CAIRN_NOTHING : CAIRN_OK;
 }
 
@@ -99,16 +102,19 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level)
 {
     unsigned levels;
     uint64_t wall_ns = 0;
+    bool unchecked = false;
     crn_ckpt_beat(c);
     CRN_FAIL_IF(c->open, CAIRN_EINVAL, "mark %" PRIu64 " is open: commit or cancel it first",
                 c->job.version);
-    cairn_status rc = agree_on_mark(c, version, level, &wall_ns);
+    cairn_status rc = agree_on_mark(c, version, level, &wall_ns, &unchecked);
     if (rc != CAIRN_OK)
         return rc;
     crn_engine_finish(c);
     if (c->rewind && version == c->resumed_from && version != CRN_NO_VERSION)
         return CAIRN_NOTHING; /* the usual loop marks before it advances */
     CRN_TRY(check_order(c, version));
+    if (unchecked)
+        CRN_TRY(crn_ckpt_check_shares(c));
     CRN_TRY(crn_ckpt_levels(c, level, &levels));
     CRN_TRY(rewind_marks(c));
     c->job = (ckpt_job){.version = version,

@@ -7,23 +7,10 @@
 
 #include <inttypes.h>
 
-static crn_var_spec spec_of(const crn_record *r)
-{
-    const uint64_t *dims = crn_record_dims(r);
-    return (crn_var_spec){.name = crn_record_name(r),
-                          .type = crn_record_type(r),
-                          .item = r->item,
-                          .nbytes = r->nbytes,
-                          .ndims = r->ndims,
-                          .global = dims,
-                          .offset = dims + r->ndims,
-                          .count = dims + 2 * (size_t)r->ndims};
-}
-
 /* Say what both are. */
 static cairn_status refuse(const crn_restart *t, const ckpt_var *v, const crn_record *r)
 {
-    const crn_var_spec here = crn_ckpt_spec(v), there = spec_of(r);
+    const crn_var_spec here = crn_ckpt_spec(v), there = crn_record_spec(r);
     char a[CRN_SHAPE_TEXT], b[CRN_SHAPE_TEXT];
     crn_shape_format(&here, &there, a);
     crn_shape_format(&there, &here, b);

@@ -214,6 +214,10 @@ crn_box crn_ckpt_far_piece(const crn_var_spec *spec);
 /* Put the blocks of a variable that does not lie in memory in one piece. */
 cairn_status crn_ckpt_put_padded(crn_draft *d, size_t number, const ckpt_var *v);
 
+/* Do the shares of all ranks fit together: pieces, and cells? Collective. CAIRN_EINVAL says where
+ * they do not. */
+cairn_status crn_ckpt_check_shares(cairn *c);
+
 /* The layout of a variable in a mark. */
 ckpt_layout crn_layout_of(const crn_var_spec *spec);
 

@@ -236,9 +236,6 @@ static void write_leg(const place *at, int nranks, cutting how, uint64_t around,
         assert_ok(cairn_mark(c, step, level));
     }
     assert_ok(cairn_settle(c));
-    /* not told to stop: that would bring the last mark to the trail, whatever its level */
-    assert_ok(cairn_begin(c, 4, CAIRN_LEVEL_LOCAL));
-    assert_ok(cairn_cancel(c));
     leave_session(c);
     program_done(&p);
     leave_comm(&comm);
@@ -299,6 +296,7 @@ static void run_matrix(void **state, const char *settings, cairn_level level, in
     }
 }
 
+/* The trail alone has it. */
 static void test_matrix_in_the_trail(void **state)
 {
     run_matrix(state,
@@ -306,10 +304,163 @@ static void test_matrix_in_the_trail(void **state)
                CAIRN_LEVEL_GLOBAL, 0, 5);
 }
 
+/* The node's storage alone has it; marks in the background. */
+static void test_matrix_on_a_node(void **state)
+{
+    run_matrix(state,
+               "[level]\nnode_size = 8\nlocal = scratch-elastic-nodes\n[variable]\nblock = 1K\n",
+               CAIRN_LEVEL_LOCAL, 2, 5);
+    if (crn_comm_rank(*state) == 0)
+        remove_tree("scratch-elastic-nodes");
+}
+
+/* --- what is lost ----------------------------------------------------------------------------- */
+
+/* After a first leg on 4 ranks of 4 nodes with a level, node 1's storage is gone; others read. */
+static void lose_a_node(void **state, cairn_level level, int to)
+{
+    place at;
+    char gone[128], settings[256];
+    place_init(&at, *state, "");
+    snprintf(settings, sizeof settings,
+             "[run]\ntrail = %s/trail\n[level]\nnode_size = 1\ngroup = 4\nlocal = %s/local\n"
+             "global = 0\n[mark]\nmode = synchronous\n[variable]\nblock = 1K\n",
+             at.dir, at.dir);
+    if (at.rank == 0) {
+        FILE *f = fopen(at.config, "w");
+        assert_non_null(f);
+        fputs(settings, f);
+        fclose(f);
+    }
+    assert_ok(crn_comm_barrier(at.comm));
+    write_leg(&at, 4, BLOCK, 0, level);
+    assert_ok(crn_comm_barrier(at.comm));
+    snprintf(gone, sizeof gone, "%s/local/node-1", at.dir);
+    if (at.rank == 0)
+        remove_tree(gone);
+    assert_ok(crn_comm_barrier(at.comm));
+    read_leg(&at, to, PENCIL, 1, 4, 3, CAIRN_LEVEL_LOCAL);
+    place_done(&at);
+}
+
+static void test_lost_node_from_partner_copies(void **state)
+{
+    lose_a_node(state, CAIRN_LEVEL_PARTNER, 5);
+}
+
+static void test_lost_node_from_parity(void **state)
+{
+    lose_a_node(state, CAIRN_LEVEL_ENCODED, 8);
+}
+
+/* --- what is refused -------------------------------------------------------------------------- */
+
+static int protect_rows(cairn *c, double *data, uint64_t rows, uint64_t first, uint64_t n)
+{
+    const uint64_t global[] = {rows, 4}, offset[] = {first, 0}, count[] = {n, 4};
+    return cairn_protect_part(c, "field", data, CAIRN_FLOAT64, 2, global, offset, count);
+}
+
+/* Two rows for each rank, but one that is wrong. */
+static void test_bad_pieces_are_refused(void **state)
+{
+    place at;
+    cairn *c;
+    double data[400] = {0};
+    place_init(&at, *state, "[level]\nlocal = trail\n");
+    const uint64_t me = (uint64_t)at.rank, rows = 2 * (uint64_t)at.nranks;
+    assert_ok(cairn_open(at.mpi, at.config, &c));
+    assert_ok(protect_rows(c, data, rows, 2 * me, me == 2 ? 3 : 2));
+    assert_refused(c, cairn_mark(c, 1, CAIRN_AUTO), CAIRN_EINVAL,
+                   "variable 'field': [6:7, 0:4] belongs to rank 2 and to rank 3");
+    assert_ok(protect_rows(c, data, rows, 2 * me, me == 2 ? 1 : 2));
+    assert_refused(c, cairn_mark(c, 1, CAIRN_AUTO), CAIRN_EINVAL,
+                   "variable 'field': [5:6, 0:4] of [0:16, 0:4] belongs to no rank; beside it are "
+                   "ranks 2 and 3");
+    assert_ok(protect_rows(c, data, rows + (me == 5), 2 * me, 2));
+    assert_refused(c, cairn_mark(c, 1, CAIRN_AUTO), CAIRN_EINVAL,
+                   "is float64[2 x 4 of 16 x 4 at 0 x 0] on rank 0, but float64[2 x 4 of 17 x 4 at "
+                   "10 x 0] on rank 5");
+    assert_ok(protect_rows(c, data, rows, 2 * me, 2)); /* as it should be */
+    assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
+    assert_ok(protect_rows(c, data, rows, 0, rows)); /* all of it on all ranks */
+    assert_ok(cairn_mark(c, 2, CAIRN_AUTO));
+    assert_ok(cairn_close(c));
+    place_done(&at);
+}
+
+static void test_bad_cells_are_refused(void **state)
+{
+    place at;
+    cairn *c;
+    uint64_t cell[2], nitems[2] = {0, 0}, item;
+    place_init(&at, *state, "[level]\nlocal = trail\n");
+    const uint64_t me = (uint64_t)at.rank, n = 2 * (uint64_t)at.nranks;
+    assert_ok(cairn_open(at.mpi, at.config, &c));
+    cell[0] = 2 * me;
+    cell[1] = 2 * me + (me == 3 ? 2 : 1);
+    assert_ok(cairn_protect_ragged(c, "p", &item, CAIRN_UINT64, n, 2, cell, nitems));
+    assert_refused(c, cairn_mark(c, 1, CAIRN_AUTO), CAIRN_EINVAL,
+                   "variable 'p': cell 7 of 16 belongs to no rank");
+    assert_ok(cairn_protect_ragged(c, "p", &item, CAIRN_UINT64, n, me == 3 ? 1 : 2, cell, nitems));
+    assert_refused(c, cairn_mark(c, 1, CAIRN_AUTO), CAIRN_EINVAL,
+                   "variable 'p': cell 7 of 16 belongs to no rank");
+    cell[1] = 2 * me + 1;
+    assert_ok(cairn_protect_ragged(c, "p", &item, CAIRN_UINT64, n + (me == 6), 2, cell, nitems));
+    assert_refused(c, cairn_mark(c, 1, CAIRN_AUTO), CAIRN_EINVAL,
+                   "has 16 cells on rank 0 and 17 on rank 6");
+    cell[0] = me == 4 ? 7 : 2 * me;
+    assert_ok(cairn_protect_ragged(c, "p", &item, CAIRN_UINT64, n, 2, cell, nitems));
+    assert_refused(c, cairn_mark(c, 1, CAIRN_AUTO), CAIRN_EINVAL,
+                   "variable 'p': cell 7 belongs to rank 3 and to rank 4");
+    assert_ok(cairn_close(c));
+    place_done(&at);
+}
+
+/* What has no place, and is not the same everywhere, has nowhere to come back to. */
+static void test_own_variables_need_as_many_ranks(void **state)
+{
+    place at;
+    cairn *c;
+    uint64_t mine, small[2] = {1, 2};
+    place_init(&at, *state, "[level]\nlocal = trail\n");
+    mine = (uint64_t)at.rank / 2;
+    assert_ok(cairn_open(at.mpi, at.config, &c));
+    assert_ok(cairn_protect(c, "mine", &mine, CAIRN_UINT64, 1));
+    assert_ok(cairn_protect(c, "same", small, CAIRN_UINT64, 2));
+    assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
+    leave_session(c);
+    MPI_Comm comm = first_ranks(&at, 3);
+    if (comm != MPI_COMM_NULL) {
+        assert_ok(cairn_open(comm, at.config, &c));
+        assert_ok(cairn_protect(c, "same", small, CAIRN_UINT64, 1));
+        assert_ok(cairn_protect(c, "mine", &mine, CAIRN_UINT64, 1));
+        assert_refused(c, cairn_resume(c, NULL), CAIRN_EMISMATCH,
+                       "'same' is uint64[1], but in mark 1 it is uint64[2] on rank");
+        assert_ok(cairn_protect(c, "same", small, CAIRN_UINT64, 2));
+        assert_refused(
+            c, cairn_resume(c, NULL), CAIRN_EMISMATCH,
+            "variable 'mine' has no place in a global array, and ranks 0 and 2 of mark 1 "
+            "have different ones: it cannot come back on 3 ranks");
+        assert_ok(cairn_release(c, "mine"));
+        assert_refused(c, cairn_resume(c, NULL), CAIRN_EMISMATCH,
+                       "has a variable 'mine' that is not protected");
+        assert_ok(cairn_close(c));
+        leave_comm(&comm);
+    }
+    place_done(&at);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bad_pieces_are_refused),
+        cmocka_unit_test(test_bad_cells_are_refused),
+        cmocka_unit_test(test_own_variables_need_as_many_ranks),
+        cmocka_unit_test(test_lost_node_from_partner_copies),
+        cmocka_unit_test(test_lost_node_from_parity),
         cmocka_unit_test(test_matrix_in_the_trail),
+        cmocka_unit_test(test_matrix_on_a_node),
     };
     return run_mpi_tests(argc, argv, tests);
 }
