@@ -13,6 +13,11 @@
 CRN_OPT_ROW(VARIABLE_BLOCK, "variable", "block", NBYTES, "64KiB", "1KiB..4MiB, a power of two",
             "block size: the unit of change, integrity and comparison")
 CRN_OPT_ROW(
+    VARIABLE_TRACK, "variable", "track", WORD, "auto", "auto|kernel|hash",
+    "how to know what was written: by the kernel where that pays, wherever it can, or never")
+CRN_OPT_ROW(VARIABLE_DIFFERENTIAL, "variable", "differential", WORD, "auto", "auto|always|never",
+            "write blocks that changed; auto: digest them before or while copying; never: all")
+CRN_OPT_ROW(
     VARIABLE_BOUND, "variable", "bound", TEXT, "", "",
     "error bounds for comparing runs, as '1e-6', 'rel 1e-4' or several with commas; empty: exact")
 CRN_OPT_ROW(COMPARE_TREES, "compare", "trees", BOOL, "yes", "",

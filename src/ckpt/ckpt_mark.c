@@ -124,14 +124,10 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level)
                         .begin_ns = crn_now_ns()};
     for (size_t i = 0; i < c->var.n; i++)
         c->var.at[i].captured = false;
+    crn_tally_reset(c);
     c->open = true;
     fail_job(c, begin_draft(c));
     return CAIRN_OK;
-}
-
-static cairn_status put_all(crn_draft *d, size_t number, const ckpt_var *v)
-{
-    return v->padded ? crn_ckpt_put_padded(d, number, v) : crn_draft_put_all(d, number, v->data);
 }
 
 static void capture(cairn *c, ckpt_var *v)
@@ -145,7 +141,7 @@ static void capture(cairn *c, ckpt_var *v)
     cairn_status rc = crn_draft_add(c->job.draft, &spec, &number);
     crn_ckpt_trees_add(c, v);
     if (rc == CAIRN_OK)
-        rc = put_all(c->job.draft, number, v);
+        rc = crn_change_put(c, v, number);
     fail_job(c, rc);
     crn_stage_enter(CRN_STAGE_CAPTURE);
 }

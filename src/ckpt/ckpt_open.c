@@ -24,6 +24,8 @@ void crn_ckpt_free(cairn *c)
     while (c->var.n > 0)
         crn_ckpt_undeclare(c, &c->var.at[c->var.n - 1]);
     crn_vec_done(&c->var);
+    crn_tracker_free(c->tracker);
+    crn_tally_reset(c);
     for (size_t i = 0; i < c->type.n; i++)
         free(c->type.at[i].text);
     crn_vec_done(&c->type);

@@ -11,14 +11,19 @@ typedef struct packing {
     unsigned char *block;
     uint32_t nbytes, cap; /* gathered so far; of a block */
     uint64_t i;           /* its number */
+    crn_put *how;
 } packing;
 
 static cairn_status put_block(packing *p)
 {
     const crn_digest now = crn_digest_of(p->block, p->nbytes);
     const crn_digest *old = crn_draft_inherited(p->draft, p->number, p->i);
-    const bool same = old && crn_digest_equal(old, &now);
+    const bool same = old && crn_digest_equal(old, &now) && p->how->way != CRN_PUT_FULL;
     cairn_status rc = same ? CAIRN_OK : crn_draft_put(p->draft, p->number, p->i, p->block, &now);
+    p->how->hashed += p->nbytes;
+    p->how->fresh += old ? 0 : p->nbytes;
+    p->how->changed += old && crn_digest_equal(old, &now) ? 0 : p->nbytes;
+    p->how->stored += same ? 0 : p->nbytes;
     p->nbytes = 0;
     p->i++;
     return rc;
@@ -38,9 +43,9 @@ static cairn_status pack(packing *p, const unsigned char *from, uint64_t n)
     return CAIRN_OK;
 }
 
-cairn_status crn_ckpt_put_padded(crn_draft *d, size_t number, const ckpt_var *v)
+cairn_status crn_ckpt_put_padded(crn_draft *d, size_t number, const ckpt_var *v, crn_put *how)
 {
-    packing p = {.draft = d, .number = number, .cap = v->block};
+    packing p = {.draft = d, .number = number, .cap = v->block, .how = how};
     const crn_var_spec spec = crn_ckpt_spec(v);
     const crn_box piece = crn_ckpt_far_piece(&spec);
     if (v->nbytes == 0)

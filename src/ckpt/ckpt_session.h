@@ -26,6 +26,7 @@
 #include "level/level.h"
 #include "plan/plan.h"
 #include "store/store.h"
+#include "track/track.h"
 
 /* How the ranks' shares of a variable belong together (docs/format.md, section 4.6). */
 typedef enum ckpt_layout {
@@ -35,6 +36,43 @@ typedef enum ckpt_layout {
     CKPT_INDEX,  /* of those, Cairn's own: which cells, and how many items in each */
     CKPT_LIST    /* items in no order */
 } ckpt_layout;
+
+/* Which mark: versions alone may come again after a mark has failed. */
+typedef struct ckpt_mark_id {
+    uint64_t version, wall_ns;
+} ckpt_mark_id;
+
+/* How the changes of a variable are found, and whether that was a good choice (ckpt_change.c). */
+typedef struct ckpt_change {
+    crn_watch *watch; /* NULL: the kernel does not track it */
+    const void *data; /* that the watch is for, in blocks */
+    uint64_t nbytes;
+    uint32_t block;
+    ckpt_mark_id base;     /* what the watch does not call written is as in this mark, */
+    ckpt_mark_id captured; /* or as in this one, if that was committed */
+    bool known;            /* the next two are */
+    double share, part;    /* of what was looked at, that had changed; of all, that was looked at */
+    double saved;          /* seconds per mark by tracking, and those that its faults took */
+    double faults;
+    unsigned ntracked;    /* marks in a row that tracking was of use for */
+    unsigned wait, pause; /* marks until tracking is tried, and how many after the next failure */
+} ckpt_change;
+
+/* What one mark did with a variable of this rank. */
+typedef struct ckpt_tally {
+    char *name;
+    crn_put_way way;
+    bool tracked;
+    uint64_t nbytes, written, hashed, changed, stored; /* bytes */
+    uint64_t capture_ns, store_ns;                     /* that the mark took for it, */
+    uint64_t fault_ns;                                 /* and the program before the mark */
+    double predicted; /* time beyond that of a full mark, by that; NAN: not known */
+} ckpt_tally;
+
+/* Seconds per byte, measured and smoothed; 0: not yet. */
+typedef struct ckpt_rates {
+    double hash, copy, store;
+} ckpt_rates;
 
 typedef struct ckpt_var {
     char *name;
@@ -52,12 +90,13 @@ typedef struct ckpt_var {
     crn_box memory; /* what data holds of the global array, in far indices: more than the piece, */
     bool padded;    /* if this says so; */
     bool halo;      /* and resume brings that, too */
-    struct ckpt_cell *cell; /* an index's data, which is this session's; or NULL */
-    uint64_t ncells;        /* an index's and its items': of all ranks */
+    struct ckpt_cell *cell;          /* an index's data, which is this session's; or NULL */
+    uint64_t ncells;                 /* an index's and its items': of all ranks */
     crn_bound bound[CRN_BOUNDS_MAX]; /* for comparing runs */
     size_t nbounds;
     bool own_bounds; /* given by call, not by the configuration */
     bool captured;   /* in the open mark */
+    ckpt_change change;
 } ckpt_var;
 
 /* Far indices begin here, so that memory before index 0 of a global array has some, too. */
@@ -142,8 +181,12 @@ struct cairn {
 
     ckpt_trees *trees; /* goes with the job; NULL: none are kept */
     ckpt_engine engine;
-    ckpt_job job; /* the engine's while it is busy */
-    bool open;    /* between begin and commit */
+    ckpt_job job;              /* the engine's while it is busy */
+    CRN_VEC(ckpt_tally) tally; /* of the mark under way: the job's, as it were */
+    ckpt_rates rates;          /* likewise */
+    crn_tracker *tracker;      /* made when first wanted */
+    bool untracked;            /* the kernel cannot */
+    bool open;                 /* between begin and commit */
     uint64_t open_ns;
 
     pthread_mutex_t events_mutex; /* the run's log is written by both threads */
@@ -212,7 +255,7 @@ ckpt_var *crn_ckpt_index_of(cairn *c, const char *name);
 crn_box crn_ckpt_far_piece(const crn_var_spec *spec);
 
 /* Put the blocks of a variable that does not lie in memory in one piece. */
-cairn_status crn_ckpt_put_padded(crn_draft *d, size_t number, const ckpt_var *v);
+cairn_status crn_ckpt_put_padded(crn_draft *d, size_t number, const ckpt_var *v, crn_put *how);
 
 /* Do the shares of all ranks fit together: pieces, and cells? Collective. CAIRN_EINVAL says where
  * they do not. */
@@ -223,6 +266,21 @@ ckpt_layout crn_layout_of(const crn_var_spec *spec);
 
 /* Bring a variable's lines up to date. */
 cairn_status crn_ckpt_label(ckpt_var *v);
+
+/* --- changes ------------------------------------------------------------------------------ */
+
+/* Put what changed of v into the open mark, and note what that took. */
+cairn_status crn_change_put(cairn *c, ckpt_var *v, size_t number);
+void crn_change_done(ckpt_change *change); /* a zeroed one is allowed */
+
+/* Forget the tallies of the mark before. */
+void crn_tally_reset(cairn *c);
+
+/* The mark was stored, in so many nanoseconds: learn from that. */
+void crn_tally_stored(cairn *c, uint64_t took_ns);
+
+/* Tell what the mark did, variable by variable and rank by rank. Collective. */
+void crn_tally_tell(cairn *c, crn_comm *comm);
 
 /* --- engine ------------------------------------------------------------------------------- */
 

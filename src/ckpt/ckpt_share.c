@@ -93,6 +93,7 @@ static double seconds(uint64_t from, uint64_t to)
 void crn_ckpt_store(cairn *c)
 {
     ckpt_job *j = &c->job;
+    const uint64_t start = crn_now_ns();
     crn_stage_enter(CRN_STAGE_STORE);
     if (j->status < 0) {
         crn_draft_drop(j->draft);
@@ -108,6 +109,8 @@ void crn_ckpt_store(cairn *c)
     }
     j->draft = NULL;
     j->store_ns = crn_now_ns();
+    if (j->stored)
+        crn_tally_stored(c, j->store_ns - start);
 }
 
 cairn_status crn_ckpt_publish(cairn *c, crn_comm *comm, bool finished)
@@ -333,6 +336,7 @@ void crn_ckpt_share(cairn *c, crn_comm *comm)
     if (!c->local)
         j->level_ns[CRN_LEVEL_GLOBAL] = j->level_ns[CRN_LEVEL_LOCAL];
     tell_mark(c);
+    crn_tally_tell(c, comm);
     for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++)
         if (j->levels & 1u << l & ~own_bits(c))
             raise_to(c, comm, l);

@@ -58,6 +58,7 @@ void crn_ckpt_undeclare(cairn *c, ckpt_var *v)
     free(v->remarks);
     free(v->lines);
     free(v->cell);
+    crn_change_done(&v->change);
     memmove(v, v + 1, after * sizeof *v);
     c->var.n--;
     c->unchecked = true;
@@ -100,6 +101,7 @@ cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
     new.name = old->name;
     new.remarks = old->remarks;
     new.lines = old->lines;
+    new.change = old->change;
     free(old->cell);
     *old = new;
     return crn_ckpt_label(old);

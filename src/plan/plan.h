@@ -174,6 +174,19 @@ cairn_status crn_plan_diff_threshold(double hash, double write, crn_plan_hashing
 cairn_status crn_plan_diff_gain(double hash, double write, double share, crn_plan_hashing h,
                                 double *ret);
 
+/* Writes that the kernel tracks between two marks of a variable, and what else it would cost. */
+typedef struct crn_plan_track {
+    double hash;    /* seconds per byte, to find by digests what changed */
+    double nbytes;  /* of the variable */
+    double looked;  /* of those, that must be digested although writes are tracked */
+    double nfaults; /* pages that the program writes to for the first time since the mark, */
+    double fault;   /* and the seconds that each of these writes takes longer */
+    double scan;    /* seconds to ask the kernel */
+} crn_plan_track;
+
+/* Seconds of a mark that tracking saves, the program's own faults counted in; below 0 is a loss. */
+cairn_status crn_plan_track_gain(const crn_plan_track *t, double *ret);
+
 typedef struct crn_plan_run {
     double mark;     /* seconds that a mark holds the program */
     double recovery; /* seconds to recover, without downtime and recomputation */

@@ -35,6 +35,18 @@ cairn_status crn_plan_diff_gain(double hash, double write, double share, crn_pla
     return CAIRN_OK;
 }
 
+cairn_status crn_plan_track_gain(const crn_plan_track *t, double *ret)
+{
+    CRN_TRY(crn_plan_check_natural("the time to hash a byte", t->hash));
+    CRN_TRY(crn_plan_check_natural("the size of a variable", t->nbytes));
+    CRN_TRY(crn_plan_check_natural("what was looked at", t->looked));
+    CRN_TRY(crn_plan_check_natural("the number of faults", t->nfaults));
+    CRN_TRY(crn_plan_check_natural("the time of a fault", t->fault));
+    CRN_TRY(crn_plan_check_natural("the time of a scan", t->scan));
+    *ret = (t->nbytes - t->looked) * t->hash - t->nfaults * t->fault - t->scan;
+    return CAIRN_OK;
+}
+
 static cairn_status check_run(const crn_plan_run *r)
 {
     CRN_TRY(crn_plan_check_natural("the cost of a recovery", r->recovery));

@@ -247,7 +247,8 @@ typedef struct crn_put {
     /* Is block i surely as the inherited one? Such a block is not looked at. NULL: none is. */
     bool (*is_clean)(const void *arg, uint64_t i);
     const void *arg;
-    uint64_t hashed, changed, stored; /* [out] bytes looked at, found different, put */
+    uint64_t hashed, changed, stored; /* [out] bytes looked at, found different, put, */
+    uint64_t fresh;                   /* and of those found different, that inherited nothing */
 } crn_put;
 
 /* Put the blocks of v from contiguous memory that differ from the inherited ones. */

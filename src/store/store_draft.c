@@ -327,6 +327,7 @@ static cairn_status put_copied(crn_draft *d, const candidate *c, crn_put *how)
 static cairn_status put_one(crn_draft *d, const candidate *c, bool lend, crn_put *how)
 {
     how->hashed += c->nbytes;
+    how->fresh += c->old ? 0 : c->nbytes;
     if (c->old && how->way == CRN_PUT_COMPARE)
         return put_compared(d, c, how);
     if (lend && crn_gather_can_lend(d->gather, c->nbytes))
@@ -348,7 +349,7 @@ cairn_status crn_draft_put_changed(crn_draft *d, size_t v, const void *data, crn
     const uint64_t stored = var->stored_bytes;
     const bool lend = is_worth_lending(d, v, how->way);
     cairn_status rc = CAIRN_OK;
-    how->hashed = how->changed = 0;
+    how->hashed = how->changed = how->fresh = 0;
     for (uint64_t i = 0; i < var->nblocks && rc == CAIRN_OK; i++) {
         const candidate c = {v, i, (const unsigned char *)data + i * var->spec.block,
                              crn_var_block_bytes(var, i), crn_draft_inherited(d, v, i)};

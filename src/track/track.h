@@ -55,11 +55,13 @@ void crn_watch_free(crn_watch *w); /* NULL is allowed; the memory may be gone */
 void crn_watch_scan(crn_watch *w);
 bool crn_watch_is_written(const crn_watch *w, uint64_t i);
 void crn_watch_clear(crn_watch *w);
+void crn_watch_distrust(crn_watch *w); /* every block counts as written */
 
 typedef struct crn_watch_stats {
     uint64_t blocks, written; /* that the variable has, and that count as written */
     uint64_t pages;           /* that the kernel tracks; 0: none, every block counts as written */
-    uint64_t faults;          /* pages that the last scan found written */
+    uint64_t faults;          /* pages that the last scan found written, */
+    uint64_t page;            /* of so many bytes each */
 } crn_watch_stats;
 
 crn_watch_stats crn_watch_count(const crn_watch *w);

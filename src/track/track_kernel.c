@@ -156,16 +156,16 @@ static cairn_status add_range(track_ranges *to, track_range r)
 /* One line of /proc/self/maps: the part of it that lies within r, if nobody else can write it. */
 static cairn_status take_mapping(const char *line, track_range r, track_ranges *to)
 {
-    uintptr_t start, end;
-    char mode[5];
+    char *rest, mode[5];
     uint64_t inode;
-    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*x %*x:%*x %" SCNu64, &start, &end, mode,
-               &inode) != 4 ||
-        strncmp(mode, "rw", 2) != 0 || mode[3] != 'p' || inode != 0)
-        return CAIRN_OK;
+    uintptr_t start = strtoul(line, &rest, 16);
+    uintptr_t end = *rest == '-' ? strtoul(rest + 1, &rest, 16) : 0;
     start = CRN_MAX(start, r.start);
     end = CRN_MIN(end, r.end);
-    return start < end ? add_range(to, (track_range){start, end}) : CAIRN_OK;
+    if (start >= end || sscanf(rest, " %4s %*x %*x:%*x %" SCNu64, mode, &inode) != 2 ||
+        strncmp(mode, "rw", 2) != 0 || mode[3] != 'p' || inode != 0)
+        return CAIRN_OK;
+    return add_range(to, (track_range){start, end});
 }
 
 cairn_status crn_track_find_private(track_range r, track_ranges *ret)

@@ -73,13 +73,18 @@ void crn_watch_clear(crn_watch *w)
     memcpy(w->written, w->blind, nwords(w) * sizeof *w->written);
 }
 
+void crn_watch_distrust(crn_watch *w)
+{
+    set_all(w, w->written);
+}
+
 crn_watch_stats crn_watch_count(const crn_watch *w)
 {
-    crn_watch_stats s = {.blocks = w->nblocks, .faults = w->faults};
+    crn_watch_stats s = {.blocks = w->nblocks, .faults = w->faults, .page = crn_track_page()};
     for (uint64_t i = 0; i < w->nblocks; i++)
         s.written += crn_watch_is_written(w, i);
     for (size_t i = 0; i < w->piece.n; i++)
-        s.pages += (w->piece.at[i].end - w->piece.at[i].start) / crn_track_page();
+        s.pages += (w->piece.at[i].end - w->piece.at[i].start) / s.page;
     return s;
 }
 

@@ -99,6 +99,25 @@ static void test_diff_hashed_once_is_never_worse(void **state)
                  "the share of changed blocks");
 }
 
+static void test_tracking_pays_for_few_faults(void **state)
+{
+    (void)state;
+    crn_plan_track t = {.hash = 1e-10, .nbytes = 1 << 30, .fault = 1e-6, .scan = 1e-3};
+    double gain;
+    assert_ok(crn_plan_track_gain(&t, &gain));
+    assert_near(gain, 0.1063741824, 1e-9);
+    t.looked = t.nbytes / 100;
+    t.nfaults = t.looked / 4096;
+    assert_ok(crn_plan_track_gain(&t, &gain));
+    assert_true(gain > 0.1);
+    t.looked = t.nbytes / 2;
+    t.nfaults = t.looked / 4096;
+    assert_ok(crn_plan_track_gain(&t, &gain));
+    assert_true(gain < 0);
+    t.fault = -1;
+    assert_fails(crn_plan_track_gain(&t, &gain), CAIRN_EINVAL, "the time of a fault");
+}
+
 static void test_overhead_adds_up(void **state)
 {
     (void)state;
@@ -130,6 +149,7 @@ int main(void)
         cmocka_unit_test(test_intervals_refuse_senseless_numbers),
         cmocka_unit_test(test_diff_threshold_of_the_thesis),
         cmocka_unit_test(test_diff_hashed_once_is_never_worse),
+        cmocka_unit_test(test_tracking_pays_for_few_faults),
         cmocka_unit_test(test_overhead_adds_up),
     };
     return cmocka_run_group_tests_name("plan_interval", tests, NULL, NULL);

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a mark did with each variable: kept while it is under way, added up over the ranks, told in
+ * the run's log (docs/format/events.md, "changes").
+ */
+#include "ckpt/ckpt_session.h"
+
+#include <jansson.h>
+#include <math.h>
+
+enum {
+    VARS_TOLD = 32,  /* the largest ones: the log must stay small */
+    BINS_MAX = 256,  /* of ranks that are told together */
+    NCOUNTS = 5,     /* nbytes, written, hashed, changed, stored */
+    WORTH = 16 << 20 /* bytes: the time to store less says little about bandwidth */
+};
+
+void crn_tally_reset(cairn *c)
+{
+    for (size_t i = 0; i < c->tally.n; i++)
+        free(c->tally.at[i].name);
+    crn_vec_done(&c->tally);
+}
+
+/* How fast storage is, one learns from marks that write nearly everything. */
+void crn_tally_stored(cairn *c, uint64_t took_ns)
+{
+    uint64_t nbytes = 0, stored = 0;
+    for (size_t i = 0; i < c->tally.n; i++) {
+        nbytes += c->tally.at[i].nbytes;
+        stored += c->tally.at[i].stored;
+    }
+    for (size_t i = 0; stored > 0 && i < c->tally.n; i++)
+        c->tally.at[i].store_ns =
+            (uint64_t)((double)took_ns * (double)c->tally.at[i].stored / (double)stored);
+    if (stored < WORTH || 2 * stored < nbytes)
+        return;
+    const double now = (double)took_ns * 1e-9 / (double)stored;
+    c->rates.store = c->rates.store > 0 ? 0.5 * (c->rates.store + now) : now;
+}
+
+/* Time beyond that of a full mark, by that; the program's faults are part of it. */
+static double measured(const cairn *c, const ckpt_tally *t)
+{
+    const double full = (c->rates.copy + c->rates.store) * (double)t->nbytes;
+    const double took = (double)(t->capture_ns + t->fault_ns + t->store_ns) * 1e-9;
+    return c->rates.store > 0 && full > 0 ? took / full - 1 : NAN;
+}
+
+/* --- over the ranks ----------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const ckpt_tally *)a)->name, ((const ckpt_tally *)b)->name);
+}
+
+/* Do all ranks have variables of the same names? Then they can be added up one by one. */
+static cairn_status agree_on_names(cairn *c, crn_comm *comm, bool *ret)
+{
+    crn_buf b = {0};
+    for (size_t i = 0; i < c->tally.n; i++)
+        crn_put_str(&b, c->tally.at[i].name);
+    const crn_digest d = crn_digest_of(b.at, b.n);
+    uint64_t min[2];
+    memcpy(min, d.b, sizeof *min);
+    min[1] = ~min[0];
+    crn_buf_done(&b);
+    CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_MIN, min, 2));
+    *ret = min[0] == ~min[1];
+    return CAIRN_OK;
+}
+
+static size_t nbins_of(const crn_comm *comm)
+{
+    return CRN_MIN((size_t)crn_comm_size(comm), (size_t)BINS_MAX);
+}
+
+/* The counts of each variable, then changed and all bytes of each bin of ranks. */
+static cairn_status add_up(cairn *c, crn_comm *comm, size_t nvars, uint64_t *sum)
+{
+    const size_t nbins = nbins_of(comm);
+    const size_t bin = (size_t)crn_comm_rank(comm) * nbins / (size_t)crn_comm_size(comm);
+    uint64_t *mine = sum + NCOUNTS * nvars + 2 * bin;
+    for (size_t i = 0; i < c->tally.n; i++) {
+        const ckpt_tally *t = &c->tally.at[i];
+        const uint64_t counts[NCOUNTS] = {t->nbytes, t->written, t->hashed, t->changed, t->stored};
+        if (i < nvars)
+            memcpy(sum + NCOUNTS * i, counts, sizeof counts);
+        mine[0] += t->changed;
+        mine[1] += t->nbytes;
+    }
+    return crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, sum, NCOUNTS * nvars + 2 * nbins);
+}
+
+/* --- telling ------------------------------------------------------------------------------ */
+
+/* One character for each bin of ranks: 0 for nothing changed, then 1 to 9 and a to z for all. */
+static json_t *json_of_ranks(const uint64_t *bin, size_t nbins)
+{
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+    char text[BINS_MAX + 1] = "";
+    for (size_t i = 0; i < nbins; i++) {
+        const double share = bin[2 * i + 1] > 0 ? (double)bin[2 * i] / (double)bin[2 * i + 1] : 0;
+        text[i] = digits[(size_t)ceil(share * 35)];
+    }
+    return json_string(text);
+}
+
+static json_t *json_of_gain(double gain)
+{
+    return isnan(gain) ? json_null() : json_real(round(gain * 1000) / 1000);
+}
+
+static json_t *json_of_variable(const cairn *c, const ckpt_tally *t, const uint64_t *sum)
+{
+    static const char *const way[] = {"compare", "copy", "full"};
+    return json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "name", t->name, "way",
+                     way[t->way], "tracked", t->tracked, "nbytes", (json_int_t)sum[0], "written",
+                     (json_int_t)sum[1], "hashed", (json_int_t)sum[2], "changed",
+                     (json_int_t)sum[3], "stored", (json_int_t)sum[4], "predicted",
+                     json_of_gain(t->predicted), "measured", json_of_gain(measured(c, t)));
+}
+
+/* Is variable i among the largest ones? */
+static bool is_told(const uint64_t *sum, size_t nvars, size_t i)
+{
+    size_t larger = 0;
+    for (size_t k = 0; k < nvars; k++)
+        larger +=
+            sum[NCOUNTS * k] > sum[NCOUNTS * i] || (sum[NCOUNTS * k] == sum[NCOUNTS * i] && k < i);
+    return larger < VARS_TOLD;
+}
+
+static void tell(cairn *c, crn_comm *comm, const uint64_t *sum, size_t nvars)
+{
+    if (crn_comm_rank(comm) != 0)
+        return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < nvars; i++)
+        if (is_told(sum, nvars, i))
+            json_array_append_new(list, json_of_variable(c, &c->tally.at[i], sum + NCOUNTS * i));
+    crn_ckpt_event(c, "{s:s, s:I, s:o, s:o}", "event", "changes", "version",
+                   (json_int_t)c->job.version, "ranks",
+                   json_of_ranks(sum + NCOUNTS * nvars, nbins_of(comm)), "variables", list);
+}
+
+void crn_tally_tell(cairn *c, crn_comm *comm)
+{
+    bool same;
+    uint64_t *sum = NULL;
+    if (c->tally.n > 0)
+        qsort(c->tally.at, c->tally.n, sizeof *c->tally.at, by_name);
+    if (agree_on_names(c, comm, &same) < 0)
+        return;
+    const size_t nvars = same ? c->tally.n : 0;
+    if (crn_comm_agree(comm, crn_alloc(&sum, NCOUNTS * nvars + 2 * nbins_of(comm))) == CAIRN_OK &&
+        add_up(c, comm, nvars, sum) == CAIRN_OK)
+        tell(c, comm, sum, nvars);
+    free(sum);
+}
