@@ -291,8 +291,6 @@ int main(int argc, char **argv)
     bench_hold(&s);
     bench_write(&s);
     bench_resume(&s);
-    if (s.rank == 0)
-        printf("FTI and VeloC are not looked for: no figures against them\n");
     clean_up(&s);
     free(s.data);
     free(s.copy);
