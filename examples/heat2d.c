@@ -30,6 +30,7 @@ typedef struct plate {
 
 typedef struct options {
     uint64_t size, steps, every; /* every: steps from mark to mark, 0: when Cairn thinks best */
+    uint64_t nudge;              /* the step at which one value is disturbed; 0: never */
     double tolerance;
     long pause_ms;
     bool single; /* let only one thread use MPI: Cairn then works in calls of the program */
@@ -88,6 +89,14 @@ static void exchange_halos(plate *p)
                  MPI_STATUS_IGNORE);
     MPI_Sendrecv(bottom, n, MPI_DOUBLE, down, 1, p->now, n, MPI_DOUBLE, up, 1, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
+}
+
+/* Disturb the value in the middle of the plate by next to nothing, for 'cairn diff' to find. */
+static void nudge(plate *p)
+{
+    const uint64_t middle = p->size / 2;
+    if (middle >= p->first && middle < p->first + p->rows)
+        p->now[(middle - p->first + 1) * p->size + middle] += 1e-9;
 }
 
 /* One step; the largest change anywhere on the plate. A maximum does not depend on the order of the
@@ -181,6 +190,8 @@ static bool compute(plate *p, cairn *c, uint64_t *step, const options *o)
             mark(c, p, *step);
         if (stop)
             return false;
+        if (o->nudge > 0 && *step == o->nudge)
+            nudge(p);
         change = advance(p);
         ++*step;
         if (o->pause_ms > 0)
@@ -200,10 +211,11 @@ static uint64_t number(const char *text)
 
 static options parse(int argc, char **argv)
 {
-    static const struct option names[] = {
-        {"size", 1, 0, 's'},      {"steps", 1, 0, 'n'},  {"every", 1, 0, 'e'},
-        {"tolerance", 1, 0, 't'}, {"pause", 1, 0, 'p'},  {"output", 1, 0, 'o'},
-        {"config", 1, 0, 'c'},    {"single", 0, 0, '1'}, {0}};
+    static const struct option names[] = {{"size", 1, 0, 's'},   {"steps", 1, 0, 'n'},
+                                          {"every", 1, 0, 'e'},  {"tolerance", 1, 0, 't'},
+                                          {"pause", 1, 0, 'p'},  {"output", 1, 0, 'o'},
+                                          {"config", 1, 0, 'c'}, {"single", 0, 0, '1'},
+                                          {"nudge", 1, 0, 'u'},  {0}};
     options o = {.size = 256, .steps = 1000};
     for (int k; (k = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         switch (k) {
@@ -222,6 +234,9 @@ static options parse(int argc, char **argv)
         case 'p':
             o.pause_ms = (long)number(optarg);
             break;
+        case 'u':
+            o.nudge = number(optarg);
+            break;
         case '1':
             o.single = true;
             break;
@@ -233,7 +248,8 @@ static options parse(int argc, char **argv)
             break;
         default:
             die("usage: heat2d [--size N] [--steps N] [--tolerance X] [--every STEPS]"
-                " [--pause MILLISECONDS] [--single] [--output FILE] [--config FILE]");
+                " [--nudge STEP] [--pause MILLISECONDS] [--single] [--output FILE]"
+                " [--config FILE]");
         }
     }
     return o;

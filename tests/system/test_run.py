@@ -212,7 +212,7 @@ class Options(Supervised):
     def fake(self, name):
         """A launcher that notes its ranks and always fails."""
         path = self.dir / name
-        path.write_text(f'#!/bin/sh\necho "$@" >>{self.dir}/lines\nexit 1\n')
+        path.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>{self.dir}/lines\nexit 1\n')
         path.chmod(0o700)
         return path
 
