@@ -10,8 +10,12 @@
 
 #include "report/report.h"
 
-static const char usage[] = "cairn report [-o FILE] TRAIL[/RUN] ...\n"
-                            "cairn report --json TRAIL[/RUN] ...";
+static const char usage[] =
+    "cairn report [-o FILE | --json] [--first RUN --second RUN [--bound BOUND]] TRAIL[/RUN] ...";
+
+typedef struct comparison {
+    const char *first, *second, *bound;
+} comparison;
 
 static int add_place(const char *name, json_t *runs)
 {
@@ -25,8 +29,18 @@ static int add_place(const char *name, json_t *runs)
     return code;
 }
 
+static int add_comparison(json_t *data, const comparison *c)
+{
+    json_t *result;
+    if (!c->first)
+        return CMD_YES;
+    if (crn_report_compare(c->first, c->second, c->bound, &result) < 0)
+        return cmd_fail("%s", crn_err_peek()->text);
+    return json_object_set_new(data, "comparison", result) == 0 ? CMD_YES : cmd_fail("no memory");
+}
+
 /* All that the page shows; NULL after saying why not. */
-static json_t *collect(char **names)
+static json_t *collect(char **names, const comparison *c)
 {
     json_t *runs = json_array();
     for (; *names; names++)
@@ -38,7 +52,10 @@ static json_t *collect(char **names)
                              (double)crn_wall_ns() * 1e-9, "runs", runs);
     if (!data)
         cmd_fail("no memory for the report");
-    return data;
+    else if (add_comparison(data, c) == CMD_YES)
+        return data;
+    json_decref(data);
+    return NULL;
 }
 
 /* A reader sees the old page or the new one; names and data of a run are its owner's business. */
@@ -69,15 +86,22 @@ int cmd_report(int argc, char **argv)
 {
     bool json = false;
     const char *out = "report.html";
+    comparison c = {0};
     int code;
     const cmd_option options[] = {
-        CMD_TEXT('o', "output", "FILE", &out, "where the page goes (report.html)"), CMD_JSON(&json),
+        CMD_TEXT('o', "output", "FILE", &out, "where the page goes (report.html)"),
+        CMD_JSON(&json),
+        CMD_TEXT(0, "first", "RUN", &c.first, "compare this run"),
+        CMD_TEXT(0, "second", "RUN", &c.second, "with this one"),
+        CMD_TEXT('b', "bound", "BOUND", &c.bound, "within this bound, as cairn-diff(1) has it"),
         CMD_END};
     if (!cmd_parse(usage, options, &argc, &argv, &code))
         return code;
     if (argc < 1)
         return cmd_misuse(usage, "a trail must be named");
-    json_t *data = collect(argv);
+    if (!c.first != !c.second || (c.bound && !c.first))
+        return cmd_misuse(usage, "a comparison needs --first and --second");
+    json_t *data = collect(argv, &c);
     if (!data)
         return CMD_UNKNOWN;
     if (json)

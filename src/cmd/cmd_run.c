@@ -44,37 +44,40 @@ void cmd_run_say(const char *fmt, ...)
 
 /* --- commands of our own ------------------------------------------------------------------ */
 
-/* Run a shell command with the program's signal mask; its status, and what it prints first. */
-static int run_shell(const supervisor *s, const char *command, char *line, size_t cap)
+/* Run a shell command with the program's signal mask: its status, and what it prints, its lines as
+ * one. */
+static int run_shell(const supervisor *s, const char *command, char *text, size_t cap)
 {
+    char line[512];
+    size_t n = 0;
     sigset_t blocked;
+    text[0] = 0;
     sigprocmask(SIG_SETMASK, &s->signals.was, &blocked);
     FILE *f = popen(command, "re");
     sigprocmask(SIG_SETMASK, &blocked, NULL);
-    char rest[512];
-    line[0] = 0;
     if (!f)
         return -1;
-    if (fgets(line, (int)cap, f))
-        while (fgets(rest, sizeof rest, f)) /* else it dies of a closed pipe */
-            ;
-    line[strcspn(line, "\n")] = 0;
+    while (fgets(line, sizeof line, f)) { /* to the end, or it dies of a closed pipe */
+        line[strcspn(line, "\n")] = 0;
+        if (n < cap)
+            n += (size_t)snprintf(text + n, cap - n, "%s%s", n ? "; " : "", line);
+    }
     return pclose(f);
 }
 
 /* Start 'cairn drain' as told, and wait for it. What it cannot bring the program may still find. */
 static void drain(const supervisor *s)
 {
-    char self[PATH_MAX], *command, line[512];
+    char self[PATH_MAX], *command, text[512];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = 0;
     if (asprintf(&command, "%s '%s' drain \"$CAIRN_RUN_TRAIL/$CAIRN_RUN_NAME\"",
                  s->drain_with ? s->drain_with : "", self) < 0)
         return;
-    run_shell(s, command, line, sizeof line);
+    run_shell(s, command, text, sizeof text);
     free(command);
-    if (line[0])
-        cmd_run_say("drain: %s", line);
+    if (text[0])
+        cmd_run_say("drain: %s", text);
 }
 
 static int requeue(const supervisor *s)

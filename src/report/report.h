@@ -30,6 +30,11 @@ json_t *crn_report_marks(json_t *events);
 cairn_status crn_report_runs(cairn_trail *trail, const char *name, size_t first, size_t end,
                              json_t *runs);
 
+/* Compare two runs, TRAIL/RUN each, within a bound (NULL: as they were captured with): an object as
+ * cairn-report(1) describes it. */
+cairn_status crn_report_compare(const char *first, const char *second, const char *bound,
+                                json_t **ret);
+
 /* Write a page that shows data, an object as cairn-report(1) describes it. */
 cairn_status crn_report_page(json_t *data, FILE *to);
 

@@ -61,12 +61,16 @@ def events():
     return log
 
 
+def need_browser():
+    if not browser.CHROMIUM or not browser.DRIVER:
+        print("SKIPPED test_report: chromium and chromium-driver are not there", flush=True)
+        raise unittest.SkipTest("no browser")
+
+
 class Report(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        if not browser.CHROMIUM or not browser.DRIVER:
-            print("SKIPPED test_report: chromium and chromium-driver are not there", flush=True)
-            raise unittest.SkipTest("no browser")
+        need_browser()
         cls.dir = pathlib.Path(system.tempfile.mkdtemp(prefix="scratch-", dir=".")).resolve()
         cls.addClassCleanup(system.shutil.rmtree, cls.dir, ignore_errors=True)
         for _ in range(2):
@@ -188,6 +192,39 @@ class Report(unittest.TestCase):
         self.browser.open(self.dir / "report.html", width=390, height=800)
         self.assertLessEqual(self.js("document.documentElement.scrollWidth"), 390)
         self.browser.picture(pathlib.Path("report-phone.png"), 390)
+
+
+class Comparison(system.Case):
+    """Two real runs, the second of them disturbed."""
+    ranks = 2
+    settings = {"level_local": "trail", "keep_global": "all"}
+
+    def test_parting(self):
+        need_browser()
+        self.must_run(run_name="quiet")
+        self.must_run("--nudge", 17, run_name="nudged")
+        command = ["report", "--first", self.trail / "quiet", "--second", self.trail / "nudged"]
+        code, text = self.cairn(*command, "--json", self.trail)
+        self.assertEqual(code, 0, text)
+        found = json.loads(text)["comparison"]
+        parts = found["parts"]
+        self.assertEqual((found["verdict"], parts["version"], parts["variable"]),
+                         ("different", 20, "field"))
+        page = self.dir / "report.html"
+        self.assertEqual(self.cairn(*command, "-o", page, self.trail), (0, ""))
+        view = browser.Browser()
+        self.addCleanup(view.close)
+        view.open(page)
+        said = view.js("document.getElementById('parting').textContent")
+        index = ", ".join(map(str, parts["where"]["index"]))
+        self.assertIn(f"They part at mark 20: field[{index}] on rank {parts['where']['rank']} is "
+                      f"{parts['where']['first']}", said)
+        rows = [row for row in found["rows"] if row["variable"] == "field"]
+        self.assertEqual(
+            view.js("Chart.getChart('chart-growth').data.datasets.find(d => d.label === 'field')"
+                    ".data"), [row["max"] or None for row in rows])
+        view.picture(pathlib.Path("report-comparison.png"), 1200)
+        self.assertEqual(view.complaints(), [])
 
 
 if __name__ == "__main__":
