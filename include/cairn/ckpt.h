@@ -194,9 +194,10 @@ CAIRN_API int cairn_probe_cells(cairn *c, const char *name, size_t ncells, const
                                 uint64_t *nitems);
 
 /*
- * Is a mark worth its cost now? Decided on rank 0 from the time since the last mark, what marks
- * cost and the mean time between failures; true as well when the run is to stop and has not been
- * marked since. Collective. False also when the session is in no state to mark.
+ * Is a mark worth its cost now? Decided on rank 0 by the planner (docs/guide/plan.md), from the
+ * time since the last mark, what marks cost and how often failures come; true as well when the run
+ * is to stop and has not been marked since. Collective. False also when the session is in no state
+ * to mark.
  */
 CAIRN_API bool cairn_due(cairn *c);
 

@@ -38,7 +38,23 @@ CRN_OPT_ROW(MARK_STAGING, "mark", "staging", NBYTES, "1GiB", "8MiB..",
             "memory of a rank for copies on their way to storage; a mark that needs more waits")
 CRN_OPT_ROW(MARK_INTERVAL, "mark", "interval", SECONDS, "0", "0..",
             "time between marks; 0: by what marks cost and how often failures come")
-CRN_OPT_ROW(PLAN_MTBF, "plan", "mtbf", SECONDS, "24h", "1..", "mean time between failures of a run")
+CRN_OPT_ROW(
+    PLAN_TUNE, "plan", "tune", WORD, "auto", "auto|frozen|off",
+    "set the time between marks, and their levels, by what marks cost; only say it; neither")
+CRN_OPT_ROW(PLAN_MTBF, "plan", "mtbf", SECONDS, "24h", "1..",
+            "mean time between failures of a run that leave its nodes' storage intact")
+CRN_OPT_ROW(PLAN_MTBF_NODE, "plan", "mtbf_node", SECONDS, "240h", "1..",
+            "the same for failures that take one node with them")
+CRN_OPT_ROW(PLAN_MTBF_GROUP, "plan", "mtbf_group", SECONDS, "2400h", "1..",
+            "the same for several nodes of a group at once")
+CRN_OPT_ROW(PLAN_MTBF_ALL, "plan", "mtbf_all", SECONDS, "2400h", "1..",
+            "the same for the storage of all nodes")
+CRN_OPT_ROW(PLAN_INTERVAL_MIN, "plan", "interval_min", SECONDS, "1", "0.001..",
+            "no tuned interval is shorter")
+CRN_OPT_ROW(PLAN_INTERVAL_MAX, "plan", "interval_max", SECONDS, "24h", "0.001..",
+            "no tuned interval is longer")
+CRN_OPT_ROW(PLAN_RATIO_MAX, "plan", "ratio_max", COUNT, "1000", "1..10000",
+            "marks of a level to one of the next, at most")
 CRN_OPT_ROW(LEVEL_LOCAL, "level", "local", TEXT, "auto", "",
             "node-local directory; auto: below $TMPDIR or /tmp; trail: none, all is in the trail")
 CRN_OPT_ROW(LEVEL_NODE_SIZE, "level", "node_size", COUNT, "0", "0..1000000",

@@ -98,6 +98,7 @@ static void learn(cairn *c)
         const double took = (double)(j->level_ns[CRN_LEVEL_GLOBAL] - j->begin_ns) * 1e-9;
         c->trail_s = CRN_MAX(took, 0.5 * (c->trail_s + took));
     }
+    crn_tune_mark(c);
 }
 
 void crn_engine_progress(cairn *c)

@@ -119,7 +119,7 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level)
     CRN_TRY(rewind_marks(c));
     c->job = (ckpt_job){.version = version,
                         .levels = levels,
-                        .interval_s = crn_ckpt_interval(c),
+                        .interval_s = crn_tune_interval(c),
                         .wall_ns = wall_ns,
                         .begin_ns = crn_now_ns()};
     for (size_t i = 0; i < c->var.n; i++)

@@ -216,21 +216,12 @@ static cairn_status take_over(cairn *c)
 /* A level that the user asked for must be possible; one that is only a default may be missing. */
 static cairn_status check_levels(cairn *c)
 {
-    static const struct {
-        crn_level level;
-        crn_opt_id every;
-    } row[] = {{CRN_LEVEL_PARTNER, CRN_OPT_LEVEL_PARTNER},
-               {CRN_LEVEL_ENCODED, CRN_OPT_LEVEL_ENCODED},
-               {CRN_LEVEL_GLOBAL, CRN_OPT_LEVEL_GLOBAL}};
     c->usable = 1u << CRN_LEVEL_LOCAL;
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        const bool asked =
-            strcmp(crn_config_text(c->cfg, row[i].every), crn_opt_row(row[i].every)->def) != 0 &&
-            crn_config_count(c->cfg, row[i].every) > 0;
-        cairn_status rc = crn_vault_check(c->vault, row[i].level);
+    for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++) {
+        cairn_status rc = crn_vault_check(c->vault, l);
         if (rc == CAIRN_OK)
-            c->usable |= 1u << row[i].level;
-        else if (asked)
+            c->usable |= 1u << l;
+        else if (crn_tune_is_configured(c, l) && crn_tune_every(c, l) > 0)
             return rc;
     }
     /* whoever asks for a form wants it, however often */
@@ -287,6 +278,7 @@ static cairn_status open_session(cairn *c, const char *config)
     CRN_TRY(crn_ckpt_join(c, config, find_run));
     CRN_TRY(prepare_local(c));
     CRN_TRY(check_levels(c));
+    CRN_TRY(crn_comm_agree(c->comm, crn_tune_init(c)));
     if (crn_comm_is_threaded(c->comm)) {
         CRN_TRY(crn_comm_dup(c->comm, &c->engine_comm));
         crn_comm_set_patient(c->engine_comm, true);

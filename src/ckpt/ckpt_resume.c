@@ -104,6 +104,9 @@ static void tell(cairn *c, const crn_manifest_mark *mark, const crn_load_stats *
     }
     if (crn_comm_allreduce_u64(c->comm, CRN_REDUCE_SUM, v, 3 * CRN_NLEVELS) < 0)
         return;
+    const double took = (double)(crn_now_ns() - start) * 1e-9;
+    const uint64_t blocks[CRN_NLEVELS] = {v[0], v[3], v[6], v[9]};
+    crn_tune_restart(c, blocks, took);
     json_t *from = json_object();
     for (int l = 0; l < CRN_NLEVELS; l++)
         if (v[3 * l] + v[3 * l + 2] > 0)
@@ -112,8 +115,7 @@ static void tell(cairn *c, const crn_manifest_mark *mark, const crn_load_stats *
                                           "bytes", (json_int_t)v[3 * l + 1], "bad",
                                           (json_int_t)v[3 * l + 2]));
     crn_ckpt_event(c, "{s:s, s:I, s:f, s:o}", "event", "resume", "version",
-                   (json_int_t)mark->version, "seconds", (double)(crn_now_ns() - start) * 1e-9,
-                   "from", from);
+                   (json_int_t)mark->version, "seconds", took, "from", from);
     if (crn_comm_rank(c->comm) != 0)
         json_decref(from);
     crn_log_write(&c->log, CRN_LOG_INFO, CRN_LOG_ROOT, "resumed from mark %" PRIu64, mark->version);

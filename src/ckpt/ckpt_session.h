@@ -132,10 +132,25 @@ typedef struct ckpt_job {
     double interval_s; /* that was thought best when it was taken */
     uint64_t held_ns;  /* the program stood still */
     uint64_t begin_ns, store_ns, level_ns[CRN_NLEVELS];
-    crn_draft_stats stats;           /* likewise */
-    uint64_t written;                /* bytes of all ranks, once the mark counts */
-    uint64_t group[2 * CKPT_GROUPS]; /* changed blocks and all of each group, likewise */
+    crn_draft_stats stats;             /* likewise */
+    uint64_t written;                  /* bytes of all ranks, once the mark counts */
+    uint64_t level_bytes[CRN_NLEVELS]; /* the same for the levels that it was raised to */
+    uint64_t group[2 * CKPT_GROUPS];   /* changed blocks and all of each group, likewise */
 } ckpt_job;
+
+/* The planner at work. Rank 0's, on the program's thread; the others have levels and sets_levels.
+ */
+typedef struct ckpt_tune {
+    crn_plan_tuner tuner;
+    size_t nlevels;
+    crn_level level[CRN_NLEVELS]; /* of the planner's numbers, cheapest first */
+    bool sets_levels;             /* CAIRN_AUTO obeys it; else the configuration */
+    bool after_failure;           /* the leg before was killed */
+    uint64_t leg_ns;              /* when this leg began */
+    double held;                  /* seconds that marks held this leg */
+    double computed[CRN_NLEVELS]; /* seconds of computing until the last mark of at least a level */
+    uint64_t nmarks[CRN_NLEVELS]; /* of at least a level */
+} ckpt_tune;
 
 typedef enum engine_state {
     ENGINE_IDLE,   /* all is the program's thread's */
@@ -193,6 +208,8 @@ struct cairn {
 
     crn_err err;    /* of the last call that failed */
     crn_err behind; /* of background work, until a call has said it; code 0: none */
+
+    ckpt_tune tune;
 
     /* for cairn_due and cairn_should_stop; rank 0 decides */
     uint64_t last_mark_ns, end_wall_ns; /* end: of the job's time; 0: unknown */
@@ -334,15 +351,30 @@ crn_trees_mark *crn_ckpt_trees_prepare(cairn *c);     /* it will be committed ne
 /* It was committed, or not. Takes made. */
 void crn_ckpt_trees_finish(cairn *c, crn_trees_mark *made, bool stored);
 
+/* --- planning ----------------------------------------------------------------------------- */
+
+cairn_status crn_tune_init(cairn *c); /* once levels are known, before this leg tells of itself */
+
+/* The job has ended; a restart took so long and brought blocks from these levels. */
+void crn_tune_mark(cairn *c);
+void crn_tune_restart(cairn *c, const uint64_t blocks[CRN_NLEVELS], double took);
+
+/* Seconds from mark to mark, 0 for the first; what rank 0 says counts. */
+double crn_tune_interval(const cairn *c);
+
+/* The level bits of the next mark that leaves them to us. Collective. */
+cairn_status crn_tune_levels(cairn *c, unsigned *ret);
+
+/* Every how many marks the configuration wants a level, and whether that is the user's word. */
+uint64_t crn_tune_every(const cairn *c, crn_level level);
+bool crn_tune_is_configured(const cairn *c, crn_level level);
+
 /* --- stopping ----------------------------------------------------------------------------- */
 
 cairn_status crn_stop_init(cairn *c);
 
 /* Show whoever watches the run that the program gets somewhere; from its calls, by its thread. */
 void crn_ckpt_beat(cairn *c);
-
-/* Seconds from one mark to the next: configured, or from what marks cost so far. */
-double crn_ckpt_interval(const cairn *c);
 
 void crn_stop_done(cairn *c);
 

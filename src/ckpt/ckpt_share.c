@@ -11,12 +11,6 @@
 
 static const crn_opt_id keep_option[CRN_NLEVELS] = {CRN_OPT_KEEP_LOCAL, CRN_OPT_KEEP_PARTNER,
                                                     CRN_OPT_KEEP_ENCODED, CRN_OPT_KEEP_GLOBAL};
-static const crn_opt_id every_option[CRN_NLEVELS] = {
-    [CRN_LEVEL_PARTNER] = CRN_OPT_LEVEL_PARTNER,
-    [CRN_LEVEL_ENCODED] = CRN_OPT_LEVEL_ENCODED,
-    [CRN_LEVEL_GLOBAL] = CRN_OPT_LEVEL_GLOBAL,
-};
-
 static const crn_stage stage_of[CRN_NLEVELS] = {
     [CRN_LEVEL_PARTNER] = CRN_STAGE_PARTNER,
     [CRN_LEVEL_ENCODED] = CRN_STAGE_ENCODED,
@@ -43,11 +37,7 @@ cairn_status crn_ckpt_levels(cairn *c, cairn_level level, unsigned *ret)
 {
     unsigned bits = LOCAL_BIT;
     if (level == CAIRN_AUTO) {
-        for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++) {
-            const uint64_t every = crn_config_count(c->cfg, every_option[l]);
-            if (every > 0 && (c->nmarks + 1) % every == 0)
-                bits |= 1u << l & c->usable;
-        }
+        CRN_TRY(crn_tune_levels(c, &bits));
     } else {
         const crn_level l = (crn_level)(level - CAIRN_LEVEL_LOCAL);
         CRN_FAIL_IF((unsigned)l >= CRN_NLEVELS, CAIRN_EINVAL, "there is no level %d", (int)level);
@@ -287,6 +277,7 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
     uint64_t sum[] = {stats.moved_bytes, stats.stored_bytes};
     if (crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, sum, 2) < 0)
         return; /* a peer is gone: nothing counts any more */
+    j->level_bytes[level] = sum[1];
     c->mark.at[c->mark.n - 1].levels |= 1u << level;
     rc = publish_at(c, comm, level);
     if (rc < 0) { /* the copies are there, and the next manifest will say so */

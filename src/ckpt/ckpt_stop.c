@@ -185,21 +185,6 @@ void crn_ckpt_beat(cairn *c)
 
 /* --- marks -------------------------------------------------------------------------------- */
 
-/* Configured, or Young's. */
-double crn_ckpt_interval(const cairn *c)
-{
-    const double fixed = crn_config_seconds(c->cfg, CRN_OPT_MARK_INTERVAL);
-    double young;
-    if (fixed > 0)
-        return fixed;
-    if (c->nmarks == 0 && c->resumed_from == CRN_NO_VERSION)
-        return 0; /* the first mark tells what marks cost */
-    const double cost = CRN_MAX(c->cost_s, 1e-6);
-    if (crn_plan_young(cost, crn_config_seconds(c->cfg, CRN_OPT_PLAN_MTBF), &young) < 0)
-        return 10 * cost;
-    return young;
-}
-
 bool cairn_due(cairn *c)
 {
     unsigned char due = false;
@@ -209,7 +194,7 @@ bool cairn_due(cairn *c)
     crn_engine_progress(c);
     if (crn_comm_rank(c->comm) == 0) {
         const double since = (double)(crn_now_ns() - c->last_mark_ns) * 1e-9;
-        due = since >= crn_ckpt_interval(c) || (c->stopping && !c->marked_since_stop);
+        due = since >= crn_tune_interval(c) || (c->stopping && !c->marked_since_stop);
     }
     if (crn_comm_bcast(c->comm, &due, 1, 0) < 0)
         return false;

@@ -139,33 +139,13 @@ int cairn_trail_pulse(const char *path, const char *run, uint64_t *ret_ns)
     return rc;
 }
 
-/* Call fn with each line that has an end: the last one may be in the making, or cut. */
-static cairn_status each_line(char *text, size_t nbytes, cairn_event_fn *fn, void *arg)
-{
-    for (char *end; (end = memchr(text, '\n', nbytes)) != NULL; text = end + 1) {
-        nbytes -= (size_t)(end - text) + 1;
-        *end = 0;
-        if (fn(arg, text) != 0)
-            return CAIRN_NOTHING;
-    }
-    return CAIRN_OK;
-}
-
 int cairn_trail_events(cairn_trail *t, size_t run, cairn_event_fn *fn, void *arg)
 {
-    void *text;
-    size_t nbytes;
     CRN_FAIL_IF(run >= t->run.n, CAIRN_EINVAL, "trail '%s' has %zu runs", t->trail->path, t->run.n);
     const seen_run *seen = &t->run.at[run];
     if (!seen->run)
         return crn_err_give(&seen->err);
-    cairn_status rc = crn_file_slurp(seen->run->fd, "events", EVENTS_BYTES_MAX, &text, &nbytes);
-    if (rc == CAIRN_ENOTFOUND)
-        return CAIRN_OK;
-    CRN_TRY(rc);
-    rc = each_line(text, nbytes, fn, arg);
-    free(text);
-    return rc;
+    return crn_run_events(seen->run, fn, arg);
 }
 
 static cairn_status find_mark(cairn_trail *t, size_t run, size_t mark,

@@ -498,3 +498,29 @@ cairn_status crn_run_log(crn_run *run, const char *line)
     crn_buf_done(&b);
     return rc;
 }
+
+/* Call fn with each line that has an end: the last one may be in the making, or cut. */
+static cairn_status each_line(char *text, size_t nbytes, int (*fn)(void *arg, const char *line),
+                              void *arg)
+{
+    for (char *end; (end = memchr(text, '\n', nbytes)) != NULL; text = end + 1) {
+        nbytes -= (size_t)(end - text) + 1;
+        *end = 0;
+        if (fn(arg, text) != 0)
+            return CAIRN_NOTHING;
+    }
+    return CAIRN_OK;
+}
+
+cairn_status crn_run_events(crn_run *run, int (*fn)(void *arg, const char *line), void *arg)
+{
+    void *text;
+    size_t nbytes;
+    cairn_status rc = crn_file_slurp(run->fd, "events", EVENTS_BYTES_MAX, &text, &nbytes);
+    if (rc == CAIRN_ENOTFOUND)
+        return CAIRN_OK;
+    CRN_TRY(rc);
+    rc = each_line(text, nbytes, fn, arg);
+    free(text);
+    return rc;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The planner in a session: which levels marks go to, what it learns, what it says. Nothing is
+ * timed: what is checked holds whatever the machine takes for a mark.
+ *
+ * TEST: ranks self 2
+ */
+#include "harness/mpi.h"
+
+#include <jansson.h>
+#include <signal.h>
+
+#include <cairn/cairn.h>
+
+enum { CELLS = 50000 };
+
+typedef struct world {
+    crn_comm *comm;
+    MPI_Comm mpi;
+    int rank;
+    char dir[64], config[96], trail[96];
+    uint64_t step;
+    double field[CELLS];
+} world;
+
+static void world_init(world *w, crn_comm *comm, const char *settings)
+{
+    memset(w, 0, sizeof *w);
+    w->comm = comm;
+    w->rank = crn_comm_rank(comm);
+    w->mpi = crn_comm_size(comm) > 1 ? MPI_COMM_WORLD : MPI_COMM_SELF;
+    if (w->rank == 0)
+        make_scratch(w->dir, sizeof w->dir, "tune");
+    assert_ok(crn_comm_bcast(comm, w->dir, sizeof w->dir, 0));
+    snprintf(w->config, sizeof w->config, "%s/cairn.ini", w->dir);
+    snprintf(w->trail, sizeof w->trail, "%s/trail", w->dir);
+    if (w->rank == 0) {
+        FILE *f = fopen(w->config, "w");
+        assert_non_null(f);
+        fprintf(f,
+                "[run]\ntrail = %s\n[level]\nlocal = %s/local\nnode_size = 8\n"
+                "[keep]\nlocal = all\nglobal = all\n%s",
+                w->trail, w->dir, settings);
+        fclose(f);
+    }
+    assert_ok(crn_comm_barrier(comm));
+}
+
+static void world_done(world *w)
+{
+    assert_ok(crn_comm_barrier(w->comm));
+    if (w->rank == 0)
+        remove_tree(w->dir);
+}
+
+static cairn *begin(world *w)
+{
+    cairn *c;
+    assert_ok(cairn_open(w->mpi, w->config, &c));
+    assert_ok(cairn_protect(c, "step", &w->step, CAIRN_UINT64, 1));
+    assert_ok(cairn_protect(c, "field", w->field, CAIRN_FLOAT64, CELLS));
+    assert_true(cairn_resume(c, NULL) >= 0);
+    return c;
+}
+
+static void mark_some(world *w, cairn *c, int n)
+{
+    for (int i = 0; i < n; i++) {
+        w->step++;
+        for (size_t k = w->step % 7; k < CELLS; k += 7)
+            w->field[k] += (double)w->step;
+        assert_ok(cairn_mark(c, w->step, CAIRN_AUTO));
+        assert_ok(cairn_settle(c));
+    }
+}
+
+/* The levels of the newest run's marks, one letter each: l, or g for those in the trail. */
+static void read_levels(const world *w, char *buf, size_t cap)
+{
+    cairn_trail *t;
+    cairn_run_info run = {.struct_bytes = sizeof run};
+    assert_ok(cairn_trail_open(w->trail, &t));
+    const size_t r = cairn_trail_nruns(t) - 1;
+    assert_ok(cairn_trail_run(t, r, &run));
+    assert_true(run.nmarks < cap);
+    for (size_t i = 0; i < run.nmarks; i++) {
+        cairn_mark_info mark = {.struct_bytes = sizeof mark};
+        assert_ok(cairn_trail_mark(t, r, i, &mark));
+        buf[i] = mark.levels & 1 << 3 ? 'g' : 'l';
+    }
+    buf[run.nmarks] = 0;
+    cairn_trail_close(t);
+}
+
+static int take_tuned(void *arg, const char *line)
+{
+    json_t **last = arg, *event = json_loads(line, 0, NULL);
+    const char *kind = json_string_value(json_object_get(event, "event"));
+    if (kind && strcmp(kind, "tuned") == 0) {
+        json_decref(*last);
+        *last = json_incref(event);
+    }
+    json_decref(event);
+    return 0;
+}
+
+/* What the planner said last, or NULL. */
+static json_t *read_tuned(const world *w)
+{
+    cairn_trail *t;
+    json_t *last = NULL;
+    assert_ok(cairn_trail_open(w->trail, &t));
+    assert_ok(cairn_trail_events(t, cairn_trail_nruns(t) - 1, take_tuned, &last));
+    cairn_trail_close(t);
+    return last;
+}
+
+static double rate_of(json_t *tuned, size_t level)
+{
+    json_t *levels = json_object_get(tuned, "levels");
+    return json_number_value(json_object_get(json_array_get(levels, level), "rate"));
+}
+
+static void expect_levels(world *w, const char *settings, int n, const char *levels)
+{
+    char found[64];
+    world_init(w, w->comm, settings);
+    cairn *c = begin(w);
+    assert_true(cairn_due(c)); /* the first tells what marks cost */
+    mark_some(w, c, n);
+    assert_ok(cairn_close(c));
+    if (w->rank == 0) {
+        read_levels(w, found, sizeof found);
+        assert_string_equal(found, levels);
+    }
+    world_done(w);
+}
+
+/* The neutral start: the first mark in the trail, then two on the nodes to one in the trail. Where
+ * it goes from there is the machine's matter; frozen, it stays. */
+static void test_levels(void **state)
+{
+    world w = {.comm = *state};
+    expect_levels(&w, "[plan]\ntune = frozen\n", 5, "lllll");
+    expect_levels(&w, "[plan]\ntune = auto\n", 4, "gllg");
+    expect_levels(&w, "[plan]\ntune = off\n", 4, "llll");
+}
+
+/* What the user says about levels counts, whatever the planner thinks. */
+static void test_configured_levels_are_obeyed(void **state)
+{
+    world w = {.comm = *state};
+    expect_levels(&w, "[level]\nglobal = 2\n", 5, "lglgl");
+}
+
+static void test_says_what_it_believes(void **state)
+{
+    world w;
+    world_init(&w, *state, "[plan]\nmtbf = 100\nmtbf_node = 1000\ninterval_max = 7\n");
+    cairn *c = begin(&w);
+    mark_some(&w, c, 8);
+    assert_ok(cairn_close(c));
+    if (w.rank == 0) {
+        json_t *tuned = read_tuned(&w);
+        assert_non_null(tuned);
+        const double interval = json_number_value(json_object_get(tuned, "interval"));
+        const double efficiency = json_number_value(json_object_get(tuned, "efficiency"));
+        assert_true(interval > 0 && interval <= 7);
+        assert_true(efficiency > 0 && efficiency < 1);
+        assert_int_equal(json_array_size(json_object_get(tuned, "levels")), 2);
+        assert_float_equal(rate_of(tuned, 0), 1 / 100., 1e-6);
+        assert_true(rate_of(tuned, 1) > 1 / 1000.);
+        json_decref(tuned);
+    }
+    world_done(&w);
+}
+
+/* Legs that were killed: the run has a line for the opening of each, and none for a close. */
+static void test_learns_from_failures(void **state)
+{
+    world w;
+    double before = 0, after = 0;
+    world_init(&w, *state, "[plan]\nmtbf = 1000h\n");
+    for (int leg = 0; leg < 2; leg++) {
+        cairn *c = begin(&w);
+        mark_some(&w, c, 8);
+        raise(SIGUSR1);
+        assert_true(cairn_should_stop(c));
+        assert_ok(cairn_close(c));
+        if (w.rank == 0) {
+            json_t *tuned = read_tuned(&w);
+            assert_non_null(tuned);
+            *(leg == 0 ? &before : &after) = rate_of(tuned, 0);
+            json_decref(tuned);
+            for (int i = 0; leg == 0 && i < 6; i++)
+                assert_ok(cairn_note(w.trail, "run-1", "{\"event\": \"open\", \"nranks\": 1}"));
+        }
+        assert_ok(crn_comm_barrier(w.comm));
+    }
+    if (w.rank == 0)
+        assert_true(after > 2 * before);
+    world_done(&w);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_configured_levels_are_obeyed),
+        cmocka_unit_test(test_says_what_it_believes),
+        cmocka_unit_test(test_learns_from_failures),
+    };
+    return run_mpi_tests(argc, argv, tests);
+}
