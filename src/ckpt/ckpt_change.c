@@ -190,15 +190,39 @@ static double predict(const cairn *c, const ckpt_var *v, crn_put_way way)
     return gain;
 }
 
+/*
+ * The machine's rates at first, by a little of the variable itself. A first mark would mislead: its
+ * buffers are new, and the kernel has to find memory for them.
+ */
+static void calibrate(ckpt_rates *r, const ckpt_var *v)
+{
+    enum { SAMPLE = 2 << 20 };
+    const unsigned char *data = v->data;
+    unsigned char *to;
+    if (r->copy > 0 || v->padded || v->nbytes < 16 * SAMPLE ||
+        crn_alloc_aligned(&to, SAMPLE, 4096) < 0)
+        return;
+    memset(to, 0, SAMPLE);
+    const uint64_t start = crn_now_ns();
+    for (size_t i = 0; i < SAMPLE; i += v->block)
+        (void)crn_digest_of(data + i, v->block);
+    const uint64_t hashed = crn_now_ns();
+    for (size_t i = 0; i < SAMPLE; i += v->block)
+        (void)crn_digest_copy(to + i % SAMPLE, data + 8 * SAMPLE + i, v->block);
+    r->hash = seconds(start, hashed) / SAMPLE;
+    r->copy = seconds(hashed, crn_now_ns()) / SAMPLE;
+    free(to);
+}
+
 /* What the times of one variable say about the machine. */
 static void learn_rates(ckpt_rates *r, const crn_put *how, double took)
 {
     const double hashed = (double)how->hashed;
-    if (how->hashed < WORTH)
+    if (how->hashed < WORTH || how->fresh > 0)
         return;
-    if (how->way != CRN_PUT_COMPARE || how->fresh == how->hashed)
+    if (how->way != CRN_PUT_COMPARE)
         r->copy = smooth(r->copy, took / hashed, r->copy > 0);
-    else if (how->fresh == 0)
+    else
         r->hash = smooth(r->hash, fmax(took - (double)how->changed * r->copy, took / 4) / hashed,
                          r->hash > 0);
 }
@@ -245,6 +269,7 @@ cairn_status crn_change_put(cairn *c, ckpt_var *v, size_t number)
     ckpt_change *ch = &v->change;
     ckpt_tally t = {.nbytes = v->nbytes};
     const uint64_t start = crn_now_ns();
+    calibrate(&c->rates, v);
     choose_tracking(c, v);
     t.tracked = ch->watch && ask_watch(c, ch);
     t.way = choose_way(c, v);

@@ -64,7 +64,7 @@ void crn_ckpt_event(cairn *c, const char *fmt, ...)
         return;
     const crn_err before = *crn_err_peek(); /* of what the event tells: not to be written over */
     json_object_set_new(event, "time", json_real((double)crn_wall_ns() * 1e-9));
-    char *line = json_dumps(event, JSON_COMPACT);
+    char *line = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15));
     pthread_mutex_lock(&c->events_mutex);
     if (line && crn_run_log(c->run, line) < 0) /* the log tells of marks; it must not fail them */
         (void)crn_err_give(&before);

@@ -136,6 +136,48 @@ static void print_way(const cmd_contents *c, json_t *events)
     }
 }
 
+/* "-93%" of the time of a full mark more, or "-" where that is not known. */
+static void gain_cell(cmd_columns *t, json_t *gain)
+{
+    if (json_is_number(gain))
+        cmd_cell(t, "%+.0f%%", 100 * json_number_value(gain));
+    else
+        cmd_cell(t, "-");
+}
+
+/* How the changes of each variable were found, and whether that was a good choice. */
+static int print_changes(const cmd_contents *c, json_t *events, int code)
+{
+    static const char *const head[] = {"VARIABLE", "STATE",    "WRITTEN",   "HASHED",   "CHANGED",
+                                       "STORED",   "FOUND BY", "PREDICTED", "MEASURED", NULL};
+    static const char *const bytes[] = {"nbytes", "written", "hashed", "changed", "stored"};
+    cmd_columns t = {.align = "lrrrrrlrr"};
+    json_t *event = cmd_events_find(events, "changes", c->info.version, NULL), *v;
+    size_t i;
+    if (json_array_size(json_object_get(event, "variables")) == 0)
+        return code;
+    cmd_line("%s", "");
+    head_cells(&t, head);
+    json_array_foreach(json_object_get(event, "variables"), i, v)
+    {
+        const bool tracked = json_is_true(json_object_get(v, "tracked"));
+        const char *way = json_string_value(json_object_get(v, "way"));
+        char nbytes[CRN_NUMBER_TEXT];
+        cmd_cell(&t, "%s", json_string_value(json_object_get(v, "name")));
+        for (size_t k = 0; k < sizeof bytes / sizeof *bytes; k++)
+            if (k == 1 && !tracked)
+                cmd_cell(&t, "-");
+            else
+                cmd_cell(&t, "%s",
+                         crn_format_nbytes((uint64_t)crn_event_number(v, bytes[k]), nbytes,
+                                           sizeof nbytes));
+        cmd_cell(&t, "%s%s", tracked ? "tracking, " : "", way ? way : "-");
+        gain_cell(&t, json_object_get(v, "predicted"));
+        gain_cell(&t, json_object_get(v, "measured"));
+    }
+    return cmd_columns_print(&t, 0, code);
+}
+
 static int print_mark(const cairn_run_info *run, const cmd_contents *c, json_t *events, int code)
 {
     static const char *const head[] = {"VARIABLE", "TYPE",    "SHAPE", "BLOCK",  "STATE",
@@ -150,7 +192,7 @@ static int print_mark(const cairn_run_info *run, const cmd_contents *c, json_t *
     print_way(c, events);
     if (!c->in_trail) {
         cmd_line("its data is on the nodes that wrote it");
-        return code;
+        return print_changes(c, events, code);
     }
     cmd_line("files   %s", crn_format_nbytes(c->file_bytes, nbytes, sizeof nbytes));
     cmd_line("%s", "");
@@ -163,7 +205,8 @@ static int print_mark(const cairn_run_info *run, const cmd_contents *c, json_t *
         cmd_cell(&t, "%s", crn_format_nbytes(v->first.block_bytes, nbytes, sizeof nbytes));
         total_cells(&t, &v->sum);
     }
-    return cmd_columns_print(&t, 0, code);
+    code = cmd_columns_print(&t, 0, code);
+    return print_changes(c, events, code);
 }
 
 /* The number of the mark whose version the user gave. */
