@@ -7,8 +7,8 @@
  *     declarations -> rank 0; layout; places -> all ranks; all write and sync; the file gets its
  *     name; all commit their parts
  *
- * Between any two of these steps the ranks agree, so that none waits for one that has failed; until
- * the last one the earlier marks stand, and what was made so far is only in the way.
+ * Where one waits for another they agree before, so that none waits for one that has failed; until
+ * the last step the earlier marks stand, and what was made so far is only in the way.
  */
 #include "level/level_ops.h"
 
@@ -30,6 +30,7 @@ typedef struct effort {
     crn_mark *mark;
     crn_copy copy;
     crn_frame frame; /* rank 0: of all ranks; with pieces, others: of this one */
+    crn_buf specs;   /* what this rank has, for rank 0 */
     place *place;    /* of each variable of the mark */
     int dir;         /* of the series */
     char name[CRN_OUTSIDE_NAME], temporary[CRN_OUTSIDE_NAME + 8]; /* of the file of all ranks */
@@ -40,6 +41,7 @@ static void effort_done(effort *e)
     crn_copy_done(&e->copy);
     crn_mark_free(e->mark);
     crn_frame_done(&e->frame);
+    crn_buf_done(&e->specs);
     free(e->place);
     if (e->dir >= 0)
         close(e->dir);
@@ -56,7 +58,9 @@ static cairn_status begin(effort *e)
     CRN_TRY(crn_vault_part(v, &id, true, &e->part));
     CRN_TRY(crn_copy_begin(e->part, e->mark, &e->copy));
     CRN_TRY(crn_run_series_dir(v->opt.run, v->opt.series, true, &e->dir));
-    return crn_alloc(&e->place, e->mark->nvars);
+    CRN_TRY(crn_alloc(&e->place, e->mark->nvars));
+    crn_specs_put(e->mark, &e->specs);
+    return crn_buf_status(&e->specs);
 }
 
 /* Ranks that have the mark already take it up again with those that do not: the file is new. */
@@ -73,10 +77,10 @@ static cairn_status begin_again(effort *e)
 static cairn_status begin_together(effort *e, bool *ret_there)
 {
     CRN_TRY(crn_comm_agree(e->v->comm, begin(e)));
-    uint64_t there = e->copy.draft == NULL;
-    CRN_TRY(crn_comm_allreduce_u64(e->v->comm, CRN_REDUCE_MIN, &there, 1));
-    *ret_there = there;
-    return there ? CAIRN_OK : crn_comm_agree(e->v->comm, begin_again(e));
+    uint64_t all_none[] = {e->copy.draft == NULL, e->copy.draft != NULL};
+    CRN_TRY(crn_comm_allreduce_u64(e->v->comm, CRN_REDUCE_MIN, all_none, 2));
+    *ret_there = all_none[0];
+    return all_none[0] || all_none[1] ? CAIRN_OK : crn_comm_agree(e->v->comm, begin_again(e));
 }
 
 /* --- layout ------------------------------------------------------------------------------- */
@@ -108,14 +112,9 @@ static cairn_status build_frame(effort *e, const crn_gathered *all)
 }
 
 /* On rank 0: the file of all ranks, under its temporary name; with pieces, it is a master file. */
-static cairn_status make_shared(effort *e)
+static cairn_status make_shared(effort *e, const crn_gathered *all)
 {
-    char dir[CRN_OUTSIDE_NAME];
-    int fd;
-    if (e->pieces) {
-        CRN_TRY(crn_dir_open(e->dir, crn_outside_dir(e->version, dir), true, &fd));
-        close(fd);
-    }
+    CRN_TRY(build_frame(e, all));
     return e->v->opt.frame(e->dir, e->temporary, &e->frame, e->pieces);
 }
 
@@ -171,11 +170,15 @@ static cairn_status share_places(effort *e, const crn_gathered *all)
     return rc;
 }
 
-/* A file of this rank alone, whose arrays are its pieces. */
+/* A file of this rank alone, whose arrays are its pieces. Whoever comes first makes the directory.
+ */
 static cairn_status make_own(effort *e)
 {
     char name[CRN_OUTSIDE_NAME];
     crn_frame f;
+    int dir;
+    CRN_TRY(crn_dir_open(e->dir, crn_outside_dir(e->version, name), true, &dir));
+    close(dir);
     cairn_status rc = CAIRN_OK;
     name_frame(e, &f, 0);
     for (size_t i = 0; i < e->mark->nvars && rc == CAIRN_OK; i++) {
@@ -193,28 +196,6 @@ static cairn_status make_own(effort *e)
     for (size_t i = 0; i < f.array.n; i++)
         e->place[i] = (place){CRN_OUTSIDE | CRN_OUTSIDE_OWN, f.array.at[i].off};
     crn_frame_done(&f);
-    return rc;
-}
-
-/* Let the files be there, and every rank know its places. */
-static cairn_status lay_out(effort *e)
-{
-    crn_comm *comm = e->v->comm;
-    crn_gathered all = {0};
-    crn_buf b = {0};
-    cairn_status rc;
-    crn_specs_put(e->mark, &b);
-    CRN_TRY_OUT(rc, crn_comm_agree(comm, crn_buf_status(&b)));
-    CRN_TRY_OUT(rc, crn_comm_gatherv(comm, b.at, b.n, 0, &all));
-    if (e->v->rank == 0)
-        rc = build_frame(e, &all);
-    if (e->v->rank == 0 && rc == CAIRN_OK)
-        rc = make_shared(e);
-    CRN_TRY_OUT(rc, crn_comm_agree(comm, rc));
-    rc = crn_comm_agree(comm, e->pieces ? make_own(e) : share_places(e, &all));
-out:
-    crn_buf_done(&b);
-    crn_gathered_done(&all);
     return rc;
 }
 
@@ -269,11 +250,31 @@ static void refer(effort *e, crn_raise_stats *stats)
     }
 }
 
+/* One file: it must be there before anyone writes. */
+static cairn_status write_shared(effort *e, const crn_gathered *all)
+{
+    CRN_TRY(crn_comm_agree(e->v->comm, e->v->rank == 0 ? make_shared(e, all) : CAIRN_OK));
+    CRN_TRY(share_places(e, all));
+    return write_blocks(e);
+}
+
+/* A file of each rank: none has to wait for another. */
+static cairn_status write_pieces(effort *e, const crn_gathered *all)
+{
+    if (e->v->rank == 0)
+        CRN_TRY(make_shared(e, all));
+    CRN_TRY(make_own(e));
+    return write_blocks(e);
+}
+
 static cairn_status make_files(effort *e, crn_raise_stats *stats)
 {
     crn_comm *comm = e->v->comm;
-    CRN_TRY(lay_out(e));
-    CRN_TRY(crn_comm_agree(comm, write_blocks(e)));
+    crn_gathered all = {0};
+    CRN_TRY(crn_comm_gatherv(comm, e->specs.at, e->specs.n, 0, &all));
+    cairn_status rc = e->pieces ? write_pieces(e, &all) : write_shared(e, &all);
+    crn_gathered_done(&all);
+    CRN_TRY(crn_comm_agree(comm, rc));
     CRN_TRY(crn_comm_agree(comm, e->v->rank == 0 ? put_in_place(e) : CAIRN_OK));
     refer(e, stats);
     return CAIRN_OK;
