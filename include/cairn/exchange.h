@@ -34,9 +34,12 @@ typedef struct cairn_exporting {
     const char *trail, *run;
     uint64_t version;            /* of the mark, which must be in the trail */
     const char *path;            /* of the file to make; one that is there is replaced at the end */
+    const char *series;          /* name of an XDMF file beside it that is to have the mark as its
+                                    next moment, the first one making it anew; or NULL */
     cairn_progress_fn *progress; /* or NULL */
     void *arg;
     uint64_t nvars, nbytes; /* result: datasets, and bytes in them */
+    uint64_t nmoments;      /* moments that series has so far; 0 before the first call */
 } cairn_exporting;
 
 /*

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ckpt/ckpt_hdf5.h"
+#include "ckpt/ckpt_xdmf.h"
 
 typedef struct exporter {
     cairn_exporting *what;
@@ -121,6 +122,47 @@ static cairn_status write_file(exporter *e)
     return crn_dir_sync(e->dir);
 }
 
+/* --- what can be shown -------------------------------------------------------------------- */
+
+/* The file's name with another end. */
+static cairn_status xdmf_name(const exporter *e, char **ret)
+{
+    const size_t n = strlen(e->name), cap = n + 5;
+    const bool suffix = n > 3 && strcmp(e->name + n - 3, ".h5") == 0;
+    CRN_TRY(crn_alloc(ret, cap));
+    snprintf(*ret, cap, "%.*s.xmf", (int)(suffix ? n - 3 : n), e->name);
+    return CAIRN_OK;
+}
+
+/* Add the moment to the time series, which begins with the first. */
+static cairn_status add_moment(exporter *e, const char *moment)
+{
+    crn_buf b = {0};
+    cairn_status rc = CAIRN_OK;
+    if (e->what->nmoments == 0)
+        crn_xdmf_begin(&b);
+    else
+        rc = crn_xdmf_reopen(&b, e->dir, e->what->series);
+    if (rc == CAIRN_OK)
+        rc = crn_xdmf_add(&b, e->dir, moment, "");
+    if (rc == CAIRN_OK)
+        rc = crn_xdmf_end(&b, e->dir, e->what->series);
+    crn_buf_done(&b);
+    e->what->nmoments += rc == CAIRN_OK;
+    return rc;
+}
+
+static cairn_status write_xdmf(exporter *e)
+{
+    char *name;
+    CRN_TRY(xdmf_name(e, &name));
+    cairn_status rc = crn_xdmf_write(e->dir, name, &e->frame, e->name);
+    if (rc == CAIRN_OK && e->what->series)
+        rc = add_moment(e, name);
+    free(name);
+    return rc < 0 ? rc : CAIRN_OK; /* there may be nothing to show */
+}
+
 /* --- the call ----------------------------------------------------------------------------- */
 
 static cairn_status prepare(exporter *e)
@@ -158,6 +200,8 @@ int cairn_export(cairn_exporting *what)
                 "cairn_export: struct_bytes is not set");
     CRN_FAIL_IF(!what->trail || !what->run || !what->path, CAIRN_EINVAL,
                 "cairn_export: trail, run or path is missing");
+    CRN_FAIL_IF(what->series && strchr(what->series, '/'), CAIRN_EINVAL,
+                "cairn_export: '%s' is no name of a file beside '%s'", what->series, what->path);
     what->nvars = what->nbytes = 0;
     cairn_status rc = prepare(&e);
     if (rc == CAIRN_OK) {
@@ -166,6 +210,8 @@ int cairn_export(cairn_exporting *what)
         if (rc != CAIRN_OK && crn_unlink(e.dir, e.temporary) < 0)
             crn_err_give(&why); /* the first failure is the one to tell */
     }
+    if (rc == CAIRN_OK)
+        rc = write_xdmf(&e);
     if (rc == CAIRN_OK) {
         what->nvars = e.frame.array.n;
         what->nbytes = e.done_bytes;

@@ -10,6 +10,7 @@
 
 static const char head[] = "<?xml version=\"1.0\"?>\n<Xdmf Version=\"3.0\">\n<Domain>\n";
 static const char tail[] = "</Domain>\n</Xdmf>\n";
+static const char close_grid[] = "</Grid>\n";
 static const char reference[] = "Format=\"HDF\">"; /* what stands before the name of a file */
 
 /* --- text --------------------------------------------------------------------------------- */
@@ -146,7 +147,7 @@ static void put_grid(crn_buf *b, const crn_frame *f, size_t i, const char *h5)
     for (size_t k = i; k < f->array.n; k++)
         if (is_field(&f->array.at[k]) && same_grid(a, &f->array.at[k]))
             put_field(b, &f->array.at[k], h5);
-    put(b, "</Grid>\n");
+    put(b, close_grid);
 }
 
 static bool is_first_of_grid(const crn_frame *f, size_t i)
@@ -176,7 +177,7 @@ cairn_status crn_xdmf_write(int dirfd, const char *name, const crn_frame *f, con
         put_grid(&b, f, i, h5);
         ngrids++;
     }
-    put(&b, "</Grid>\n");
+    put(&b, close_grid);
     put(&b, tail);
     cairn_status rc = ngrids == 0 ? CAIRN_NOTHING : crn_buf_status(&b);
     if (rc == CAIRN_OK)
@@ -191,19 +192,38 @@ void crn_xdmf_begin(crn_buf *b)
     put(b, "<Grid Name=\"run\" GridType=\"Collection\" CollectionType=\"Temporal\">\n");
 }
 
-cairn_status crn_xdmf_add(crn_buf *b, int dirfd, const char *name, const char *before)
+/* A file that Cairn wrote, up to the tail, which ends the text; free *ret. */
+static cairn_status read_back(int dirfd, const char *name, char **ret)
 {
     void *data;
     size_t n;
     CRN_TRY(crn_file_slurp(dirfd, name, CRN_XDMF_BYTES_MAX, &data, &n));
-    char *text = data, *end = strstr(text, tail);
-    if (strncmp(text, head, sizeof head - 1) != 0 || !end) {
+    char *end = strstr(data, tail);
+    if (strncmp(data, head, sizeof head - 1) != 0 || !end) {
         free(data);
         return crn_fail(CAIRN_ECORRUPT, "'%s' is not as Cairn writes it", name);
     }
     *end = 0;
-    text += sizeof head - 1;
-    for (char *at; (at = strstr(text, reference)); text = at) {
+    *ret = data;
+    return CAIRN_OK;
+}
+
+cairn_status crn_xdmf_reopen(crn_buf *b, int dirfd, const char *name)
+{
+    char *text;
+    CRN_TRY(read_back(dirfd, name, &text));
+    const size_t n = strlen(text), end = sizeof close_grid - 1;
+    crn_put_bytes(b, text, n > end ? n - end : 0);
+    free(text);
+    return crn_buf_status(b);
+}
+
+cairn_status crn_xdmf_add(crn_buf *b, int dirfd, const char *name, const char *before)
+{
+    char *data;
+    CRN_TRY(read_back(dirfd, name, &data));
+    const char *text = data + sizeof head - 1;
+    for (const char *at; (at = strstr(text, reference)); text = at) {
         at += sizeof reference - 1;
         crn_put_bytes(b, text, (size_t)(at - text));
         put_safe(b, before);
@@ -215,7 +235,7 @@ cairn_status crn_xdmf_add(crn_buf *b, int dirfd, const char *name, const char *b
 
 cairn_status crn_xdmf_end(crn_buf *b, int dirfd, const char *name)
 {
-    put(b, "</Grid>\n");
+    put(b, close_grid);
     put(b, tail);
     CRN_TRY(crn_buf_status(b));
     return crn_file_replace(dirfd, name, b->at, b->n);

@@ -21,6 +21,7 @@ cairn_status crn_xdmf_write(int dirfd, const char *name, const crn_frame *f, con
  * the names of HDF5 files in it, which lie elsewhere then), and put it in place.
  */
 void crn_xdmf_begin(crn_buf *b);
+cairn_status crn_xdmf_reopen(crn_buf *b, int dirfd, const char *name); /* what was put in place */
 cairn_status crn_xdmf_add(crn_buf *b, int dirfd, const char *name, const char *before);
 cairn_status crn_xdmf_end(crn_buf *b, int dirfd, const char *name);
 

@@ -64,6 +64,17 @@ static int export_mark(exporting *e, uint64_t version)
     return CMD_YES;
 }
 
+/* The time series of all marks is called as their files are, without a version. */
+static const char *name_series(const exporting *e, char *buf, size_t cap)
+{
+    const char *name = e->output ? e->output : e->what.run, *slash = strrchr(name, '/');
+    name = slash ? slash + 1 : name;
+    const size_t n = strlen(name);
+    const bool suffix = n > 3 && strcmp(name + n - 3, ".h5") == 0;
+    snprintf(buf, cap, "%.*s.xmf", (int)(suffix ? n - 3 : n), name);
+    return buf;
+}
+
 /* The marks that are meant: all, one, or the newest, of those that the trail has. */
 static int export_run(exporting *e, const cmd_place *place)
 {
@@ -72,9 +83,12 @@ static int export_run(exporting *e, const cmd_place *place)
     uint64_t newest = 0;
     bool found = false;
     int code = CMD_YES;
+    char series[4096];
     if (cairn_trail_run(place->trail, place->first, &run) < 0)
         return cmd_fail("%s", cairn_error_text());
     e->what.run = run.name;
+    if (e->all)
+        e->what.series = name_series(e, series, sizeof series);
     if (e->mark)
         return export_mark(e, e->version);
     for (size_t i = 0; i < run.nmarks && code == CMD_YES; i++) {

@@ -6,6 +6,7 @@ import contextlib
 import json
 import subprocess
 import unittest
+import xml.etree.ElementTree
 
 import system
 import test_stages
@@ -23,7 +24,8 @@ with h5py.File(sys.argv[1]) as f:
 
 def tool(*words):
     """The output of a tool that must be there and succeed."""
-    return subprocess.run([str(w) for w in words], check=True, capture_output=True, text=True).stdout
+    words = [str(w) for w in words]
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
 def read_by_h5py(test, path):
@@ -73,6 +75,25 @@ class Tools(system.Case):
         self.assertEqual(seen["attributes"]["run"], "run-1")
         self.assertGreater(sum(seen["field"]), 0)
 
+    def check_series(self, path, versions):
+        """The XDMF file has a moment for each version, and what it refers to is there."""
+        root = xml.etree.ElementTree.parse(path).getroot()
+        times = [int(t.get("Value")) for t in root.iter("Time")]
+        self.assertEqual(times, sorted(versions))
+        for item in root.iter("DataItem"):
+            if item.get("Format") == "HDF":
+                file, name = item.text.split(":/")
+                self.assertIn("Dataset {96, 96}", tool("h5ls", f"{path.parent / file}/{name}"))
+                self.assertEqual(item.get("Dimensions"), "96 96")
+
+    def test_time_series(self):
+        self.must_run()
+        versions = list(self.files())
+        self.check_series(self.trail / "run-1" / "run.xmf", versions)
+        code, text = self.cairn("export", "--all", "-o", self.dir / "out.h5", self.trail)
+        self.assertEqual(code, 0, text)
+        self.check_series(self.dir / "out.xmf", versions)
+
     def test_import_is_a_start(self):
         """A mark made of a file alone is resumed, and the end is the same."""
         self.must_run()
@@ -82,6 +103,15 @@ class Tools(system.Case):
         text = self.must_run(run_trail=self.dir / "new", level_local=self.dir / "fresh")
         self.assertIn(f"resumed at step {version}", text)
         self.assert_right()
+
+    def test_any_number_of_ranks(self):
+        """The file is cut anew for fewer and for more ranks than wrote it."""
+        for ranks in (2, 4):
+            code, _ = self.run_job(fault=(1, "commit:7:kill"))
+            self.assertNotEqual(code, 0)
+            self.lose_nodes(range(self.nnodes()))
+            self.assertIn("resumed at step", self.must_run(ranks=ranks))
+            self.assert_right(f"on {ranks} ranks")
 
 
 class ToolsVirtual(Tools):
