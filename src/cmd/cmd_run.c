@@ -190,7 +190,8 @@ static int run_leg_once(supervisor *s, run_leg *leg)
                      .hang_s = s->hang_s,
                      .grace_s = s->grace_s,
                      .until_ns = s->until_ns,
-                     .leave = leave_signal()};
+                     .leave = leave_signal(),
+                     .launcher = s->launcher.known};
     s->ntries++;
     if (set_limit(s) != CMD_YES)
         return CMD_UNKNOWN;

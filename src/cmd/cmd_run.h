@@ -48,6 +48,9 @@ int cmd_tree_reap(pid_t pid);
 /* Kill all descendants and wait, within reason, until they are gone; the same result. */
 int cmd_tree_kill(pid_t pid);
 
+/* Has pid children, all of which have ended without its taking notice? */
+bool cmd_tree_is_stuck(pid_t pid);
+
 /* --- output ------------------------------------------------------------------------------- */
 
 /* The last lines that passed. */
@@ -65,6 +68,7 @@ typedef struct run_launcher {
     char **words;    /* as executed; ended by NULL */
     uint64_t nranks; /* 0: the line does not say, or this is no launcher that we know */
     size_t at;       /* the word that says */
+    bool known;      /* it is a launcher of ranks, not the program itself */
     char *number;    /* its new text; NULL: as it was given */
 } run_launcher;
 
@@ -128,6 +132,7 @@ typedef struct run_leg {
     double grace_s;    /* to leave in, once told */
     uint64_t until_ns; /* when to tell it, by crn_now_ns; 0: never */
     int leave;         /* the signal that tells it */
+    bool launcher;     /* it is one that has nothing to do once its children have ended */
     /* results */
     run_why why;
     int code, signal; /* of the launcher; code -1: it was killed */

@@ -48,7 +48,7 @@ static bool is_rank_option(const char *word)
  * programs has no one number. */
 static void find_ranks(run_launcher *l)
 {
-    if (!is_launcher(l->words[0]))
+    if (!l->known)
         return;
     for (size_t i = 1; l->words[i]; i++)
         if (strcmp(l->words[i], ":") == 0)
@@ -71,6 +71,7 @@ int cmd_launcher_init(run_launcher *l, char **words, size_t nwords)
     if (crn_alloc(&l->words, nwords + 1) < 0)
         return cmd_fail("no memory");
     memcpy(l->words, words, nwords * sizeof *words);
+    l->known = is_launcher(words[0]);
     find_ranks(l);
     return CMD_YES;
 }

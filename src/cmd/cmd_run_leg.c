@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { KILL_AFTER_S = 10 };
+enum { KILL_AFTER_S = 10, STUCK_AFTER_S = 10, LOOK_EVERY_S = 2 };
 
 typedef struct stream {
     int from, to; /* from -1: at its end */
@@ -27,6 +27,8 @@ typedef struct watch {
     int status;         /* of the launcher; -1: it runs */
     uint64_t pulse;     /* as seen last */
     uint64_t pulse_ns;  /* when it changed; here and below: crn_now_ns */
+    uint64_t look_ns;   /* when its children were looked at */
+    uint64_t stuck_ns;  /* since when they have all ended; 0: they have not */
     uint64_t told_ns;   /* 0: not told to leave */
     uint64_t ending_ns; /* 0: not being ended */
 } watch;
@@ -179,9 +181,27 @@ static void feel_pulse(watch *w)
     }
 }
 
+/* A launcher of which all ranks have died while it was starting them may wait for ever. */
+static void feel_launcher(watch *w)
+{
+    if (since(w->look_ns) < LOOK_EVERY_S)
+        return;
+    w->look_ns = crn_now_ns();
+    if (!cmd_tree_is_stuck(w->pid))
+        w->stuck_ns = 0;
+    else if (w->stuck_ns == 0)
+        w->stuck_ns = w->look_ns;
+    else if (since(w->stuck_ns) > STUCK_AFTER_S) {
+        cmd_run_say("all ranks have ended, and the launcher does not notice: it is killed");
+        end(w, RUN_HANG);
+    }
+}
+
 static void look(watch *w)
 {
     const run_leg *leg = w->leg;
+    if (leg->launcher && w->ending_ns == 0)
+        feel_launcher(w);
     if (leg->until_ns != 0 && crn_now_ns() > leg->until_ns)
         tell(w);
     if (w->told_ns != 0 && since(w->told_ns) > leg->grace_s)

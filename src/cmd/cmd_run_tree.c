@@ -16,6 +16,7 @@
 
 typedef struct process {
     pid_t pid, parent;
+    bool ended; /* and waits for its parent to take notice */
     bool ours;
 } process;
 
@@ -39,17 +40,18 @@ int cmd_tree_reap(pid_t pid)
 static bool read_process(const char *pid, process *ret)
 {
     char path[64], text[512];
-    long parent;
     snprintf(path, sizeof path, "/proc/%s/stat", pid);
     FILE *f = fopen(path, "re");
     if (!f)
         return false;
     text[fread(text, 1, sizeof text - 1, f)] = 0;
     fclose(f);
-    const char *name = strrchr(text, ')');
-    if (!name || sscanf(name + 1, " %*c %ld", &parent) != 1)
+    const char *end = strrchr(text, ')');
+    if (!end || strlen(end) < 5)
         return false;
-    *ret = (process){.pid = (pid_t)strtol(pid, NULL, 10), .parent = (pid_t)parent};
+    *ret = (process){.pid = (pid_t)strtol(pid, NULL, 10),
+                     .parent = (pid_t)strtol(end + 4, NULL, 10),
+                     .ended = end[2] == 'Z'};
     return true;
 }
 
@@ -63,6 +65,19 @@ static void list_processes(process_list *ret)
             break; /* the others are found when these are gone */
     if (dir)
         closedir(dir);
+}
+
+bool cmd_tree_is_stuck(pid_t pid)
+{
+    process_list list = {0};
+    size_t nended = 0, nalive = 0;
+    list_processes(&list);
+    for (size_t i = 0; i < list.n; i++) {
+        nended += list.at[i].parent == pid && list.at[i].ended;
+        nalive += list.at[i].parent == pid && !list.at[i].ended;
+    }
+    crn_vec_done(&list);
+    return nended > 0 && nalive == 0;
 }
 
 static bool is_ours(const process_list *list, pid_t pid)

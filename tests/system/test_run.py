@@ -109,6 +109,14 @@ class Deaths(Supervised):
         self.assertEqual(self.events("ended")[0]["why"], "hang")
 
 
+    def test_slow_is_not_hung(self):
+        """Without marks, the questions of the program are signs of life enough."""
+        self.slow = ["--every", 1000, "--pause", 120]
+        self.must_end_right(self.supervise("--hang", "4s"))
+        self.assertEqual(self.ends(), ["finished"])
+        self.assertEqual(self.events("mark"), [])
+
+
 class Bugs(Supervised):
     """What starting again does not help against."""
 
@@ -141,6 +149,15 @@ class Bugs(Supervised):
         self.assertIn("try 2: exit code 3; there is no mark\n", text)
         self.assertIn("does the program call cairn_open?", text)
         self.assertEqual(self.plain("--", "sh", "-c", "echo fine"), (0, "fine\n"))
+
+    def test_launcher_does_not_notice(self):
+        """As Open MPI's may when ranks die while it starts them."""
+        launcher = self.dir / "mpirun"
+        launcher.write_text("#!/bin/sh\ntrue &\nexec sleep 1000\n")
+        launcher.chmod(0o700)
+        code, text = self.plain("--tries", 1, "--", launcher, "-n", 4, "app")
+        self.assertEqual(code, 2, text)
+        self.assertIn("all ranks have ended, and the launcher does not notice", text)
 
     def test_nothing_is_left_behind(self):
         """Not even by a launcher that dies before its children, which are in other sessions."""

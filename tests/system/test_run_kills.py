@@ -21,7 +21,9 @@ class RunKills(test_run.Supervised):
         self.work = [*self.work, "--steps", 100 * self.kills]
 
     def begin(self):
-        return self.supervise("--pause", "0s", "--fruitless", 1000, "--tries", 1000)
+        # launchers may hang when ranks are killed while they start them
+        return self.supervise("--pause", "0s", "--fruitless", 1000, "--tries", 1000,
+                              "--hang", "30s")
 
     def kill_processes(self, pids):
         for pid in pids:
