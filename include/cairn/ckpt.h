@@ -238,6 +238,16 @@ CAIRN_API bool cairn_should_stop(cairn *c);
  */
 CAIRN_API int cairn_close(cairn *c);
 
+/*
+ * Go on with other ranks in the same job, when some are gone or have joined. Collective over comm,
+ * which is duplicated; nothing is asked of ranks that are not in it. What was protected stays so,
+ * marks are as after cairn_open, and a mark that was under way counts only if it was finished: say
+ * what the pieces are now (cairn_protect_part, ...), then cairn_resume. The number of ranks and
+ * their order may differ; all of them must have called cairn_open together. CAIRN_OK; as
+ * cairn_open, and the session can only be closed then.
+ */
+CAIRN_API CAIRN_CHECK int cairn_reopen(cairn *c, MPI_Comm comm);
+
 /* The sentence about the last failure of a call on c; with NULL, on the calling thread. */
 CAIRN_API const char *cairn_last_error(const cairn *c);
 

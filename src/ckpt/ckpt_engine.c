@@ -36,6 +36,13 @@ static void *engine_main(void *arg)
     return NULL;
 }
 
+void crn_engine_init(ckpt_engine *e)
+{
+    *e = (ckpt_engine){0};
+    pthread_mutex_init(&e->mutex, NULL);
+    pthread_cond_init(&e->changed, NULL);
+}
+
 cairn_status crn_engine_start(cairn *c)
 {
     ckpt_engine *e = &c->engine;
@@ -66,6 +73,17 @@ void crn_engine_stop(cairn *c)
     }
     pthread_mutex_destroy(&e->mutex);
     pthread_cond_destroy(&e->changed);
+}
+
+void crn_engine_abandon(cairn *c)
+{
+    ckpt_engine *e = &c->engine;
+    pthread_mutex_lock(&e->mutex);
+    while (e->state == ENGINE_BUSY)
+        pthread_cond_wait(&e->changed, &e->mutex);
+    pthread_mutex_unlock(&e->mutex);
+    crn_engine_stop(c);
+    crn_engine_init(e);
 }
 
 void crn_engine_submit(cairn *c)

@@ -34,6 +34,7 @@ void crn_ckpt_free(cairn *c)
     crn_comm_free(c->comm);
     crn_config_free(c->cfg);
     free(c->local);
+    free(c->name);
     free(c);
 }
 
@@ -237,6 +238,7 @@ static cairn_status open_vault(cairn *c)
         .series = c->series,
         .local = c->local,
         .node_size = (int)crn_config_count(c->cfg, CRN_OPT_LEVEL_NODE_SIZE),
+        .home = c->home,
         .group = (int)crn_config_count(c->cfg, CRN_OPT_LEVEL_GROUP),
         .nparity = (int)crn_config_count(c->cfg, CRN_OPT_LEVEL_PARITY),
         .form = (crn_form)crn_config_word(c->cfg, CRN_OPT_GLOBAL_FORMAT),
@@ -252,9 +254,14 @@ static cairn_status open_vault(cairn *c)
 
 cairn_status crn_ckpt_join(cairn *c, const char *config, cairn_status (*find)(cairn *c))
 {
-    cairn_status rc = CAIRN_OK;
     CRN_TRY(read_config(c, config));
     CRN_TRY(crn_comm_agree(c->comm, find_local(c)));
+    return crn_ckpt_enter(c, find);
+}
+
+cairn_status crn_ckpt_enter(cairn *c, cairn_status (*find)(cairn *c))
+{
+    cairn_status rc = CAIRN_OK;
     if (crn_comm_rank(c->comm) == 0)
         rc = find(c);
     CRN_TRY(crn_comm_agree(c->comm, rc));
@@ -273,9 +280,8 @@ static cairn_status prepare_local(cairn *c)
     return crn_comm_agree(c->comm, rc == CAIRN_ENOSPC ? CAIRN_OK : rc);
 }
 
-static cairn_status open_session(cairn *c, const char *config)
+cairn_status crn_ckpt_start(cairn *c)
 {
-    CRN_TRY(crn_ckpt_join(c, config, find_run));
     CRN_TRY(prepare_local(c));
     CRN_TRY(check_levels(c));
     CRN_TRY(crn_comm_agree(c->comm, crn_tune_init(c)));
@@ -299,8 +305,7 @@ cairn_status crn_ckpt_create(cairn **ret)
 {
     cairn *c;
     CRN_TRY(crn_alloc(&c, 1));
-    pthread_mutex_init(&c->engine.mutex, NULL);
-    pthread_cond_init(&c->engine.changed, NULL);
+    crn_engine_init(&c->engine);
     pthread_mutex_init(&c->events_mutex, NULL);
     c->rewind = true;
     c->oldest_series = 1;
@@ -317,7 +322,9 @@ int cairn_open(MPI_Comm comm, const char *config, cairn **ret)
     CRN_TRY(crn_ckpt_create(&c));
     cairn_status rc = crn_comm_create(comm, &c->comm);
     if (rc == CAIRN_OK)
-        rc = open_session(c, config);
+        rc = crn_ckpt_join(c, config, find_run);
+    if (rc == CAIRN_OK)
+        rc = crn_ckpt_start(c);
     if (rc < 0) {
         crn_err why = *crn_err_peek();
         crn_ckpt_free(c);
@@ -325,6 +332,15 @@ int cairn_open(MPI_Comm comm, const char *config, cairn **ret)
     }
     *ret = c;
     return CAIRN_OK;
+}
+
+int cairn_reopen(cairn *c, MPI_Comm comm)
+{
+    crn_comm *next;
+    cairn_status rc = crn_comm_create(comm, &next);
+    if (rc == CAIRN_OK)
+        rc = crn_ckpt_reopen(c, next);
+    return crn_ckpt_result(c, rc);
 }
 
 /* Did the program come to its end? Not if it was told to stop, nor if there are marks that it never
@@ -339,6 +355,10 @@ int cairn_close(cairn *c)
 {
     if (!c)
         return CAIRN_OK;
+    if (!c->vault) { /* it was not reopened */
+        crn_ckpt_free(c);
+        return CAIRN_OK;
+    }
     if (c->open)
         (void)cairn_cancel(c);
     cairn_status rc = cairn_settle(c);

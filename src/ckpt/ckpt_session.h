@@ -180,6 +180,8 @@ struct cairn {
     crn_run *run;
     crn_vault *vault;
     char *local; /* node-local directory; NULL: none */
+    char *name;  /* of the run, once the session was reopened */
+    int home;    /* the vault's, once the session was reopened */
 
     CRN_VEC(ckpt_type) type; /* the first is number CKPT_TYPE_FIRST */
     CRN_VEC(ckpt_var) var;
@@ -230,6 +232,15 @@ cairn_status crn_ckpt_create(cairn **ret);
  * and where they lie. No engine runs yet, and no signal is handled. Collective.
  */
 cairn_status crn_ckpt_join(cairn *c, const char *config, cairn_status (*find)(cairn *c));
+
+/* The second half of that: c->cfg is known. */
+cairn_status crn_ckpt_enter(cairn *c, cairn_status (*find)(cairn *c));
+
+/* Let a session that has joined take marks: levels, signals, the engine. Collective. */
+cairn_status crn_ckpt_start(cairn *c);
+
+/* Leave the old ranks for those of comm, which is c's from now on. Collective over comm. */
+cairn_status crn_ckpt_reopen(cairn *c, crn_comm *comm);
 
 /* For find: the run that was begun last and is not finished; NULL when there is none. */
 cairn_status crn_ckpt_newest_unfinished(cairn *c, crn_run **ret);
@@ -301,7 +312,12 @@ void crn_tally_tell(cairn *c, crn_comm *comm);
 
 /* --- engine ------------------------------------------------------------------------------- */
 
+void crn_engine_init(ckpt_engine *e);
 cairn_status crn_engine_start(cairn *c);
+
+/* Give up what is under way as soon as the engine lets go of it, without the other ranks, and stop;
+ * the engine may be started again. */
+void crn_engine_abandon(cairn *c);
 void crn_engine_stop(cairn *c); /* when idle */
 
 /* Hand the job over; in synchronous mode it is done when the call returns. */

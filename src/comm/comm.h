@@ -59,6 +59,10 @@ cairn_status crn_comm_split(crn_comm *c, int color, int key, crn_comm **ret);
 /* Collective, unless MPI was finalised before: then only memory is freed. NULL is allowed. */
 void crn_comm_free(crn_comm *c);
 
+/* Forget c, some of whose ranks are gone, without the others: what MPI keeps of it is lost. NULL is
+ * allowed. Not collective. */
+void crn_comm_abandon(crn_comm *c);
+
 int crn_comm_rank(const crn_comm *c);
 int crn_comm_size(const crn_comm *c);
 
@@ -214,6 +218,8 @@ typedef struct crn_nodes {
  * node is crn_comm_split(c, nodes.node, 0).
  */
 cairn_status crn_comm_nodes(crn_comm *c, int node_size, crn_nodes *ret);
+/* The same with nodes that ranks know: those with equal numbers are on one. Collective. */
+cairn_status crn_comm_nodes_by(crn_comm *c, int number, crn_nodes *ret);
 void crn_nodes_done(crn_nodes *nodes); /* a zeroed one is allowed */
 
 #endif

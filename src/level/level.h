@@ -62,6 +62,8 @@ typedef struct crn_vault_options {
     const char *local;  /* node-local directory; NULL: own parts lie in the trail itself, and
                            the manifest's levels have CRN_IN_TRAIL from the start */
     int node_size;      /* ranks of a virtual node; 0: nodes are real */
+    int home;           /* what crn_vault_home said of an earlier vault of this process: its virtual
+                           node and directory stay; 0: virtual nodes are counted now */
     int group, nparity; /* of the encoded level: nodes of a group, and how many may vanish */
     crn_form form;
     crn_frame_fn *frame; /* for forms other than parts */
@@ -77,6 +79,9 @@ void crn_vault_free(crn_vault *v); /* not collective; NULL is allowed */
 void crn_vault_use_comm(crn_vault *v, crn_comm *comm);
 
 const crn_nodes *crn_vault_nodes(const crn_vault *v);
+
+/* This rank's virtual node, for a later vault that has other ranks. */
+int crn_vault_home(const crn_vault *v);
 
 /* Can marks be raised to level with these nodes? CAIRN_EINVAL says why not. Same on all ranks. */
 cairn_status crn_vault_check(crn_vault *v, crn_level level);

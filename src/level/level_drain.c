@@ -177,7 +177,7 @@ cairn_status crn_vault_remove_series(crn_vault *v, uint32_t series)
     int run;
     if (!v->local || crn_vault_rank_at(v, v->nodes.node, 0) != v->rank)
         return CAIRN_OK;
-    cairn_status rc = crn_vault_dir(v, (uint32_t)v->nodes.node, false, &run);
+    cairn_status rc = crn_vault_dir(v, v->home, false, &run);
     if (rc == CAIRN_OK) {
         snprintf(name, sizeof name, "series-%" PRIu32, series);
         rc = remove_tree(run, name, 1, &nfiles);

@@ -77,7 +77,7 @@ cairn_status crn_vault_prepare(crn_vault *v)
     int fd;
     if (!v->local)
         return CAIRN_OK;
-    CRN_TRY(crn_vault_dir(v, (uint32_t)v->nodes.node, true, &fd));
+    CRN_TRY(crn_vault_dir(v, v->home, true, &fd));
     close(fd);
     return CAIRN_OK;
 }
@@ -102,8 +102,7 @@ static cairn_status open_local(crn_vault *v, const crn_part_id *id, bool write, 
 {
     char name[32];
     int fd;
-    CRN_TRY(
-        crn_vault_dir(v, write ? (uint32_t)v->nodes.node : crn_vault_dir_of(v, id), write, &fd));
+    CRN_TRY(crn_vault_dir(v, write ? v->home : crn_vault_dir_of(v, id), write, &fd));
     snprintf(name, sizeof name, "series-%" PRIu32, id->series);
     CRN_TRY(descend(fd, name, write, &fd));
     snprintf(name, sizeof name, "%s-%" PRIu32, role_name[id->role], id->rank);

@@ -51,8 +51,9 @@ struct crn_vault {
     char *local; /* a copy of opt.local, or NULL */
     int rank, nranks;
     crn_nodes nodes;
-    int *rank_at; /* ranks ordered by node, then by rank */
-    int *first;   /* of each node, where its ranks start in rank_at; nnodes + 1 */
+    uint32_t home; /* of virtual nodes: whose directory is this one's */
+    int *rank_at;  /* ranks ordered by node, then by rank */
+    int *first;    /* of each node, where its ranks start in rank_at; nnodes + 1 */
     CRN_VEC(crn_open_part) open;
     CRN_VEC(crn_sighting) seen; /* sorted by file and version, the newest of equals first */
     uint64_t ndamaged;          /* files or marks that the survey could not read, on all nodes */

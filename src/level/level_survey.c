@@ -157,7 +157,7 @@ static cairn_status look(scan *s)
     if (!v->local || v->nodes.local != 0)
         return CAIRN_OK;
     if (v->opt.node_size == 0 || v->nranks > 1)
-        return scan_dir(s, (uint32_t)v->nodes.node);
+        return scan_dir(s, v->home);
     if (crn_dir_open(AT_FDCWD, v->local, false, &fd) < 0)
         return CAIRN_OK;
     return each_name(fd, s, NULL, visit_node);
@@ -286,7 +286,7 @@ uint32_t crn_vault_dir_of(const crn_vault *v, const crn_part_id *id)
         if ((int)s->node == v->nodes.node)
             return s->dir;
     }
-    return (uint32_t)v->nodes.node;
+    return v->home;
 }
 
 int crn_vault_ncopies(const crn_vault *v, uint32_t role, const crn_manifest_mark *mark)

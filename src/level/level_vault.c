@@ -41,7 +41,10 @@ cairn_status crn_vault_create(crn_comm *comm, const crn_vault_options *opt, crn_
         v->opt.local = v->local;
     }
     CRN_TRY_OUT(rc, crn_comm_agree(comm, rc));
-    CRN_TRY_OUT(rc, crn_comm_nodes(comm, opt->node_size, &v->nodes));
+    CRN_TRY_OUT(rc, opt->home > 0 && opt->node_size > 0
+                        ? crn_comm_nodes_by(comm, opt->home, &v->nodes)
+                        : crn_comm_nodes(comm, opt->node_size, &v->nodes));
+    v->home = (uint32_t)(opt->home > 0 ? opt->home - 1 : v->nodes.node);
     rc = place_ranks(v);
     CRN_TRY_OUT(rc, crn_comm_agree(comm, rc));
     *ret = v;
@@ -74,6 +77,11 @@ void crn_vault_use_comm(crn_vault *v, crn_comm *comm)
 const crn_nodes *crn_vault_nodes(const crn_vault *v)
 {
     return &v->nodes;
+}
+
+int crn_vault_home(const crn_vault *v)
+{
+    return (int)v->home + 1;
 }
 
 cairn_status crn_vault_check(crn_vault *v, crn_level level)

@@ -6,6 +6,7 @@
  *
  * TEST: ranks 8
  */
+#include "ckpt/ckpt_session.h"
 #include "harness/session.h"
 
 #include <inttypes.h>
@@ -316,23 +317,30 @@ static void test_matrix_on_a_node(void **state)
 
 /* --- what is lost ----------------------------------------------------------------------------- */
 
-/* After a first leg on 4 ranks of 4 nodes with a level, node 1's storage is gone; others read. */
-static void lose_a_node(void **state, cairn_level level, int to)
+/* Nodes of one rank each below the place's directory, none in the trail. */
+static void place_on_nodes(place *at, void **state)
 {
-    place at;
-    char gone[128], settings[256];
-    place_init(&at, *state, "");
+    char settings[256];
+    place_init(at, *state, "");
     snprintf(settings, sizeof settings,
              "[run]\ntrail = %s/trail\n[level]\nnode_size = 1\ngroup = 4\nlocal = %s/local\n"
-             "global = 0\n[mark]\nmode = synchronous\n[variable]\nblock = 1K\n",
-             at.dir, at.dir);
-    if (at.rank == 0) {
-        FILE *f = fopen(at.config, "w");
+             "global = 0\n[variable]\nblock = 1K\n",
+             at->dir, at->dir);
+    if (at->rank == 0) {
+        FILE *f = fopen(at->config, "w");
         assert_non_null(f);
         fputs(settings, f);
         fclose(f);
     }
-    assert_ok(crn_comm_barrier(at.comm));
+    assert_ok(crn_comm_barrier(at->comm));
+}
+
+/* After a first leg on 4 ranks of 4 nodes with a level, node 1's storage is gone; others read. */
+static void lose_a_node(void **state, cairn_level level, int to)
+{
+    place at;
+    char gone[128];
+    place_on_nodes(&at, state);
     write_leg(&at, 4, BLOCK, 0, level);
     assert_ok(crn_comm_barrier(at.comm));
     snprintf(gone, sizeof gone, "%s/local/node-1", at.dir);
@@ -351,6 +359,87 @@ static void test_lost_node_from_partner_copies(void **state)
 static void test_lost_node_from_parity(void **state)
 {
     lose_a_node(state, CAIRN_LEVEL_ENCODED, 8);
+}
+
+/* --- the same job goes on --------------------------------------------------------------------- */
+
+/* A rank plays dead: its session is gone without a word to the others, and its node's storage. */
+static void die(const place *at, cairn *c)
+{
+    char gone[128];
+    crn_engine_abandon(c);
+    crn_comm_abandon(c->comm);
+    crn_comm_abandon(c->engine_comm);
+    c->comm = c->engine_comm = NULL;
+    crn_ckpt_free(c);
+    snprintf(gone, sizeof gone, "%s/local/node-%d", at->dir, at->rank);
+    remove_tree(gone);
+}
+
+/* The handler of a program whose ranks have changed: other pieces, and back to the last mark. */
+static void go_on(program *p, cairn *c, MPI_Comm comm, cutting how, int nold, uint64_t step)
+{
+    program_done(p);
+    program_init(p, comm, how, 1);
+    if (cairn_reopen(c, comm) != CAIRN_OK)
+        fail_msg("reopen: %s", cairn_last_error(c));
+    assert_ok(cairn_probe_count(c, "list", &p->nlist));
+    assert_ok(cairn_probe_cells(c, "items", p->ncells, p->cell, p->nitems));
+    protect_arrays(p, c);
+    protect_items(p, c);
+    if (cairn_resume(c, NULL) != CAIRN_OK)
+        fail_msg("resume: %s", cairn_last_error(c));
+    assert_int_equal(p->step, step);
+    check_field(p);
+    check_items(p, nold);
+}
+
+static void take_mark(program *p, cairn *c, uint64_t step)
+{
+    fill(p, step);
+    protect_arrays(p, c);
+    protect_items(p, c);
+    assert_ok(cairn_mark(c, step, CAIRN_LEVEL_PARTNER));
+}
+
+/* Of 8 ranks two are lost, then the first of those that are left, and the rest finish the job. */
+static void test_survivors_go_on(void **state)
+{
+    place at;
+    program p;
+    cairn *c;
+    MPI_Comm comm = MPI_COMM_WORLD;
+    place_on_nodes(&at, state);
+    program_init(&p, comm, BLOCK, 0);
+    assert_ok(cairn_open(comm, at.config, &c));
+    for (uint64_t step = 1; step <= 3; step++)
+        take_mark(&p, c, step);
+    assert_ok(cairn_settle(c));
+    int nold = at.nranks;
+    bool dead = false;
+    for (int loss = 0; loss < 2; loss++) {
+        MPI_Comm before = comm;
+        const bool dies = !dead && (loss == 0 ? at.rank == 2 || at.rank == 5 : at.rank == 0);
+        if (dies)
+            die(&at, c);
+        dead = dead || dies;
+        assert_ok(crn_comm_barrier(at.comm)); /* the dead must be dead before the others go on */
+        MPI_Comm_split(MPI_COMM_WORLD, dead ? MPI_UNDEFINED : 0, at.rank, &comm);
+        if (!dead) {
+            go_on(&p, c, comm, loss == 0 ? PENCIL : SLAB, nold, 3 + (uint64_t)loss);
+            take_mark(&p, c, 4 + (uint64_t)loss);
+            assert_ok(cairn_settle(c));
+        }
+        nold = loss == 0 ? 6 : 5;
+        if (before != MPI_COMM_WORLD && before != MPI_COMM_NULL)
+            MPI_Comm_free(&before);
+    }
+    if (!dead) {
+        assert_ok(cairn_close(c));
+        MPI_Comm_free(&comm);
+    }
+    program_done(&p);
+    place_done(&at);
 }
 
 /* --- what is refused -------------------------------------------------------------------------- */
@@ -459,6 +548,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_own_variables_need_as_many_ranks),
         cmocka_unit_test(test_lost_node_from_partner_copies),
         cmocka_unit_test(test_lost_node_from_parity),
+        cmocka_unit_test(test_survivors_go_on),
         cmocka_unit_test(test_matrix_in_the_trail),
         cmocka_unit_test(test_matrix_on_a_node),
     };
