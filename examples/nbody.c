@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Bodies that attract each other in a box, protected by Cairn. Each rank has a slice of the box and
- * the bodies in it; bodies that leave it move to another rank, so that the protected array moves
- * and changes its size from mark to mark.
+ * Bodies that attract each other in a box, protected by Cairn. The box is cut into strips, each
+ * rank has some of them and the bodies in them; bodies that leave them move to another rank, so
+ * that the protected array moves and changes its size from mark to mark.
  *
  *     mpirun -n 4 nbody --bodies 2000 --steps 500 --output bodies
  *
- * Forces are added up in the order of ranks, so that a run gives the same result each time on the
- * same number of ranks; with --arrival in the order in which messages come, as many programs do,
- * and two runs part. Everything that Cairn needs is marked CAIRN below.
+ * Bodies are kept in the order of strips, whoever has them, and forces are added up in that order:
+ * a run gives the same result each time, and goes on to the same result when it is started again on
+ * another number of ranks. With --arrival they are added up in the order in which messages come, as
+ * many programs do, and two runs part. Everything that Cairn needs is marked CAIRN below.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -26,6 +27,8 @@
  */
 enum { ID, X, Y, VX, VY, NVALUES };
 typedef double body[NVALUES];
+
+enum { STRIPS = 96 }; /* no more ranks than that */
 
 typedef struct bodies {
     size_t n;
@@ -106,10 +109,36 @@ static double noise(uint64_t i)
     return (double)(i >> 11) * 0x1p-53;
 }
 
+static int strip(const double *one)
+{
+    const int s = (int)(one[X] * STRIPS);
+    return s < 0 ? 0 : s >= STRIPS ? STRIPS - 1 : s;
+}
+
+/* The first strip of a rank: it has those up to the next one's. */
+static int first_strip(int r)
+{
+    return STRIPS * r / nranks;
+}
+
 static int owner(const double *one)
 {
-    const int r = (int)(one[X] * nranks);
-    return r < 0 ? 0 : r >= nranks ? nranks - 1 : r;
+    int r = strip(one) * nranks / STRIPS;
+    while (strip(one) >= first_strip(r + 1))
+        r++;
+    return r;
+}
+
+static int compare_bodies(const void *x, const void *y)
+{
+    const double *a = x, *b = y;
+    const int s = strip(a) - strip(b);
+    return s != 0 ? s : (a[ID] > b[ID]) - (a[ID] < b[ID]);
+}
+
+static void sort_bodies(bodies *b)
+{
+    qsort(b->at, b->n, sizeof *b->at, compare_bodies);
 }
 
 static void place_bodies(bodies *b, uint64_t total)
@@ -120,6 +149,7 @@ static void place_bodies(bodies *b, uint64_t total)
         if (owner(one) == rank)
             bodies_add(b, one);
     }
+    sort_bodies(b);
 }
 
 /* Let others pull at ours: their speed changes. */
@@ -166,7 +196,7 @@ static void move(bodies *b)
         }
 }
 
-/* Bodies that left our slice go to their new rank, which lines them up in the order of ranks. */
+/* Bodies that left our strips go to their new rank. */
 static void migrate(bodies *b)
 {
     MPI_Request sent[nranks];
@@ -183,6 +213,7 @@ static void migrate(bodies *b)
         free(out[r].at);
     free(b->at);
     *b = in;
+    sort_bodies(b);
 }
 
 /* All bodies in the order of their numbers; rank 0 writes. */
@@ -204,25 +235,52 @@ static void write_bodies(const bodies *b, uint64_t total, const char *path)
 
 /* --- CAIRN: what protects it -------------------------------------------------------------- */
 
-/* The array may have moved and changed its size: protecting a name again says where it is now. */
-static void protect(cairn *c, bodies *b)
+/* Our strips, and how many numbers the bodies in each have. */
+typedef struct cells {
+    size_t n;
+    uint64_t number[STRIPS], nitems[STRIPS];
+} cells;
+
+static cells own_cells(void)
 {
-    if (cairn_protect(c, "bodies", b->at, CAIRN_FLOAT64, b->n * NVALUES) < 0)
+    cells c = {.n = (size_t)(first_strip(rank + 1) - first_strip(rank))};
+    for (size_t i = 0; i < c.n; i++)
+        c.number[i] = (uint64_t)first_strip(rank) + i;
+    return c;
+}
+
+static void protect_cells(cairn *c, bodies *b, const cells *own)
+{
+    if (cairn_protect_ragged(c, "bodies", b->at, CAIRN_FLOAT64, STRIPS, own->n, own->number,
+                             own->nitems) < 0)
         give_up(cairn_last_error(c));
 }
 
-/* Room for the bodies is needed before they can come back, so ask how many there were. A mark that
- * turns out to be damaged beyond repair leaves an older one to try. */
+/* The array may have moved and changed its size: protecting a name again says where it is now, and
+ * which bodies are in which strip. */
+static void protect(cairn *c, bodies *b)
+{
+    cells own = own_cells();
+    for (size_t i = 0; i < b->n; i++)
+        own.nitems[strip(b->at[i]) - first_strip(rank)] += NVALUES;
+    protect_cells(c, b, &own);
+}
+
+/* Room for the bodies is needed before they can come back, so ask how many there were in what are
+ * our strips now. A mark that turns out to be damaged beyond repair leaves an older one to try. */
 static int bring_back(cairn *c, bodies *b)
 {
+    cells own = own_cells();
     uint64_t version;
-    size_t n;
     int found;
     while ((found = cairn_probe(c, &version)) == CAIRN_OK) {
-        if ((found = cairn_probe_count(c, "bodies", &n)) < 0)
+        size_t n = 0;
+        if ((found = cairn_probe_cells(c, "bodies", own.n, own.number, own.nitems)) < 0)
             break;
+        for (size_t i = 0; i < own.n; i++)
+            n += own.nitems[i];
         bodies_resize(b, n / NVALUES);
-        protect(c, b);
+        protect_cells(c, b, &own);
         if ((found = cairn_resume_at(c, version)) != CAIRN_ENOTFOUND)
             break;
     }
@@ -318,6 +376,8 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
     const options o = parse(argc, argv);
+    if (nranks > STRIPS)
+        die("there are fewer strips than ranks");
     cairn *c = resume(&b, &step, o.config); /* CAIRN */
     if (step == 0)
         place_bodies(&b, o.nbodies);
