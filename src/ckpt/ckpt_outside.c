@@ -6,8 +6,11 @@
 #include "ckpt/ckpt_session.h"
 #include "ckpt/ckpt_xdmf.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <unistd.h>
+
+static const char series_name[] = "run.xmf"; /* the run as a time series, in its directory */
 
 static char *xdmf_name(uint64_t version, char buf[CRN_OUTSIDE_NAME])
 {
@@ -26,7 +29,7 @@ cairn_status crn_ckpt_frame(int dirfd, const char *name, crn_frame *f, bool piec
 }
 
 /* The moment of one mark; one without fields, or in part files, has none. */
-static cairn_status add_moment(cairn *c, const crn_manifest_mark *mark, crn_buf *b)
+static cairn_status add_moment(cairn *c, const crn_manifest_mark *mark, crn_buf *b, uint64_t *n)
 {
     char name[CRN_OUTSIDE_NAME], before[32];
     int dir;
@@ -34,35 +37,37 @@ static cairn_status add_moment(cairn *c, const crn_manifest_mark *mark, crn_buf 
     if (rc == CAIRN_OK) {
         snprintf(before, sizeof before, "series-%" PRIu32 "/", mark->series);
         rc = crn_xdmf_add(b, dir, xdmf_name(mark->version, name), before);
+        *n += rc == CAIRN_OK;
         close(dir);
     }
     return rc == CAIRN_ENOTFOUND ? CAIRN_OK : rc;
 }
 
+/* A series without moments is none: viewers would stumble over it. */
 static cairn_status write_series(cairn *c)
 {
     crn_buf b = {0};
-    int series, run;
+    uint64_t n = 0;
     cairn_status rc = CAIRN_OK;
     crn_xdmf_begin(&b);
     for (size_t i = 0; i < c->mark.n && rc == CAIRN_OK; i++)
         if (c->mark.at[i].levels & CRN_IN_TRAIL)
-            rc = add_moment(c, &c->mark.at[i], &b);
-    CRN_TRY_OUT(rc, rc);
-    CRN_TRY_OUT(rc, crn_run_series_dir(c->run, c->series, false, &series));
-    rc = crn_dir_open(series, "..", false, &run);
-    close(series);
-    CRN_TRY_OUT(rc, rc);
-    rc = crn_xdmf_end(&b, run, "run.xmf");
-    close(run);
-out:
+            rc = add_moment(c, &c->mark.at[i], &b, &n);
+    if (rc == CAIRN_OK && n > 0)
+        rc = crn_xdmf_end(&b, crn_run_fd(c->run), series_name);
+    else if (rc == CAIRN_OK && crn_unlink(crn_run_fd(c->run), series_name) < 0)
+        rc = crn_err_peek()->code == CAIRN_ENOTFOUND ? CAIRN_OK : crn_err_peek()->code;
     crn_buf_done(&b);
     return rc;
 }
 
 void crn_ckpt_tell_viewers(cairn *c)
 {
-    if (crn_config_word(c->cfg, CRN_OPT_GLOBAL_FORMAT) == 0 || crn_comm_rank(c->comm) != 0)
+    if (crn_comm_rank(c->comm) != 0)
+        return;
+    /* a run that had marks as HDF5 before has a series, too */
+    if (crn_config_word(c->cfg, CRN_OPT_GLOBAL_FORMAT) == CRN_FORM_PARTS &&
+        faccessat(crn_run_fd(c->run), series_name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
         return;
     const crn_err before = *crn_err_peek();
     if (write_series(c) < 0) { /* the marks are there all the same */

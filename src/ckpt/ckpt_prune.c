@@ -48,7 +48,7 @@ static uint64_t marks_in_trail(const cairn *c, uint32_t series)
 /* --- files ---------------------------------------------------------------------------------- */
 
 /* Let each part of a series retain only the marks that still count. */
-static cairn_status trim_series(cairn *c, uint32_t series, uint32_t nranks)
+static cairn_status trim_series(cairn *c, uint32_t series, uint32_t nranks, uint64_t *nfiles)
 {
     const uint64_t keep = marks_in_trail(c, series);
     const crn_part_options opt = {.depth = 1};
@@ -57,7 +57,7 @@ static cairn_status trim_series(cairn *c, uint32_t series, uint32_t nranks)
         CRN_TRY(crn_run_part(c->run, series, rank, nranks, true, &opt, &part));
         cairn_status rc = crn_part_trim(part, keep);
         if (rc == CAIRN_OK)
-            rc = crn_run_sweep(c->run, part);
+            rc = crn_run_sweep(c->run, part, nfiles);
         crn_part_close(part);
         CRN_TRY(rc);
     }
@@ -73,7 +73,7 @@ static cairn_status clean_series(cairn *c, const crn_manifest_mark *was, size_t 
         if (i > 0 && was[i - 1].series == series)
             continue;
         if (marks_in_trail(c, series) > 0) {
-            CRN_TRY(trim_series(c, series, was[i].nranks));
+            CRN_TRY(trim_series(c, series, was[i].nranks, &how->nfiles));
         } else if (!c->local || crn_run_manifest(c->run)->finished || series != c->series) {
             CRN_TRY(crn_run_remove_series(c->run, series));
             how->nfiles += was[i].nranks;
@@ -105,6 +105,7 @@ static cairn_status prune_run(cairn *c, const crn_manifest_mark *was, size_t nwa
         return CAIRN_OK;
     CRN_TRY(crn_ckpt_publish(c, c->comm, finished));
     CRN_TRY(clean_series(c, was, nwas, how));
+    crn_ckpt_tell_viewers(c);
     if (how->local)
         CRN_TRY(crn_vault_remove(c->vault, &how->nfiles));
     crn_ckpt_event(c, "{s:s, s:I, s:I}", "event", "pruned", "marks", (json_int_t)how->nmarks,

@@ -287,8 +287,10 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
     settle_at(c, comm, level);
     if (level == CRN_LEVEL_GLOBAL)
         crn_ckpt_tell_viewers(c);
-    crn_ckpt_event(c, "{s:s, s:I, s:s, s:f, s:I, s:I}", "event", "raised", "version",
-                   (json_int_t)j->version, "level", crn_level_name(level), "seconds",
+    const char *format = crn_config_text(c->cfg, CRN_OPT_GLOBAL_FORMAT);
+    crn_ckpt_event(c, "{s:s, s:I, s:s, s:s*, s:f, s:I, s:I}", "event", "raised", "version",
+                   (json_int_t)j->version, "level", crn_level_name(level), "format",
+                   level == CRN_LEVEL_GLOBAL ? format : NULL, "seconds",
                    seconds(start, crn_now_ns()), "moved", (json_int_t)sum[0], "stored",
                    (json_int_t)sum[1]);
 }

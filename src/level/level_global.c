@@ -76,8 +76,9 @@ static cairn_status global_each(crn_vault *v, cairn_status (*visit)(crn_part *, 
     CRN_TRY(crn_vault_visit(v, &id, visit, arg));
     if (v->opt.form == CRN_FORM_PARTS)
         return CAIRN_OK;
-    cairn_status rc = crn_vault_part(v, &id, false, &part);
-    return rc < 0 ? CAIRN_OK : crn_run_sweep(v->opt.run, part); /* no part, nothing to sweep */
+    if (crn_vault_part(v, &id, false, &part) < 0)
+        return CAIRN_OK; /* no part, nothing to sweep */
+    return crn_run_sweep(v->opt.run, part, NULL);
 }
 
 /* --- coming back ---------------------------------------------------------------------------- */

@@ -391,9 +391,12 @@ char *crn_outside_name(uint64_t version, uint32_t rank, char buf[CRN_OUTSIDE_NAM
 
 /*
  * Remove what lies outside for marks that part, which is of this series, does not retain: the
- * rank's own file, and as rank 0 that of all ranks.
+ * rank's own file, and as rank 0 that of all ranks. Adds to *nfiles, if that is not NULL.
  */
-cairn_status crn_run_sweep(crn_run *run, const crn_part *part);
+cairn_status crn_run_sweep(crn_run *run, const crn_part *part, uint64_t *nfiles);
+
+/* The directory of the run; stays the run's. */
+int crn_run_fd(const crn_run *run);
 
 /* Where byte pos of a piece lies in its global array, and how many follow it without a gap. */
 uint64_t crn_var_place(const crn_var_spec *s, uint64_t pos, uint64_t *ret_run);

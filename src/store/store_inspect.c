@@ -329,17 +329,28 @@ static cairn_status note(verification *v, cairn_status rc)
     return CAIRN_OK;
 }
 
+/* Where a damaged block lies: "4096 bytes at byte 8192 of 'part-000000'". */
+static void format_place(const verification *v, const crn_block *b, char *buf, size_t cap)
+{
+    char name[CRN_OUTSIDE_NAME];
+    const bool own = b->codec & CRN_OUTSIDE_OWN;
+    if (b->codec & CRN_OUTSIDE)
+        snprintf(buf, cap, "%u bytes in '%s'", b->nbytes,
+                 crn_outside_name(v->now.version, own ? v->now.rank : CRN_ALL_RANKS, name));
+    else
+        snprintf(buf, cap, "%u bytes at byte %" PRIu64 " of '%s'", b->nbytes, b->off,
+                 v->t->part->name);
+}
+
 static void report_blocks(verification *v, const crn_var *var, const crn_bad_blocks *bad)
 {
     v->gone = bad->n > 0 && was_dropped(v);
     for (size_t i = 0; i < bad->n && !is_over(v); i++) {
-        const crn_block *b = &var->table[bad->at[i]];
-        char text[CRN_ERR_TEXT];
+        char text[CRN_ERR_TEXT], place[128];
+        format_place(v, &var->table[bad->at[i]], place, sizeof place);
         snprintf(text, sizeof text,
-                 "mark %" PRIu64 ", rank %u, variable '%s', block %" PRIu64
-                 " is damaged (%u bytes at byte %" PRIu64 " of '%s')",
-                 v->now.version, v->now.rank, var->spec.name, bad->at[i], b->nbytes, b->off,
-                 v->t->part->name);
+                 "mark %" PRIu64 ", rank %u, variable '%s', block %" PRIu64 " is damaged (%s)",
+                 v->now.version, v->now.rank, var->spec.name, bad->at[i], place);
         v->damaged = true;
         report(v, CAIRN_ECORRUPT, text, bad->at[i]);
     }

@@ -154,7 +154,7 @@ static bool is_retained(const crn_part *part, uint64_t version)
 }
 
 /* Remove what this rank answers for of one name; it may be gone already. */
-static cairn_status sweep_name(int dir, const crn_part *part, const char *name)
+static cairn_status sweep_name(int dir, const crn_part *part, const char *name, uint64_t *nfiles)
 {
     char path[CRN_OUTSIDE_NAME];
     const uint32_t rank = part->super.id.rank;
@@ -165,22 +165,24 @@ static cairn_status sweep_name(int dir, const crn_part *part, const char *name)
     if (!is_dir && rank != 0)
         return CAIRN_OK;
     cairn_status rc = crn_unlink(dir, is_dir ? crn_outside_name(version, rank, path) : name);
+    *nfiles += rc == CAIRN_OK;
     if (is_dir && unlinkat(dir, name, AT_REMOVEDIR) == 0) /* whoever is the last finds it empty */
         rc = CAIRN_OK;
     return rc == CAIRN_ENOTFOUND ? CAIRN_OK : rc;
 }
 
-cairn_status crn_run_sweep(crn_run *run, const crn_part *part)
+cairn_status crn_run_sweep(crn_run *run, const crn_part *part, uint64_t *nfiles)
 {
     char **names;
     size_t n;
+    uint64_t ignored = 0;
     int dir;
     CRN_TRY(crn_run_series_dir(run, part->super.id.series, false, &dir));
     cairn_status rc = crn_dir_list(dir, &names, &n);
     if (rc == CAIRN_OK) {
         for (size_t i = 0; i < n; i++) {
             if (rc == CAIRN_OK)
-                rc = sweep_name(dir, part, names[i]);
+                rc = sweep_name(dir, part, names[i], nfiles ? nfiles : &ignored);
             free(names[i]);
         }
         free(names);

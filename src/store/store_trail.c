@@ -149,6 +149,11 @@ const char *crn_run_name(const crn_run *run)
     return run->name;
 }
 
+int crn_run_fd(const crn_run *run)
+{
+    return run->fd;
+}
+
 const crn_manifest *crn_run_manifest(const crn_run *run)
 {
     return &run->manifest;

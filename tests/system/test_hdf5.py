@@ -93,6 +93,12 @@ class Tools(system.Case):
         code, text = self.cairn("export", "--all", "-o", self.dir / "out.h5", self.trail)
         self.assertEqual(code, 0, text)
         self.check_series(self.dir / "out.xmf", versions)
+        code, text = self.cairn("prune", "--keep", 1, self.trail / "run-1")
+        self.assertEqual(code, 0, text)
+        self.assertEqual(list(self.files()), [max(versions)])
+        self.check_series(self.trail / "run-1" / "run.xmf", [max(versions)])
+        left = sorted(p.name for p in (self.trail / "run-1" / "series-1").glob("mark-*.h5"))
+        self.assertEqual(left, [f"mark-{max(versions)}.h5"])
 
     def test_import_is_a_start(self):
         """A mark made of a file alone is resumed, and the end is the same."""
