@@ -124,6 +124,27 @@ class ToolsVirtual(Tools):
     settings = {**Tools.settings, "global_format": "hdf5-virtual"}
 
 
+class Bodies(system.Case):
+    """Items in cells: other tools see members by name, and the file is a start for other ranks."""
+    program = "nbody"
+    ranks = 3
+    work = ["--bodies", 200, "--steps", 12, "--every", 4]
+    settings = {"level_partner": 0, "level_global": 1, "global_format": "hdf5"}
+
+    def test_cells(self):
+        self.must_run()
+        path = self.trail / "run-1" / "series-1" / "mark-8.h5"
+        seen = tool("h5dump", "-H", "-d", "bodies#cells", path)
+        self.assertIn('H5T_STD_U64LE "cell";', seen)
+        self.assertIn('H5T_STD_U64LE "items";', seen)
+        self.assertIn("/cairn/starts/bodies     Dataset {4}", tool("h5ls", "-r", path))
+        code, text = self.cairn("import", "-m", 8, path, self.dir / "new")
+        self.assertEqual(code, 0, text)
+        text = self.must_run(ranks=2, run_trail=self.dir / "new", level_local=self.dir / "fresh")
+        self.assertIn("resumed at step 8", text)
+        self.assert_right()
+
+
 class Killed(test_stages.Stages):
     """As for part files, but with nothing to come back from than the file of all ranks."""
     settings = {"level_partner": 0, "level_global": 1, "global_format": "hdf5"}
