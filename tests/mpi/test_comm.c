@@ -332,6 +332,22 @@ static void test_virtual_nodes(void **state)
     }
 }
 
+/* Nodes that ranks know: every third rank is on the same one. */
+static void test_known_nodes(void **state)
+{
+    crn_comm *c = *state;
+    const int rank = crn_comm_rank(c), size = crn_comm_size(c);
+    crn_nodes n;
+    assert_ok(crn_comm_nodes_by(c, 70 - 10 * (rank % 3), &n));
+    assert_int_equal(n.nnodes, CRN_MIN(size, 3));
+    assert_int_equal(n.node, rank % 3);
+    assert_int_equal(n.local, rank / 3);
+    assert_int_equal(n.nlocal, (size - rank % 3 + 2) / 3);
+    for (int i = 0; i < size; i++)
+        assert_int_equal(n.of_rank[i], i % 3);
+    crn_nodes_done(&n);
+}
+
 static void test_real_nodes(void **state)
 {
     crn_comm *c = *state, *node;
@@ -489,6 +505,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_dup_keeps_messages_apart),
         cmocka_unit_test(test_split_by_color_and_key),
         cmocka_unit_test(test_virtual_nodes),
+        cmocka_unit_test(test_known_nodes),
         cmocka_unit_test(test_real_nodes),
         cmocka_unit_test(test_agree_on_success),
         cmocka_unit_test(test_agree_tells_the_first_failure),
