@@ -196,10 +196,10 @@ static double predict(const cairn *c, const ckpt_var *v, crn_put_way way)
  */
 static void calibrate(ckpt_rates *r, const ckpt_var *v)
 {
-    enum { SAMPLE = 2 << 20 };
+    enum { SAMPLE = CRN_BLOCK_MAX }; /* at least one block of any size */
     const unsigned char *data = v->data;
     unsigned char *to;
-    if (r->copy > 0 || v->padded || v->nbytes < 16 * SAMPLE ||
+    if (r->copy > 0 || v->padded || v->nbytes < 16 * (uint64_t)SAMPLE ||
         crn_alloc_aligned(&to, SAMPLE, 4096) < 0)
         return;
     memset(to, 0, SAMPLE);
@@ -208,7 +208,7 @@ static void calibrate(ckpt_rates *r, const ckpt_var *v)
         (void)crn_digest_of(data + i, v->block);
     const uint64_t hashed = crn_now_ns();
     for (size_t i = 0; i < SAMPLE; i += v->block)
-        (void)crn_digest_copy(to + i % SAMPLE, data + 8 * SAMPLE + i, v->block);
+        (void)crn_digest_copy(to + i, data + 8 * (size_t)SAMPLE + i, v->block);
     r->hash = seconds(start, hashed) / SAMPLE;
     r->copy = seconds(hashed, crn_now_ns()) / SAMPLE;
     free(to);

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 const cmd_row cmd_table[] = {
+    {"bench", cmd_bench, "measure what a choice would mean on this machine"},
     {"diff", cmd_diff, "say where two runs part, or that they agree within a bound"},
     {"drain", cmd_drain, "bring a dead program's newest mark from its nodes into the trail"},
     {"export", cmd_export, "make an HDF5 file of a mark, for other tools"},

@@ -1,0 +1,1 @@
+cairn bench blocks --size 1KiB --stretch 2KiB
