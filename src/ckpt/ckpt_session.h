@@ -116,9 +116,6 @@ typedef struct ckpt_type {
     uint32_t nbytes;
 } ckpt_type;
 
-/* Ranks are told of one by one up to so many, and beyond that in so many groups of neighbours. */
-enum { CKPT_GROUPS = 64 };
-
 /* A mark under way. */
 typedef struct ckpt_job {
     uint64_t version;
@@ -135,7 +132,6 @@ typedef struct ckpt_job {
     crn_draft_stats stats;             /* likewise */
     uint64_t written;                  /* bytes of all ranks, once the mark counts */
     uint64_t level_bytes[CRN_NLEVELS]; /* the same for the levels that it was raised to */
-    uint64_t group[2 * CKPT_GROUPS];   /* changed blocks and all of each group, likewise */
 } ckpt_job;
 
 /* The planner at work. Rank 0's, on the program's thread; the others have levels and sets_levels.

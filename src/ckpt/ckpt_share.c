@@ -204,14 +204,9 @@ static void drop_old_series(cairn *c)
 static cairn_status count_local(cairn *c, crn_comm *comm)
 {
     ckpt_job *j = &c->job;
-    uint64_t sum[4 + 2 * CKPT_GROUPS] = {j->nbytes, j->stats.blocks, j->stats.changed,
-                                         j->stats.data_bytes + j->stats.meta_bytes};
-    const int size = crn_comm_size(comm), ngroups = CRN_MIN(size, CKPT_GROUPS);
-    uint64_t *group = sum + 4 + 2 * ((int64_t)crn_comm_rank(comm) * ngroups / size);
-    group[0] = j->stats.changed;
-    group[1] = j->stats.blocks;
-    CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, sum, (size_t)(4 + 2 * ngroups)));
-    memcpy(j->group, sum + 4, sizeof j->group);
+    uint64_t sum[] = {j->nbytes, j->stats.blocks, j->stats.changed,
+                      j->stats.data_bytes + j->stats.meta_bytes};
+    CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, sum, sizeof sum / sizeof *sum));
     j->nbytes = sum[0];
     j->stats.blocks = sum[1];
     j->stats.changed = sum[2];
@@ -295,28 +290,14 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
                    (json_int_t)sum[1]);
 }
 
-/* Which part of the ranks changed how much: as many numbers however many ranks there are. */
-static json_t *groups_json(const cairn *c)
-{
-    const int ngroups = CRN_MIN(crn_comm_size(c->comm), CKPT_GROUPS);
-    json_t *list = json_array();
-    for (int i = 0; i < ngroups; i++)
-        json_array_append_new(list, json_pack("[I, I]", (json_int_t)c->job.group[2 * i],
-                                              (json_int_t)c->job.group[2 * i + 1]));
-    return list;
-}
-
 static void tell_mark(cairn *c)
 {
     const ckpt_job *j = &c->job;
-    if (crn_comm_rank(c->comm) != 0)
-        return;
-    crn_ckpt_event(c, "{s:s, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:o}", "event", "mark",
-                   "version", (json_int_t)j->version, "held", seconds(0, j->held_ns), "stored",
+    crn_ckpt_event(c, "{s:s, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "event", "mark", "version",
+                   (json_int_t)j->version, "held", seconds(0, j->held_ns), "stored",
                    seconds(j->begin_ns, j->store_ns), "interval", j->interval_s, "nbytes",
                    (json_int_t)j->nbytes, "blocks", (json_int_t)j->stats.blocks, "changed",
-                   (json_int_t)j->stats.changed, "written", (json_int_t)j->written, "ranks",
-                   groups_json(c));
+                   (json_int_t)j->stats.changed, "written", (json_int_t)j->written);
 }
 
 void crn_ckpt_share(cairn *c, crn_comm *comm)

@@ -13,11 +13,12 @@ static json_t *copy_member(json_t *event, const char *name)
 
 static json_t *mark_json(json_t *event, size_t leg, double before)
 {
-    static const char *const copied[] = {"version", "held",    "stored",  "interval", "nbytes",
-                                         "blocks",  "changed", "written", "ranks",    "variables"};
-    json_t *mark = json_pack("{s:I, s:f, s:f, s:b, s:{}, s:[]}", "leg", (json_int_t)leg, "time",
-                             crn_event_captured(event), "since", crn_event_captured(event) - before,
-                             "abandoned", false, "levels", "failed");
+    static const char *const copied[] = {"version", "held",   "stored",  "interval",
+                                         "nbytes",  "blocks", "changed", "written"};
+    json_t *mark =
+        json_pack("{s:I, s:f, s:f, s:b, s:{}, s:[], s:[], s:[]}", "leg", (json_int_t)leg, "time",
+                  crn_event_captured(event), "since", crn_event_captured(event) - before,
+                  "abandoned", false, "levels", "failed", "ranks", "variables");
     for (size_t i = 0; mark && i < sizeof copied / sizeof *copied; i++)
         json_object_set_new(mark, copied[i], copy_member(event, copied[i]));
     return mark;
@@ -43,6 +44,26 @@ static void add_level(json_t *marks, json_t *event)
                             json_pack("{s:o, s:o, s:o}", "seconds", copy_member(event, "seconds"),
                                       "moved", copy_member(event, "moved"), "stored",
                                       copy_member(event, "stored")));
+}
+
+/* A character for each rank or group: 0 to 9 and a to z, in 35 steps. */
+static json_t *shares(const char *text)
+{
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+    json_t *list = json_array();
+    for (; text && *text; text++) {
+        const char *digit = strchr(digits, *text);
+        json_array_append_new(list, json_real(digit ? (double)(digit - digits) / 35 : 0));
+    }
+    return list;
+}
+
+static void add_changes(json_t *marks, json_t *event)
+{
+    json_t *mark = find_mark(marks, event);
+    const char *ranks = json_string_value(json_object_get(event, "ranks"));
+    json_object_set_new(mark, "ranks", shares(ranks));
+    json_object_set_new(mark, "variables", copy_member(event, "variables"));
 }
 
 static void add_failure(json_t *marks, json_t *event)
@@ -77,6 +98,8 @@ static void add_leg(json_t *marks, size_t number, const report_leg *l)
         if (crn_event_is(event, "mark")) {
             json_array_append_new(marks, mark_json(event, number, before));
             before = crn_event_captured(event);
+        } else if (crn_event_is(event, "changes")) {
+            add_changes(marks, event);
         } else if (crn_event_is(event, "raised")) {
             add_level(marks, event);
         } else if (crn_event_is(event, "failed")) {

@@ -5,6 +5,7 @@
 (() => {
 const data = JSON.parse(document.getElementById('data').textContent);
 const LEVELS = ['local', 'partner', 'encoded', 'global'];
+const TONES = ['accent', 'global', 'partner', 'encoded', 'lost', 'good'];
 const MAX_MARKS = 400; // in a picture; the newest ones; tables have all
 const main = document.getElementById('content');
 const state = {run: Math.max(data.runs.length - 1, 0), leg: 0, levels: new Set(LEVELS)};
@@ -330,8 +331,7 @@ function timeline(run, marks) {
 }
 
 // One row for each rank, or for groups of neighbours, as the log has it; else one for all.
-const rankShares = m => m.ranks && m.ranks.length
-  ? m.ranks.map(([changed, blocks]) => blocks ? changed / blocks : 0) : [share(m)];
+const rankShares = m => m.ranks.length ? m.ranks : [share(m)];
 
 function heatConfig(marks) {
   const rows = Math.max(...marks.map(m => rankShares(m).length));
@@ -355,7 +355,33 @@ function heatConfig(marks) {
           ticks: {display: rows > 1, callback: v => String(Math.floor(v))}}},
       plugins: {tooltip: {callbacks: {
         title: items => `mark ${items[0].label}, ${items[0].dataset.label}`,
-        label: item => `${percent(item.dataset.shares[item.dataIndex])} of the blocks changed`}}}}};
+        label: item => `${percent(item.dataset.shares[item.dataIndex])} of the state changed`}}}}};
+}
+
+// What changed in each variable, where the log tells it.
+function variableParts(marks) {
+  const named = [...new Set(marks.flatMap(m => m.variables.map(v => v.name)))];
+  if (!named.length) return [];
+  const changed = name => m => m.variables.find(v => v.name === name)?.changed ?? null;
+  const rows = marks.flatMap(m => m.variables.map(v => ({...v, version: m.version})));
+  const ratio = x => x == null ? '–' : percent(1 + x);
+  return [
+    picture('chart-variables', 'Changed, by variable', overMarks(marks, named.map((name, i) => (
+      {label: name, tone: TONES[i % TONES.length], value: changed(name)})), bytes,
+    {stacked: true, y: {ticks: {stepSize: byteStep(marks)}}}),
+    {legend: legend(named.map((name, i) => [TONES[i % TONES.length], name]))}),
+    table('Variables', [
+      {head: 'mark', text: v => count(v.version), key: v => v.version},
+      {head: 'variable', left: true, text: v => v.name},
+      {head: 'size', text: v => bytes(v.nbytes), key: v => v.nbytes},
+      {head: 'pages written', text: v => v.tracked ? bytes(v.written) : '–', key: v => v.written},
+      {head: 'digested', text: v => bytes(v.hashed), key: v => v.hashed},
+      {head: 'changed', text: v => bytes(v.changed), key: v => v.changed},
+      {head: 'stored', text: v => bytes(v.stored), key: v => v.stored},
+      {head: 'way', left: true, text: v => v.way},
+      {head: 'of a full one: predicted', text: v => ratio(v.predicted), key: v => v.predicted ?? -9},
+      {head: 'measured', text: v => ratio(v.measured), key: v => v.measured ?? -9},
+    ], rows)];
 }
 
 function changes(marks) {
@@ -363,7 +389,7 @@ function changes(marks) {
   const bar = el('span', {className: 'scale', style: {background:
     `linear-gradient(90deg, ${[0, .1, .25, .5, 1].map(x => `${mix(css('grid'), css('accent'), Math.sqrt(x))} ${100 * x}%`)})`}});
   return section('changes', 'What changed',
-    'The share of blocks that differ from the mark before: only these are written.',
+    'The share of the state that differs from the mark before: only that is written.',
     picture('chart-changes', 'Changed share by rank and mark', heatConfig(marks), {
       height: `${Math.min(Math.max(rows * 1.5 + 5, 9), 32)}rem`,
       legend: el('ul', {className: 'legend'}, el('li', {}, '0 %', bar, '100 %'))}),
@@ -372,7 +398,7 @@ function changes(marks) {
       {head: 'all ranks', text: m => percent(share(m)), key: share},
       ...(rows > 1 ? Array.from({length: rows}, (_, r) => ({head: `rank ${r}`,
         text: m => percent(rankShares(m)[r]), key: m => rankShares(m)[r] ?? -1})) : []),
-    ], marks));
+    ], marks), ...variableParts(marks));
 }
 
 const byteStep = marks => 2 ** Math.floor(Math.log2(
@@ -434,7 +460,6 @@ function intervalPicture(marks) {
 
 // --- two runs ----------------------------------------------------------------------------------
 
-const TONES = ['accent', 'global', 'partner', 'encoded', 'lost', 'good'];
 const nameIndex = (row, index) => `${row.variable}[${index.join(', ')}]`;
 
 function partingText(c) {
