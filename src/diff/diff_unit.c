@@ -18,6 +18,8 @@ typedef struct unit {
     diff_share share[2];
     bool alone[2]; /* the share is this unit's: its trees may be loaded */
     diff_row row;
+    bool tolerant;    /* both have trees for a bound that helps: */
+    size_t number[2]; /* these */
 } unit;
 
 /* --- what trees tell ------------------------------------------------------------------------ */
@@ -134,17 +136,15 @@ static cairn_status flag(unit *u, const diff_var v[2], crn_tree_delta *ret)
 {
     const diff_question *ask = u->w->ask;
     const bool floats = crn_value_kind_of(v[0].var->spec.type) != CRN_VALUE_OTHER;
-    size_t number[2];
-    const bool tolerant = floats && choose_bound(ask, v, &u->row.bound, number);
     crn_tree_delta d = {0}, t = {0};
     cairn_status rc = CAIRN_OK;
     const bool nans = floats && ask->nan_differs;
     if (!nans && crn_digest_equal(&v[0].var->root, &v[1].var->root))
         goto out; /* all of the variable, without reading a tree */
     CRN_TRY_OUT(rc, exact_delta(u, v, &d));
-    if (tolerant && are_loaded(v)) {
-        CRN_TRY_OUT(rc, crn_tree_diff(&v[0].trees->tolerant[number[0]],
-                                      &v[1].trees->tolerant[number[1]], DIFF_START_WIDTH, &t));
+    if (u->tolerant && are_loaded(v)) {
+        CRN_TRY_OUT(rc, crn_tree_diff(&v[0].trees->tolerant[u->number[0]],
+                                      &v[1].trees->tolerant[u->number[1]], DIFF_START_WIDTH, &t));
         intersect(&d, &t);
     }
     if (nans)
@@ -287,9 +287,11 @@ static cairn_status compare_shapes(unit *u, const diff_var v[2])
 static cairn_status compare_pair(unit *u, const diff_var v[2])
 {
     const crn_var_spec *a = &v[0].var->spec, *b = &v[1].var->spec;
+    const bool floats = crn_value_kind_of(a->type) != CRN_VALUE_OTHER;
     u->row.nvalues = a->nbytes / a->item;
-    if (u->w->ask->has_bound && crn_value_kind_of(a->type) != CRN_VALUE_OTHER)
+    if (floats && u->w->ask->has_bound)
         u->row.bound = u->w->ask->bound;
+    u->tolerant = floats && choose_bound(u->w->ask, v, &u->row.bound, u->number);
     if (strcmp(a->type, b->type) != 0) {
         crn_diff_row_judge(&u->row, CAIRN_DIFFERENT,
                            "its type is %s in the first run and %s in "
@@ -323,24 +325,25 @@ static cairn_status merge(unit *u, diff_rows *rows, pthread_mutex_t *lock)
     return rc;
 }
 
-/* Compare variable i of the first share, or, with k = 1, see that one of the second has a pair. */
+/* Compare variable i of the first share; or, with k = 1, see to one of the second that has no pair,
+ * or, of a rank that the first side does not have, is no piece of a whole. */
 static cairn_status compare_var(unit *u, int k, size_t i, diff_rows *rows, pthread_mutex_t *lock)
 {
     diff_var v[2];
     v[k] = crn_diff_share_var(&u->share[k], i);
-    const char *name = v[k].var->spec.name;
-    if (u->w->ask->variable && strcmp(name, u->w->ask->variable) != 0)
+    const crn_var_spec *spec = &v[k].var->spec;
+    if (u->w->ask->variable && strcmp(spec->name, u->w->ask->variable) != 0)
         return CAIRN_OK;
-    const bool paired = crn_diff_share_find(&u->share[!k], name, &v[!k]);
-    if (paired && k == 1)
+    const bool paired = crn_diff_share_find(&u->share[!k], spec->name, &v[!k]);
+    if (paired && k == 1 && (spec->ndims > 0 || u->share[1].rank < u->mark[0]->nranks))
         return CAIRN_OK;
-    CRN_TRY(crn_diff_row_init(&u->row, &v[k].var->spec));
+    CRN_TRY(crn_diff_row_init(&u->row, spec));
     cairn_status rc = CAIRN_OK;
-    if (paired)
-        rc = compare_pair(u, v);
-    else
+    if (!paired)
         crn_diff_row_judge(&u->row, k == 0 ? CAIRN_ONLY_FIRST : CAIRN_ONLY_SECOND,
                            "rank %u has it in '%s' only", u->share[k].rank, u->side[k].name);
+    else
+        rc = k == 0 ? compare_pair(u, v) : compare_private(u, v);
     if (rc < 0) {
         crn_diff_row_done(&u->row);
         return rc;
