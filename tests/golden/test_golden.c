@@ -6,9 +6,10 @@
  *     good-part-1       three marks of two variables, two retained
  *     good-part-compound  one mark of a variable of structures
  *     good-manifest-1   two marks on four ranks
+ *     good-trees-1      trees of three marks (small_trees.h)
  *     bad-*             the same, damaged
  */
-#include "harness/harness.h"
+#include "harness/small_trees.h"
 #include "store/store_part.h"
 
 enum { CELLS = 300, BLOCK = 1024, RANKS = 4 };
@@ -163,6 +164,40 @@ static void test_good_manifest(void **state)
     crn_manifest_done(&m);
 }
 
+static void *slurp_golden(const char *name, size_t *n)
+{
+    void *data;
+    int dir = golden_dir();
+    assert_ok(crn_file_slurp(dir, name, 1 << 20, &data, n));
+    close(dir);
+    return data;
+}
+
+static void test_good_trees(void **state)
+{
+    (void)state;
+    size_t n;
+    crn_trees *t;
+    void *data = slurp_golden("good-trees-1", &n);
+    assert_ok(crn_trees_of("good-trees-1", data, n, &t));
+    assert_int_equal(crn_trees_rank(t), 2);
+    assert_int_equal(crn_trees_nmarks(t), 3);
+    for (size_t i = 0; i < 3; i++) {
+        crn_trees_mark *m = crn_trees_at(t, i);
+        assert_int_equal(m->version, 10 * (i + 1));
+        for (size_t k = 0; k < m->nvars; k++) {
+            assert_ok(crn_trees_load(t, m, &m->var[k]));
+            assert_small_var(m->version, k, &m->var[k]);
+        }
+    }
+    assert_true(crn_trees_at(t, 2)->var[0].bound[1].absolute == 1e-9);
+    crn_trees_close(t);
+    free(data);
+    data = slurp_golden("bad-trees-newer", &n);
+    assert_fails(crn_trees_of("bad-trees-newer", data, n, &t), CAIRN_EUNSUPPORTED, "reads format");
+    free(data);
+}
+
 static void test_bad_files(void **state)
 {
     (void)state;
@@ -292,6 +327,54 @@ static void write_parts(int dir, int seeds)
     free(data);
 }
 
+/* The header with another number of the format, and its digest. */
+static void write_newer_trees(int dir, unsigned char *file, size_t n)
+{
+    file[8] = 99;
+    const crn_digest d = crn_digest_of(file, 48);
+    memcpy(file + 48, d.b, sizeof d.b);
+    save(dir, "bad-trees-newer", file, n);
+}
+
+static void write_trees(void **state)
+{
+    (void)state;
+    char scratch[64];
+    crn_trail *trail;
+    crn_run *run;
+    crn_trees *t;
+    crn_trees_mark *last = NULL;
+    void *data;
+    size_t n;
+    make_scratch(scratch, sizeof scratch, "golden");
+    assert_ok(crn_trail_open(scratch, true, &trail));
+    assert_ok(crn_run_create(trail, "run", &run));
+    assert_ok(crn_run_trees(run, 2, true, &t));
+    for (uint64_t version = 10; version <= 30; version += 10) {
+        crn_trees_mark *m = small_trees_mark(version);
+        assert_ok(crn_trees_append(t, m, last));
+        crn_trees_mark_free(last);
+        last = m;
+    }
+    crn_trees_mark_free(last);
+    crn_trees_close(t);
+    snprintf(scratch + strlen(scratch), 40, "/run/trees/000/trees-000002");
+    assert_ok(crn_file_slurp(AT_FDCWD, scratch, 1 << 20, &data, &n));
+    *strchr(scratch, '/') = 0;
+    int dir = golden_dir(), seeds = open(TESTS_DIR "/fuzz/corpus/trees", O_RDONLY | O_DIRECTORY);
+    assert_true(seeds >= 0);
+    save(dir, "good-trees-1", data, n);
+    save(seeds, "good-file", data, n);
+    save(seeds, "bad-cut", data, n - 700);
+    write_newer_trees(dir, data, n);
+    close(seeds);
+    close(dir);
+    free(data);
+    crn_run_close(run);
+    crn_trail_close(trail);
+    remove_tree(scratch);
+}
+
 static void write_all(void **state)
 {
     (void)state;
@@ -308,12 +391,14 @@ static void write_all(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_part),
-        cmocka_unit_test(test_good_compound),
-        cmocka_unit_test(test_good_manifest),
+        cmocka_unit_test(test_good_part),     cmocka_unit_test(test_good_compound),
+        cmocka_unit_test(test_good_manifest), cmocka_unit_test(test_good_trees),
         cmocka_unit_test(test_bad_files),
     };
     const struct CMUnitTest writing[] = {cmocka_unit_test(write_all)};
+    const struct CMUnitTest trees[] = {cmocka_unit_test(write_trees)};
+    if (argc == 2 && strcmp(argv[1], "--write-trees") == 0)
+        return cmocka_run_group_tests_name("write", trees, NULL, NULL);
     if (argc == 2 && strcmp(argv[1], "--write") == 0)
         return cmocka_run_group_tests_name("write", writing, NULL, NULL);
     return cmocka_run_group_tests_name("golden", tests, NULL, NULL);

@@ -226,8 +226,9 @@ static expected compare_plainly(const turn *t, int var, uint64_t mark, uint64_t 
         memcpy(&f, a, sizeof f), memcpy(&g, b, sizeof g);
         if (var == SINGLE)
             x = (double)f, y = (double)g;
-        const bool differs = var == GRID || var == SINGLE ? floats_differ(t, x, y)
-                                                          : memcmp(a, b, vars[var].item) != 0;
+        bool differs = memcmp(a, b, vars[var].item) != 0;
+        if (var == GRID || var == SINGLE)
+            differs = floats_differ(t, x, y);
         if (!differs)
             continue;
         e.n++;
