@@ -63,6 +63,8 @@ typedef struct cairn_comparison_row {
     uint64_t shape[8];            /* of the global array, or of the values of one rank */
     uint64_t nvalues, ndiffering; /* over all ranks; ndiffering of those that were read */
     double max, rms;              /* of |a - b| over the values that differ; floats only */
+    bool placed; /* rank and index are known; without values that differ, of the first block that is
+                    not proven equal */
     uint32_t rank;                /* of the first value that differs, in the first run, */
     uint64_t index[8];            /* where it is, */
     char first[CAIRN_VALUE_TEXT]; /* and both values */
@@ -111,6 +113,20 @@ typedef struct cairn_comparison {
  */
 CAIRN_API CAIRN_CHECK int cairn_compare(MPI_Comm comm, const char *first, const char *second,
                                         const cairn_comparison_options *how, cairn_comparison *ret);
+
+/*
+ * Make a golden file of a run: its trees and nothing else, so that it is small enough to be kept
+ * beside a program's sources. Replaces a file of that name. Not collective. CAIRN_ENOTFOUND (no
+ * such run, or no mark with trees), CAIRN_ECORRUPT, CAIRN_EIO, CAIRN_ENOSPC, CAIRN_ENOMEM.
+ */
+CAIRN_API CAIRN_CHECK int cairn_bless(const char *run, const char *golden);
+
+/*
+ * Compare a run with a golden file, which comes first. Since that has no data, what its trees do
+ * not prove equal is CAIRN_UNPROVEN. Collective, and otherwise as cairn_compare.
+ */
+CAIRN_API CAIRN_CHECK int cairn_gate(MPI_Comm comm, const char *golden, const char *run,
+                                     const cairn_comparison_options *how, cairn_comparison *ret);
 
 #ifdef __cplusplus
 }

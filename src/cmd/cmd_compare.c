@@ -87,6 +87,9 @@ static json_t *json_of_row(const cairn_comparison_row *r)
                   (json_int_t)r->ndiffering, "max", json_number(r->max), "rms", json_number(r->rms),
                   "blocks", (json_int_t)r->nblocks, "flagged", (json_int_t)r->nflagged, "false",
                   (json_int_t)r->nfalse, "read", (json_int_t)r->read_bytes));
+    if (r->ndiffering == 0 && r->placed)
+        return cmd_json_merge(row, json_pack("{s:i, s:o}", "rank", (int)r->rank, "index",
+                                             json_index(r->index, r->ndims)));
     if (r->ndiffering == 0)
         return row;
     return cmd_json_merge(row, json_pack("{s:i, s:o, s:s, s:s, s:o, s:o}", "rank", (int)r->rank,
@@ -207,6 +210,11 @@ static void print_first(const cairn_comparison_row *r)
                  "and %s",
                  r->version, r->rank, r->variable,
                  format_index(r->index, r->ndims, index, sizeof index), r->first, r->second);
+    else if (r->variable && r->placed)
+        cmd_line("first difference: mark %" PRIu64 ", rank %" PRIu32
+                 ", variable '%s', in the block from index %s on: %s",
+                 r->version, r->rank, r->variable,
+                 format_index(r->index, r->ndims, index, sizeof index), r->text);
     else if (r->variable)
         cmd_line("first difference: mark %" PRIu64 ", variable '%s': %s", r->version, r->variable,
                  r->text);

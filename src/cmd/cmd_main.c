@@ -11,6 +11,7 @@ const cmd_row cmd_table[] = {
     {"diff", cmd_diff, "say where two runs part, or that they agree within a bound"},
     {"drain", cmd_drain, "bring a dead program's newest mark from its nodes into the trail"},
     {"export", cmd_export, "make an HDF5 file of a mark, for other tools"},
+    {"gate", cmd_gate, "check a run against a golden file, or make one"},
     {"help", cmd_help, "explain a command, or list all options"},
     {"import", cmd_import, "make a mark of an HDF5 file, for a program to start from"},
     {"ls", cmd_ls, "list the runs and marks of a trail"},

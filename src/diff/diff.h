@@ -53,7 +53,15 @@ typedef struct diff_side {
 
 /* Open the run called "TRAIL/RUN" ("TRAIL" where there is only one). Collective over comm. */
 cairn_status crn_diff_open_run(diff_side *s, const char *name, crn_comm *comm);
+
+/* Open a golden file. Collective over comm. */
+cairn_status crn_diff_open_golden(diff_side *s, const char *name, crn_comm *comm);
 void crn_diff_close(diff_side *s); /* a zeroed one is allowed */
+
+/* Add the marks of the first rank's trees; whether the other ranks have them, too, is found out
+ * afterwards, each process looking at its share of them. Collective over comm. */
+cairn_status crn_diff_list_trees(diff_side *s);
+cairn_status crn_diff_check_whole(diff_side *s, crn_comm *comm);
 
 /* The trees of a rank; NULL: there are none, or none that can be read. */
 crn_trees *crn_diff_trees(diff_side *s, uint32_t rank);
@@ -98,7 +106,9 @@ typedef struct diff_row {
     uint64_t shape[CRN_DIMS_MAX];
     uint64_t nvalues, ndiffering, nblocks, nflagged, nfalse, read_bytes;
     double max, sum_squares;
-    uint32_t rank; /* with index: of the first value that differs; meaningless if none does */
+    bool placed; /* rank and index are of the first value that differs, or, if none does, of the
+                    first block that is not proven equal */
+    uint32_t rank;
     uint64_t index[CRN_DIMS_MAX], low[CRN_DIMS_MAX], high[CRN_DIMS_MAX];
     char first[CAIRN_VALUE_TEXT], second[CAIRN_VALUE_TEXT];
 } diff_row;
@@ -115,6 +125,9 @@ void crn_diff_row_judge(diff_row *r, cairn_verdict verdict, const char *fmt, ...
 /* Note that the piece's values [first, first + n) differ; a and b are the first of them. */
 void crn_diff_row_note(diff_row *r, const crn_var_spec *piece, uint32_t rank, uint64_t first,
                        uint64_t n, const void *a, const void *b);
+
+/* Note that values of a piece from first on are not proven equal. */
+void crn_diff_row_doubt(diff_row *r, const crn_var_spec *piece, uint32_t rank, uint64_t first);
 
 /* Add a row to others; it is taken, also when that fails. */
 cairn_status crn_diff_rows_merge(diff_rows *rows, diff_row *r);

@@ -130,6 +130,7 @@ void crn_diff_row_note(diff_row *r, const crn_var_spec *piece, uint32_t rank, ui
     index_of(piece, first + n - 1, to);
     widen(r, piece, from, to, r->ndiffering == 0);
     if (r->ndiffering == 0 || is_before(r, rank, from, r->rank, r->index)) {
+        r->placed = true;
         r->rank = rank;
         memcpy(r->index, from, sizeof from);
         format_value(piece, a, r->first);
@@ -138,19 +139,31 @@ void crn_diff_row_note(diff_row *r, const crn_var_spec *piece, uint32_t rank, ui
     r->ndiffering += n;
 }
 
+void crn_diff_row_doubt(diff_row *r, const crn_var_spec *piece, uint32_t rank, uint64_t first)
+{
+    if (r->ndiffering > 0)
+        return;
+    r->placed = true;
+    r->rank = rank;
+    index_of(piece, first, r->index);
+}
+
 /* --- adding up ------------------------------------------------------------------------------ */
 
 static void add(diff_row *to, const diff_row *r)
 {
     crn_diff_row_judge(to, r->verdict, "%s", r->text);
-    if (r->ndiffering > 0) {
-        const bool empty = to->ndiffering == 0;
-        if (empty || is_before(to, r->rank, r->index, to->rank, to->index)) {
-            to->rank = r->rank;
-            memcpy(to->index, r->index, sizeof to->index);
-            memcpy(to->first, r->first, sizeof to->first);
-            memcpy(to->second, r->second, sizeof to->second);
-        }
+    const bool empty = to->ndiffering == 0, doubt = r->ndiffering == 0;
+    /* a value that differs says more than a doubt */
+    if (r->placed && (!to->placed || (empty && !doubt) ||
+                      (empty == doubt && is_before(to, r->rank, r->index, to->rank, to->index)))) {
+        to->placed = true;
+        to->rank = r->rank;
+        memcpy(to->index, r->index, sizeof to->index);
+        memcpy(to->first, r->first, sizeof to->first);
+        memcpy(to->second, r->second, sizeof to->second);
+    }
+    if (!doubt) {
         for (uint32_t d = 0; d < to->ndims; d++) {
             to->low[d] = empty ? r->low[d] : CRN_MIN(to->low[d], r->low[d]);
             to->high[d] = empty ? r->high[d] : CRN_MAX(to->high[d], r->high[d]);

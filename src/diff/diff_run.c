@@ -15,6 +15,7 @@
 typedef struct comparison {
     crn_comm *comm;
     const cairn_comparison_options *how;
+    bool gate; /* the first side is a golden file */
     diff_question ask;
     diff_side side[2];
     unsigned nthreads;
@@ -143,11 +144,18 @@ static void keep_first(cairn_comparison *to, const cairn_comparison_row *row)
     to->first.bound = kept.bound;
 }
 
+/* What ends a comparison that is not to be of all: with a golden file, that something is not proven
+ * equal, since no more can be known. */
+static cairn_verdict gravity(const comparison *c)
+{
+    return c->gate ? CAIRN_UNPROVEN : CAIRN_ONLY_FIRST;
+}
+
 /* Hand a row to the caller, on the first process. */
 static void report(comparison *c, cairn_comparison_row *row)
 {
     row->struct_bytes = sizeof *row;
-    if (row->verdict > CAIRN_UNTOLD && c->result.first.struct_bytes == 0)
+    if (row->verdict >= gravity(c) && c->result.first.struct_bytes == 0)
         keep_first(&c->result, row);
     c->result.verdict = CRN_MAX(c->result.verdict, row->verdict);
     c->result.read_bytes += row->read_bytes;
@@ -168,6 +176,7 @@ static void report_row(comparison *c, uint64_t version, const diff_row *r)
                                 .nvalues = r->nvalues,
                                 .ndiffering = r->ndiffering,
                                 .max = r->max,
+                                .placed = r->placed,
                                 .rank = r->rank,
                                 .nblocks = r->nblocks,
                                 .nflagged = r->nflagged,
@@ -217,7 +226,7 @@ static cairn_status compare_mark(comparison *c, const diff_mark *a, const diff_m
 /* Does the first process see a reason to end? Collective. */
 static cairn_status is_over(comparison *c, bool *ret)
 {
-    uint64_t over = c->stopped || (!c->how->all && c->result.verdict > CAIRN_UNTOLD);
+    uint64_t over = c->stopped || (!c->how->all && c->result.verdict >= gravity(c));
     CRN_TRY(crn_comm_bcast(c->comm, &over, sizeof over, 0));
     *ret = over;
     return CAIRN_OK;
@@ -292,7 +301,8 @@ static cairn_status share_result(comparison *c)
 static cairn_status compare(comparison *c, const char *first, const char *second)
 {
     CRN_TRY(crn_comm_agree(c->comm, prepare(c)));
-    CRN_TRY(crn_diff_open_run(&c->side[0], first, c->comm));
+    CRN_TRY(c->gate ? crn_diff_open_golden(&c->side[0], first, c->comm)
+                    : crn_diff_open_run(&c->side[0], first, c->comm));
     CRN_TRY(crn_diff_open_run(&c->side[1], second, c->comm));
     for (size_t i = 0; i < c->side[0].mark.n; i++)
         c->total_bytes += c->side[0].mark.at[i].nbytes;
@@ -319,23 +329,36 @@ static void hand_out(cairn_comparison *to, const cairn_comparison *from)
     memcpy((char *)to + sizeof(size_t), (const char *)from + sizeof(size_t), n - sizeof(size_t));
 }
 
-int cairn_compare(MPI_Comm comm, const char *first, const char *second,
-                  const cairn_comparison_options *how, cairn_comparison *ret)
+static int run_comparison(comparison *c, MPI_Comm comm, const char *first, const char *second,
+                          const cairn_comparison_options *how, cairn_comparison *ret)
 {
     cairn_comparison_options mine = {.struct_bytes = sizeof mine};
     CRN_FAIL_IF(!first || !second || !ret || ret->struct_bytes < sizeof(size_t) ||
                     (how && how->struct_bytes < sizeof(size_t)),
-                CAIRN_EINVAL, "cairn_compare: an argument is NULL, or struct_bytes is not set");
+                CAIRN_EINVAL, "comparing: an argument is NULL, or struct_bytes is not set");
     if (how)
         memcpy(&mine, how, CRN_MIN(how->struct_bytes, sizeof mine));
-    comparison c = {.how = &mine};
-    cairn_status rc = crn_comm_create(comm, &c.comm);
+    c->how = &mine;
+    cairn_status rc = crn_comm_create(comm, &c->comm);
     if (rc == CAIRN_OK)
-        rc = compare(&c, first, second);
+        rc = compare(c, first, second);
     if (rc == CAIRN_OK)
-        hand_out(ret, &c.result);
+        hand_out(ret, &c->result);
     const crn_err why = *crn_err_peek();
-    const bool stopped = c.stopped;
-    done(&c);
-    return rc < 0 ? crn_err_give(&why) : stopped ? CAIRN_NOTHING : CAIRN_OK;
+    done(c);
+    return rc < 0 ? crn_err_give(&why) : c->stopped ? CAIRN_NOTHING : CAIRN_OK;
+}
+
+int cairn_compare(MPI_Comm comm, const char *first, const char *second,
+                  const cairn_comparison_options *how, cairn_comparison *ret)
+{
+    comparison c = {0};
+    return run_comparison(&c, comm, first, second, how, ret);
+}
+
+int cairn_gate(MPI_Comm comm, const char *golden, const char *run,
+               const cairn_comparison_options *how, cairn_comparison *ret)
+{
+    comparison c = {.gate = true};
+    return run_comparison(&c, comm, golden, run, how, ret);
 }

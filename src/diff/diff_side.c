@@ -90,9 +90,8 @@ static uint64_t bytes_of(const crn_trees_mark *m)
     return n;
 }
 
-/* Marks of the first rank's trees; whether the others have them, too, is seen to later. Where a
- * mark of the same version is in the trail, trees of another time are not its own. */
-static cairn_status list_trees(diff_side *s)
+/* Where a mark of the same version is in the trail, trees of another time are not its own. */
+cairn_status crn_diff_list_trees(diff_side *s)
 {
     crn_trees *t = crn_diff_trees(s, 0);
     for (size_t i = 0; t && i < crn_trees_nmarks(t); i++) {
@@ -122,8 +121,7 @@ static crn_trees_mark *find_trees(crn_trees *t, const diff_mark *m)
     return NULL;
 }
 
-/* Which marks have the trees of all ranks? Each process looks for its share of them. */
-static cairn_status check_whole(diff_side *s, crn_comm *comm)
+cairn_status crn_diff_check_whole(diff_side *s, crn_comm *comm)
 {
     uint64_t *whole;
     const uint32_t step = (uint32_t)crn_comm_size(comm);
@@ -156,7 +154,7 @@ static cairn_status open_alone(diff_side *s, const char *name)
     s->nranks = 1;
     CRN_TRY(crn_alloc(&s->trees, 1));
     CRN_TRY(crn_alloc(&s->tried, 1));
-    CRN_TRY(list_trees(s));
+    CRN_TRY(crn_diff_list_trees(s));
     qsort(s->mark.at, s->mark.n, sizeof *s->mark.at, by_version);
     uint32_t nranks = 1;
     for (size_t i = 0; i < s->mark.n; i++)
@@ -174,7 +172,7 @@ static cairn_status open_alone(diff_side *s, const char *name)
 cairn_status crn_diff_open_run(diff_side *s, const char *name, crn_comm *comm)
 {
     CRN_TRY(crn_comm_agree(comm, open_alone(s, name)));
-    return check_whole(s, comm);
+    return crn_diff_check_whole(s, comm);
 }
 
 void crn_diff_close(diff_side *s)
@@ -217,7 +215,9 @@ static cairn_status open_data(diff_share *s)
     if (s->err.code < 0)
         return crn_err_give(&s->err);
     cairn_status rc;
-    if (!s->side->run || !s->mark->in_trail)
+    if (!s->side->run)
+        rc = crn_fail(CAIRN_ENOTFOUND, "golden file '%s' has trees only", s->side->name);
+    else if (!s->mark->in_trail)
         rc = crn_fail(CAIRN_ENOTFOUND, "the data of mark %" PRIu64 " of '%s' is not in the trail",
                       s->mark->version, s->side->name);
     else

@@ -178,8 +178,9 @@ static cairn_status judge_failure(unit *u, cairn_status rc, uint64_t nblocks)
     switch (rc) {
     case CAIRN_ENOTFOUND:
         crn_diff_row_judge(&u->row, CAIRN_UNPROVEN,
-                           "%" PRIu64 " blocks of rank %u are not proven equal: %s", nblocks,
-                           u->share[0].rank, crn_err_peek()->text);
+                           "%" PRIu64 " block%s of rank %u %s not proven equal: %s", nblocks,
+                           nblocks == 1 ? "" : "s", u->share[0].rank, nblocks == 1 ? "is" : "are",
+                           crn_err_peek()->text);
         return CAIRN_OK;
     case CAIRN_ECORRUPT:
     case CAIRN_EIO:
@@ -221,6 +222,10 @@ static cairn_status compare_blocks(unit *u, const diff_var v[2])
     }
     if (rc == CAIRN_OK && u->row.nflagged > 0)
         rc = look(u, v[0].var, &d);
+    if (rc == CAIRN_ENOTFOUND)
+        crn_diff_row_doubt(&u->row, &v[0].var->spec, u->share[0].rank,
+                           (d.leaf.n > 0 ? d.leaf.at[0] : 0) * v[0].var->spec.block /
+                               v[0].var->spec.item);
     crn_tree_delta_done(&d);
     return judge_failure(u, rc, u->row.nflagged);
 }

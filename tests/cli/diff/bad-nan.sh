@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+cairn diff --nan maybe t/a t/a

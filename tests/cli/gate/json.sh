@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: BSD-3-Clause
+small_run t a 0 3 1 && small_run t b 0.5 3 1
+cairn gate --bless a.golden t/a && cairn gate --json --variable field a.golden t/b
