@@ -15,6 +15,8 @@
 
 #include <cairn/cairn.h>
 
+#include "io/io_fault.h"
+
 /* Pieces are columns, so that a row of each is short and lies apart from the next. */
 enum { ROWS = 300, COLUMNS = 23, LAYERS = 7, ITEMS = 11 };
 
@@ -282,6 +284,47 @@ static void test_change_form(void **state)
     change_form(*state, "hdf5", "hdf5-virtual");
 }
 
+/* Operations on files fail on rank 0, one in each mark, later and later: marks fail, and the next
+ * one after all of them is whole and can be had from the files alone. */
+static void fail_at(crn_comm *comm, const char *format)
+{
+    static world w;
+    char settings[128];
+    cairn *c;
+    uint64_t left = 0, nfailed = 0;
+    snprintf(settings, sizeof settings, "[global]\nformat = %s\n[mark]\nmode = synchronous\n",
+             format);
+    world_init(&w, comm, settings);
+    assert_ok(cairn_open(w.mpi, w.config, &c));
+    protect(&w, c);
+    mark(&w, c, 2);
+    for (uint64_t at = 1; left == 0; at += 3) {
+        const crn_fault plan = {
+            .where = CRN_FAULT_ANY, .how = CRN_FAULT_ENOSPC, .at = at, .count = 1};
+        advance(&w);
+        if (w.rank == 0)
+            crn_fault_arm(&plan);
+        nfailed += cairn_mark(c, w.step, CAIRN_LEVEL_GLOBAL) < 0;
+        left = w.rank == 0 && crn_fault_seen() < at;
+        if (w.rank == 0)
+            crn_fault_arm(NULL);
+        assert_ok(crn_comm_allreduce_u64(comm, CRN_REDUCE_MAX, &left, 1));
+    }
+    assert_true(nfailed > 5);
+    mark(&w, c, 1);
+    leave(&w, c);
+    come_back(&w, &c, w.step);
+    assert_false(is_there(&w, 1, ".h5"));
+    assert_ok(cairn_close(c));
+    world_done(&w);
+}
+
+static void test_failures(void **state)
+{
+    fail_at(*state, "hdf5");
+    fail_at(*state, "hdf5-virtual");
+}
+
 static void test_needs_local(void **state)
 {
     static world w;
@@ -332,7 +375,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_come_back),     cmocka_unit_test(test_keep),
         cmocka_unit_test(test_notice_change), cmocka_unit_test(test_change_form),
-        cmocka_unit_test(test_needs_local),   cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_failures),      cmocka_unit_test(test_needs_local),
+        cmocka_unit_test(test_describe),
     };
     return run_mpi_tests(argc, argv, tests);
 }
