@@ -115,7 +115,9 @@ static void choose_tracking(cairn *c, ckpt_var *v)
     const int option = crn_config_variable(c->cfg, CRN_OPT_VARIABLE_TRACK, v->name).word;
     if (v->change.watch && !is_watched(v)) /* it moved, grew or shrank */
         crn_change_done(&v->change);
-    if (v->padded || option == TRACK_HASH)
+    const int differential =
+        crn_config_variable(c->cfg, CRN_OPT_VARIABLE_DIFFERENTIAL, v->name).word;
+    if (v->padded || option == TRACK_HASH || differential == DIFFERENTIAL_NEVER)
         crn_change_done(&v->change);
     else if (option == TRACK_AUTO)
         choose_by_cost(c, v);

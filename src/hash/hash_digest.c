@@ -12,6 +12,13 @@
 #include <xxhash.h>
 #endif
 
+static size_t kept = CRN_DIGEST_BYTES; /* written before threads start */
+
+void crn_digest_weaken(size_t n)
+{
+    kept = n;
+}
+
 static crn_digest canonical(XXH128_hash_t hash)
 {
     XXH128_canonical_t bytes;
@@ -19,6 +26,8 @@ static crn_digest canonical(XXH128_hash_t hash)
     _Static_assert(sizeof bytes.digest == sizeof d.b, "a digest is XXH3's 128 bits");
     XXH128_canonicalFromHash(&bytes, hash);
     memcpy(d.b, bytes.digest, sizeof d.b);
+    if (kept < CRN_DIGEST_BYTES)
+        memset(d.b + kept, 0, CRN_DIGEST_BYTES - kept);
     return d;
 }
 

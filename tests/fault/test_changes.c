@@ -337,6 +337,60 @@ static void test_random_lives(void **state)
         assert_true(ntracked > SEQUENCES / 10);
 }
 
+/* --- what is told ------------------------------------------------------------------------- */
+
+enum { ALL = 2 << 20, PIECE = 16 << 10 };
+
+/* Mark after one write; the tally of the only variable. */
+static ckpt_tally tally_after(cairn *c, unsigned char *data, uint64_t version)
+{
+    data[ALL / 2]++;
+    assert_ok(cairn_mark(c, version, CAIRN_AUTO));
+    assert_ok(cairn_settle(c));
+    assert_int_equal(c->tally.n, 1);
+    return c->tally.at[0];
+}
+
+static void check_tallies(const char *track, const char *differential)
+{
+    cairn *c;
+    unsigned char *data =
+        mmap(NULL, ALL, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(data != MAP_FAILED);
+    FILE *f = fopen(config, "w");
+    assert_non_null(f);
+    fprintf(f,
+            "[run]\ntrail = %s/told\n[level]\nlocal = trail\n"
+            "[variable data]\nblock = 16KiB\ntrack = %s\ndifferential = %s\n",
+            scratch, track, differential);
+    fclose(f);
+    assert_ok(cairn_open(MPI_COMM_SELF, config, &c));
+    assert_ok(cairn_protect(c, "data", data, CAIRN_UINT8, ALL));
+    assert_int_equal(tally_after(c, data, 1).stored, ALL);
+    const bool full = strcmp(differential, "never") == 0;
+    const bool tracked = can_track && !full && strcmp(track, "kernel") == 0;
+    for (uint64_t version = 2; version < 6; version++) {
+        const ckpt_tally t = tally_after(c, data, version);
+        assert_int_equal(t.tracked, tracked);
+        assert_int_equal(t.nbytes, ALL);
+        assert_int_equal(t.hashed, tracked ? PIECE : ALL);
+        assert_int_equal(t.written > 0, tracked);
+        assert_int_equal(t.changed, PIECE);
+        assert_int_equal(t.stored, full ? ALL : PIECE);
+    }
+    assert_ok(cairn_close(c));
+    munmap(data, ALL);
+}
+
+static void test_tallies(void **state)
+{
+    (void)state;
+    check_tallies("hash", "always");
+    check_tallies("hash", "never");
+    check_tallies("kernel", "auto");
+    check_tallies("kernel", "never"); /* all blocks means all */
+}
+
 /* In memory where there is some: what is tested is not the disk. */
 static int set_up(void **state)
 {
@@ -365,6 +419,7 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_lives)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tallies),
+                                       cmocka_unit_test(test_random_lives)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
