@@ -21,6 +21,7 @@ enum {
     PAUSE_MAX = 64 /* marks until tracking gets another chance */
 };
 
+static const double FADE = 0.95;
 static const double FAULT = 1e-6; /* seconds; before the kernel was tried */
 
 static double seconds(uint64_t from, uint64_t to)
@@ -77,7 +78,7 @@ static bool is_watched(const ckpt_var *v)
 
 /*
  * May tracking pay, as far as one can tell from what changed? At least one page of each block that
- * changed was written. How many more, only trying tells.
+ * changed was written. How many more, only trying tells, and what it told fades with time.
  */
 static bool may_pay(const cairn *c, const ckpt_var *v)
 {
@@ -86,7 +87,7 @@ static bool may_pay(const cairn *c, const ckpt_var *v)
     const crn_plan_track t = {.hash = c->rates.hash,
                               .nbytes = (double)v->nbytes,
                               .looked = changed,
-                              .nfaults = changed / v->block,
+                              .nfaults = changed / v->block * fmax(1, ch->density),
                               .fault = c->tracker ? crn_tracker_fault(c->tracker) : FAULT};
     double gain;
     return ch->known && crn_plan_track_gain(&t, &gain) == CAIRN_OK && gain > 0;
@@ -97,6 +98,8 @@ static bool may_pay(const cairn *c, const ckpt_var *v)
 static void choose_by_cost(cairn *c, ckpt_var *v)
 {
     ckpt_change *ch = &v->change;
+    if (!ch->watch)
+        ch->density *= FADE;
     if (ch->watch && ch->ntracked >= 2 && ch->saved < 0) {
         crn_change_done(ch);
         ch->pause = CRN_MIN(CRN_MAX(2 * ch->pause, (unsigned)PAUSE_FIRST), (unsigned)PAUSE_MAX);
@@ -254,6 +257,8 @@ static void learn_tracking(const cairn *c, ckpt_change *ch, const ckpt_tally *t,
         return;
     ch->saved = smooth(ch->saved, gain, ch->ntracked > 0);
     ch->faults = smooth(ch->faults, (double)t->fault_ns * 1e-9, ch->ntracked > 0);
+    if (t->hashed > 0)
+        ch->density = (double)w->faults * ch->block / (double)t->hashed;
     ch->ntracked++;
 }
 

@@ -54,6 +54,7 @@ typedef struct ckpt_change {
     double share, part;    /* of what was looked at, that had changed; of all, that was looked at */
     double saved;          /* seconds per mark by tracking, and those that its faults took */
     double faults;
+    double density;       /* pages written of a block that was, as tracking found; 0: not known */
     unsigned ntracked;    /* marks in a row that tracking was of use for */
     unsigned wait, pause; /* marks until tracking is tried, and how many after the next failure */
 } ckpt_change;
