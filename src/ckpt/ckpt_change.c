@@ -165,7 +165,7 @@ static crn_put_way choose_way(const cairn *c, const ckpt_var *v)
 {
     const int option = crn_config_variable(c->cfg, CRN_OPT_VARIABLE_DIFFERENTIAL, v->name).word;
     double threshold;
-    if (option == DIFFERENTIAL_NEVER)
+    if (option == DIFFERENTIAL_NEVER || c->damaged)
         return CRN_PUT_FULL;
     if (option == DIFFERENTIAL_ALWAYS || !v->change.known || c->rates.copy == 0 ||
         crn_plan_diff_threshold(c->rates.hash, c->rates.copy, CRN_PLAN_HASH_ONCE, &threshold) < 0)

@@ -144,5 +144,9 @@ void crn_engine_finish(cairn *c)
         crn_ckpt_share(c, c->comm);
     if (c->job.status < 0 && c->behind.code == 0)
         c->behind = c->job.err;
+    if (c->job.level_ns[CRN_LEVEL_LOCAL] > 0) { /* it counts: what it follows is settled */
+        c->rewind = c->damaged = false;
+        c->lost_from = CRN_NO_VERSION;
+    }
     learn(c);
 }

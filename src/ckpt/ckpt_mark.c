@@ -44,30 +44,53 @@ static cairn_status agree_on_mark(cairn *c, uint64_t version, cairn_level level,
     return max[4] ? CAIRN_NOTHING : CAIRN_OK;
 }
 
-/*
- * Before the first mark of a leg: drop what came after the mark that it resumed from. That future
- * is abandoned now, and so is a mark that was being taken when the leg before was killed.
- */
-static cairn_status rewind_marks(cairn *c)
+/* The newest mark of this series that counts as being in the trail. */
+static uint64_t newest_in_trail(const cairn *c)
 {
+    for (size_t i = c->mark.n; i-- > 0;)
+        if (c->mark.at[i].series == c->series && c->mark.at[i].levels & CRN_IN_TRAIL)
+            return c->mark.at[i].version;
+    return CRN_NO_VERSION;
+}
+
+/* Remove what a leg left that was killed before any mark of the series counted. */
+static cairn_status clear_series(cairn *c)
+{
+    cairn_status rc = crn_vault_remove_series(c->vault, c->series);
+    if (rc == CAIRN_OK && crn_comm_rank(c->comm) == 0)
+        rc = crn_run_remove_series(c->run, c->series);
+    return rc;
+}
+
+/*
+ * Until the first mark of a leg counts: make way for it. What no manifest counts is dropped: marks
+ * that were being taken or copied when the leg before was killed would otherwise push out those
+ * that do count. What does count, and came after the mark that this leg resumed from, is not
+ * touched: it is abandoned when the new mark counts (crn_ckpt_share), which goes to files of its
+ * own.
+ */
+static cairn_status make_way(cairn *c)
+{
+    bool abandons = false;
+    uint32_t newest = c->series;
     if (!c->rewind)
         return CAIRN_OK;
-    size_t n = c->mark.n;
-    while (n > 0 &&
-           (c->resumed_from == CRN_NO_VERSION || c->mark.at[n - 1].version > c->resumed_from))
-        n--;
-    /* the manifest first: a mark that it names must not be gone */
-    const size_t before = c->mark.n;
-    c->mark.n = n;
-    cairn_status rc = n < before ? crn_ckpt_publish(c, c->comm, false) : CAIRN_OK;
-    if (rc < 0) {
-        c->mark.n = before;
-        return rc;
+    for (size_t i = 0; i < c->mark.n; i++) {
+        const crn_manifest_mark *m = &c->mark.at[i];
+        const bool after = c->resumed_from == CRN_NO_VERSION || m->version > c->resumed_from;
+        abandons |= after && m->series == c->series;
+        newest = CRN_MAX(newest, m->series);
     }
-    CRN_TRY(crn_comm_agree(c->comm, crn_vault_rewind(c->vault, c->resumed_from)));
-    c->rewind = false;
-    c->lost_from = CRN_NO_VERSION;
-    return CAIRN_OK;
+    if (abandons) {
+        c->series = newest + 1;
+        crn_vault_begin_series(c->vault, c->series);
+    }
+    if (!crn_ckpt_has_series(c, c->series))
+        return crn_comm_agree(c->comm, clear_series(c));
+    cairn_status rc = crn_vault_rewind(c->vault, c->resumed_from);
+    if (rc == CAIRN_OK)
+        rc = crn_vault_rewind_trail(c->vault, newest_in_trail(c));
+    return crn_comm_agree(c->comm, rc);
 }
 
 static cairn_status check_order(const cairn *c, uint64_t version)
@@ -116,7 +139,7 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level)
     if (unchecked)
         CRN_TRY(crn_ckpt_check_shares(c));
     CRN_TRY(crn_ckpt_levels(c, level, &levels));
-    CRN_TRY(rewind_marks(c));
+    CRN_TRY(make_way(c));
     c->job = (ckpt_job){.version = version,
                         .levels = levels,
                         .interval_s = crn_tune_interval(c),

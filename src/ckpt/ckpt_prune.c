@@ -37,11 +37,16 @@ static void forget_marks(cairn *c, cairn_pruning *how)
     c->mark.n = n;
 }
 
-static uint64_t marks_in_trail(const cairn *c, uint32_t series)
+/* How many there are of a series, and the version of the newest. */
+static uint64_t marks_in_trail(const cairn *c, uint32_t series, uint64_t *ret_newest)
 {
     uint64_t n = 0;
-    for (size_t i = 0; i < c->mark.n; i++)
-        n += c->mark.at[i].series == series && c->mark.at[i].levels & IN_TRAIL;
+    for (size_t i = 0; i < c->mark.n; i++) {
+        if (c->mark.at[i].series != series || !(c->mark.at[i].levels & IN_TRAIL))
+            continue;
+        *ret_newest = c->mark.at[i].version;
+        n++;
+    }
     return n;
 }
 
@@ -50,12 +55,16 @@ static uint64_t marks_in_trail(const cairn *c, uint32_t series)
 /* Let each part of a series retain only the marks that still count. */
 static cairn_status trim_series(cairn *c, uint32_t series, uint32_t nranks, uint64_t *nfiles)
 {
-    const uint64_t keep = marks_in_trail(c, series);
+    uint64_t newest = 0;
+    const uint64_t keep = marks_in_trail(c, series, &newest);
     const crn_part_options opt = {.depth = 1};
     for (uint32_t rank = 0; keep > 0 && rank < nranks; rank++) {
         crn_part *part;
         CRN_TRY(crn_run_part(c->run, series, rank, nranks, true, &opt, &part));
-        cairn_status rc = crn_part_trim(part, keep);
+        /* first what does not count at all: it was being copied when its program died */
+        cairn_status rc = crn_part_rewind(part, newest);
+        if (rc == CAIRN_OK)
+            rc = crn_part_trim(part, keep);
         if (rc == CAIRN_OK)
             rc = crn_run_sweep(c->run, part, nfiles);
         crn_part_close(part);
@@ -70,9 +79,10 @@ static cairn_status clean_series(cairn *c, const crn_manifest_mark *was, size_t 
 {
     for (size_t i = 0; i < nwas; i++) {
         const uint32_t series = was[i].series;
+        uint64_t newest;
         if (i > 0 && was[i - 1].series == series)
             continue;
-        if (marks_in_trail(c, series) > 0) {
+        if (marks_in_trail(c, series, &newest) > 0) {
             CRN_TRY(trim_series(c, series, was[i].nranks, &how->nfiles));
         } else if (!c->local || crn_run_manifest(c->run)->finished || series != c->series) {
             CRN_TRY(crn_run_remove_series(c->run, series));

@@ -102,6 +102,7 @@ static void tell(cairn *c, const crn_manifest_mark *mark, const crn_load_stats *
         v[3 * l + 1] = mine->from[l].bytes;
         v[3 * l + 2] = mine->from[l].bad;
     }
+    c->damaged = mine->from[CRN_LEVEL_LOCAL].bad > 0;
     if (crn_comm_allreduce_u64(c->comm, CRN_REDUCE_SUM, v, 3 * CRN_NLEVELS) < 0)
         return;
     const double took = (double)(crn_now_ns() - start) * 1e-9;

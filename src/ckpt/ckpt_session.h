@@ -191,7 +191,8 @@ struct cairn {
     bool resumed;           /* whether there was anything to resume or not */
     uint64_t resumed_from;  /* the version, or CRN_NO_VERSION */
     uint64_t lost_from;     /* marks from here on turned out to be lost; or CRN_NO_VERSION */
-    bool rewind;            /* the next mark drops what files have above it: an abandoned future */
+    bool damaged;           /* the own part has bad blocks: the next mark must not inherit them */
+    bool rewind;            /* until a mark of this leg counts: the next one makes way for itself */
 
     ckpt_trees *trees; /* goes with the job; NULL: none are kept */
     ckpt_engine engine;
@@ -339,6 +340,9 @@ cairn_status crn_ckpt_levels(cairn *c, cairn_level level, unsigned *ret);
 
 /* Let the manifest, on rank 0, say what c->mark says. Collective over comm. */
 cairn_status crn_ckpt_publish(cairn *c, crn_comm *comm, bool finished);
+
+/* Is any of the marks that count in this series? */
+bool crn_ckpt_has_series(const cairn *c, uint32_t series);
 
 /* Of the marks that have a level, let only the newest have it that the configuration keeps. */
 void crn_ckpt_retain(cairn *c, crn_level level);

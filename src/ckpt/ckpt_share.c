@@ -177,7 +177,7 @@ static void settle_at(cairn *c, crn_comm *comm, crn_level level)
         fail_level(c, level, rc);
 }
 
-static bool has_marks(const cairn *c, uint32_t series)
+bool crn_ckpt_has_series(const cairn *c, uint32_t series)
 {
     for (size_t i = 0; i < c->mark.n; i++)
         if (c->mark.at[i].series == series)
@@ -189,7 +189,8 @@ static bool has_marks(const cairn *c, uint32_t series)
  * only in the way, and tried again with the next mark. */
 static void drop_old_series(cairn *c)
 {
-    for (; c->oldest_series < c->series && !has_marks(c, c->oldest_series); c->oldest_series++) {
+    for (; c->oldest_series < c->series && !crn_ckpt_has_series(c, c->oldest_series);
+         c->oldest_series++) {
         cairn_status rc = crn_vault_remove_series(c->vault, c->oldest_series);
         if (rc == CAIRN_OK && crn_comm_rank(c->comm) == 0)
             rc = crn_run_remove_series(c->run, c->oldest_series);
@@ -198,6 +199,15 @@ static void drop_old_series(cairn *c)
             return;
         }
     }
+}
+
+/* The first mark of a leg that came back to an older one takes the place of those after that. */
+static void abandon_marks(cairn *c)
+{
+    while (
+        c->mark.n > 0 && c->mark.at[c->mark.n - 1].series != c->series &&
+        (c->resumed_from == CRN_NO_VERSION || c->mark.at[c->mark.n - 1].version > c->resumed_from))
+        c->mark.n--;
 }
 
 /* Add up what the ranks have and let the mark count. The same on all ranks from here on. */
@@ -211,6 +221,7 @@ static cairn_status count_local(cairn *c, crn_comm *comm)
     j->stats.blocks = sum[1];
     j->stats.changed = sum[2];
     j->written = sum[3];
+    abandon_marks(c);
     return crn_vec_push(&c->mark, (crn_manifest_mark){.version = j->version,
                                                       .wall_ns = j->wall_ns,
                                                       .nbytes = j->nbytes,

@@ -24,15 +24,27 @@ static struct {
     struct sigaction before; /* written before our handler is installed */
 } handled[NSIG];
 
+/*
+ * Signals that are being passed on by this thread. A program that stands before us, calling our
+ * handler from its own, stays there when a session is closed; the next one then stands before it,
+ * and it would call us, and we it, for ever. Initial-exec: nothing is allocated in a handler.
+ */
+static _Thread_local volatile uint64_t passing_on __attribute__((tls_model("initial-exec")));
+
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     const struct sigaction *before = &handled[number].before;
+    const uint64_t bit = UINT64_C(1) << (number - 1);
+    if (passing_on & bit)
+        return;
     /* relaxed: a lone counter, looked at later by whoever asks */
     atomic_fetch_add_explicit(&signals_seen, 1, memory_order_relaxed);
+    passing_on |= bit;
     if (before->sa_flags & SA_SIGINFO)
         before->sa_sigaction(number, info, context);
     else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN)
         before->sa_handler(number);
+    passing_on &= ~bit;
 }
 
 static int signal_number(const char *name, size_t n)

@@ -17,6 +17,9 @@
 #include <liburing.h>
 #include <time.h>
 
+/* A wait this long without an end is looked into: see nudge. */
+static const struct __kernel_timespec patience = {.tv_sec = 1};
+
 /* Enter the kernel when so many bytes or so many attempts are gathered. */
 enum { GATHER_BYTES = 256 << 10, GATHER_COUNT = 16 };
 
@@ -64,12 +67,31 @@ static bool is_passing(int rc)
     return rc == -EINTR || rc == -EAGAIN || rc == -EBUSY;
 }
 
-/* Enter the kernel with all that is gathered; with nwait, until that many attempts have ended. What
- * it does not take for now stays gathered in the ring. */
-static cairn_status enter(uring *u, unsigned nwait)
+/*
+ * Linux 6.18 was seen to sleep on work for its workers while it had none. Work that needs one makes
+ * it start one; whatever the wait was for, that does no harm.
+ */
+static void nudge(uring *u)
 {
-    int rc = io_uring_submit_and_wait(&u->ring, nwait);
-    if (rc < 0 && !is_passing(rc))
+    struct io_uring_sqe *sqe = io_uring_get_sqe(&u->ring);
+    if (!sqe)
+        return; /* full: the next entry gives the kernel work anyway */
+    io_uring_prep_nop(sqe);
+    io_uring_sqe_set_flags(sqe, IOSQE_ASYNC);
+    io_uring_sqe_set_data(sqe, NULL);
+}
+
+/* Enter the kernel with all that is gathered; with wait, until an attempt has ended or patience is
+ * over. What it does not take for now stays gathered in the ring. */
+static cairn_status enter(uring *u, bool wait)
+{
+    struct io_uring_cqe *cqe;
+    struct __kernel_timespec limit = patience;
+    int rc = wait ? io_uring_submit_and_wait_timeout(&u->ring, &cqe, 1, &limit, NULL)
+                  : io_uring_submit(&u->ring);
+    if (rc == -ETIME)
+        nudge(u);
+    else if (rc < 0 && !is_passing(rc))
         return crn_fail_sys(-rc, "io_uring does not take operations");
     u->gathered = io_uring_sq_ready(&u->ring);
     if (u->gathered == 0)
@@ -103,7 +125,7 @@ static cairn_status uring_start(void *self, crn_op *op)
     u->gathered++;
     u->gathered_bytes += nbytes;
     if (u->gathered >= GATHER_COUNT || u->gathered_bytes >= GATHER_BYTES)
-        (void)enter(u, 0); /* a failure comes back when the attempt is waited for */
+        (void)enter(u, false); /* a failure comes back when the attempt is waited for */
     return CAIRN_OK;
 }
 
@@ -113,21 +135,26 @@ static cairn_status uring_finish(void *self, bool block, crn_op **ret_op)
     uring *u = self;
     struct io_uring_cqe *cqe;
     if (!block && u->gathered > 0)
-        CRN_TRY(enter(u, 0));
-    while (io_uring_peek_cqe(&u->ring, &cqe) != 0) {
+        CRN_TRY(enter(u, false));
+    for (;;) {
+        if (io_uring_peek_cqe(&u->ring, &cqe) == 0) {
+            crn_op *op = io_uring_cqe_get_data(cqe);
+            if (op)
+                op->result = cqe->res;
+            io_uring_cqe_seen(&u->ring, cqe);
+            if (!op) /* of a nudge */
+                continue;
+            *ret_op = op;
+            return CAIRN_OK;
+        }
         if (!block) {
             *ret_op = NULL;
             return CAIRN_OK;
         }
-        CRN_TRY(enter(u, 1));
+        CRN_TRY(enter(u, true));
         if (u->gathered > 0) /* the kernel lacks memory for more just now */
             nanosleep(&moment, NULL);
     }
-    crn_op *op = io_uring_cqe_get_data(cqe);
-    op->result = cqe->res;
-    io_uring_cqe_seen(&u->ring, cqe);
-    *ret_op = op;
-    return CAIRN_OK;
 }
 
 const crn_io_ops crn_io_uring = {

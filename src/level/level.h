@@ -124,6 +124,12 @@ cairn_status crn_vault_retain_own(crn_vault *v, const uint64_t *version, size_t 
  * mark that some rank did not commit. Not collective. */
 cairn_status crn_vault_rewind(crn_vault *v, uint64_t version);
 
+/* The same for the copy in the trail alone, where that is not the own part. */
+cairn_status crn_vault_rewind_trail(crn_vault *v, uint64_t version);
+
+/* From now on marks are written to another series of files. The same on all ranks. */
+void crn_vault_begin_series(crn_vault *v, uint32_t series);
+
 /* --- coming back -------------------------------------------------------------------------- */
 
 /*

@@ -112,6 +112,17 @@ cairn_status crn_vault_retain_own(crn_vault *v, const uint64_t *version, size_t 
     return crn_part_retain(part, version, n);
 }
 
+cairn_status crn_vault_rewind_trail(crn_vault *v, uint64_t version)
+{
+    return crn_level_global.each(v, crn_part_rewind, version);
+}
+
+void crn_vault_begin_series(crn_vault *v, uint32_t series)
+{
+    crn_vault_close_all(v);
+    v->opt.series = series;
+}
+
 cairn_status crn_vault_rewind(crn_vault *v, uint64_t version)
 {
     for (int level = 0; level < CRN_NLEVELS; level++)
