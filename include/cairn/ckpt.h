@@ -3,10 +3,12 @@
  * Checkpoint and restart. Five calls protect a program:
  *
  *     cairn *c;
- *     cairn_open(MPI_COMM_WORLD, NULL, &c);
+ *     if (cairn_open(MPI_COMM_WORLD, NULL, &c) < 0)
+ *         fail(cairn_last_error(NULL));
  *     cairn_protect(c, "step", &step, CAIRN_UINT64, 1);
  *     cairn_protect(c, "field", field, CAIRN_FLOAT64, n);
- *     cairn_resume(c, NULL);                    step and field are as they were, if there is a mark
+ *     if (cairn_resume(c, NULL) < 0)            step and field are as they were, if there is a mark
+ *         fail(cairn_last_error(c));            there are marks, but none that can be produced
  *     for (; step < nsteps; step++) {
  *         if (cairn_due(c))
  *             cairn_mark(c, step, CAIRN_AUTO);  returns after copying what changed
@@ -58,11 +60,12 @@ typedef enum cairn_level {
 /*
  * Open a session on the ranks of comm. Collective.
  *   comm    [in]  duplicated; MPI_COMM_SELF also before MPI_Init, or in a program without MPI
- *   config  [in]  path of an INI file, or NULL for $CAIRN_CONFIG or the defaults ('cairn help
- * config') ret     [out] the session, to be closed with cairn_close; NULL on failure CAIRN_EINVAL
- * (configuration, or levels that these nodes cannot give), CAIRN_EBUSY (another program writes this
- * run), CAIRN_EIO, CAIRN_ENOSPC, CAIRN_ENOMEM, CAIRN_EUNSUPPORTED, CAIRN_EPEER. The sentence is
- * cairn_last_error(NULL).
+ *   config  [in]  path of an INI file; NULL: $CAIRN_CONFIG, or the defaults ('cairn help config')
+ *   ret     [out] the session, to be closed with cairn_close; NULL on failure
+ *
+ * CAIRN_EINVAL (configuration, or levels that these nodes cannot give), CAIRN_EBUSY (another
+ * program writes this run), CAIRN_ENOTFOUND (a directory above the trail), CAIRN_EIO, CAIRN_ENOSPC,
+ * CAIRN_ENOMEM, CAIRN_EUNSUPPORTED, CAIRN_EPEER. The sentence is cairn_last_error(NULL).
  */
 CAIRN_API CAIRN_CHECK int cairn_open(MPI_Comm comm, const char *config, cairn **ret);
 
@@ -165,10 +168,10 @@ CAIRN_API int cairn_release(cairn *c, const char *name);
  * CAIRN_ENOTFOUND: there are marks, but none can be produced, and the sentence says what is
  * missing; memory may have been written to. CAIRN_EIO, CAIRN_ENOMEM.
  */
-CAIRN_API int cairn_resume(cairn *c, uint64_t *version);
+CAIRN_API CAIRN_CHECK int cairn_resume(cairn *c, uint64_t *version);
 
 /* The same for the mark of one version. CAIRN_ENOTFOUND also when there is no such mark. */
-CAIRN_API int cairn_resume_at(cairn *c, uint64_t version);
+CAIRN_API CAIRN_CHECK int cairn_resume_at(cairn *c, uint64_t version);
 
 /*
  * What would cairn_resume bring? Collective. CAIRN_OK: a mark, whose version is in *version (NULL

@@ -87,8 +87,11 @@ static cairn_status enter(uring *u, bool wait)
 {
     struct io_uring_cqe *cqe;
     struct __kernel_timespec limit = patience;
-    int rc = wait ? io_uring_submit_and_wait_timeout(&u->ring, &cqe, 1, &limit, NULL)
-                  : io_uring_submit(&u->ring);
+    int rc;
+    if (wait)
+        rc = io_uring_submit_and_wait_timeout(&u->ring, &cqe, 1, &limit, NULL);
+    else
+        rc = io_uring_submit(&u->ring);
     if (rc == -ETIME)
         nudge(u);
     else if (rc < 0 && !is_passing(rc))

@@ -215,7 +215,8 @@ static void test_file_from_an_abandoned_future_is_not_used(void **state)
     assert_ok(cairn_mark(c, 2, CAIRN_LEVEL_LOCAL));
     leave(c);
     /* rank 0's node comes back with the storage that it had before */
-    run_in(&w, local, "cp stale $(find . -name 'own-*0' | head -n 1)");
+    run_in(&w, local, "cp stale $(find . -path '*series-1/own-0')");
+    run_in(&w, local, "rm $(find . -path '*series-2/own-0')");
     assert_ok(cairn_open(w.mpi, w.config, &c));
     protect(&w, c);
     assert_ok(cairn_resume(c, &version));

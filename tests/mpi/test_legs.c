@@ -60,10 +60,9 @@ static _Noreturn void be_leg(const leg *l)
         cairn_protect(c, "field", field, CAIRN_UINT64, CELLS) < 0 ||
         (l->still && cairn_protect(c, "still", still, CAIRN_UINT64, CELLS) < 0))
         _exit(2);
-    if (l->at > 0)
-        (void)cairn_resume_at(c, l->at);
-    else
-        (void)cairn_resume(c, NULL);
+    const int rc = l->at > 0 ? cairn_resume_at(c, l->at) : cairn_resume(c, NULL);
+    if (rc < 0 && rc != CAIRN_ENOTFOUND)
+        _exit(5);
     for (size_t i = 0; i < 4 && l->mark[i] > 0; i++) {
         for (size_t k = 0; k < CELLS; k++)
             field[k] = l->mark[i];
