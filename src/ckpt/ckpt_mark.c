@@ -108,6 +108,17 @@ static cairn_status check_order(const cairn *c, uint64_t version)
     return CAIRN_OK;
 }
 
+/* The usual loop marks before it advances: at once after a resume. And a program that is told to
+ * stop marks though it just did. */
+static bool is_there(const cairn *c, uint64_t version)
+{
+    if (version == CRN_NO_VERSION)
+        return false;
+    if (c->rewind)
+        return version == c->resumed_from;
+    return c->stopping && c->mark.n > 0 && version == c->mark.at[c->mark.n - 1].version;
+}
+
 static cairn_status begin_draft(cairn *c)
 {
     crn_part *part;
@@ -133,8 +144,12 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level)
     if (rc != CAIRN_OK)
         return rc;
     crn_engine_finish(c);
-    if (c->rewind && version == c->resumed_from && version != CRN_NO_VERSION)
-        return CAIRN_NOTHING; /* the usual loop marks before it advances */
+    if (is_there(c, version)) {
+        rc = c->stopping ? make_way(c) : CAIRN_OK;
+        if (c->stopping && rc == CAIRN_OK)
+            rc = crn_ckpt_raise_last(c);
+        return rc < 0 ? rc : CAIRN_NOTHING;
+    }
     CRN_TRY(check_order(c, version));
     if (unchecked)
         CRN_TRY(crn_ckpt_check_shares(c));

@@ -284,7 +284,7 @@ cairn_status crn_ckpt_start(cairn *c)
 {
     CRN_TRY(prepare_local(c));
     CRN_TRY(check_levels(c));
-    CRN_TRY(crn_comm_agree(c->comm, crn_tune_init(c)));
+    CRN_TRY(crn_tune_init(c));
     if (crn_comm_is_threaded(c->comm)) {
         CRN_TRY(crn_comm_dup(c->comm, &c->engine_comm));
         crn_comm_set_patient(c->engine_comm, true);

@@ -152,6 +152,7 @@ static cairn_status resume(cairn *c, const uint64_t *wanted, uint64_t *ret)
     crn_vault_use_comm(c->vault, c->comm);
     CRN_TRY(crn_vault_survey(c->vault, c->mark.at, c->mark.n));
     cairn_status rc = CAIRN_NOTHING;
+    crn_err first = {0};
     for (size_t i = c->mark.n; i-- > 0;) {
         const crn_manifest_mark mark = c->mark.at[i];
         if (wanted && mark.version != *wanted)
@@ -167,15 +168,22 @@ static cairn_status resume(cairn *c, const uint64_t *wanted, uint64_t *ret)
         }
         if (rc != CAIRN_ENOTFOUND)
             return rc;
-        c->lost_from = CRN_MIN(c->lost_from, mark.version);
+        if (first.code == 0)
+            first = *crn_err_peek();
+        /* an older one that was asked for says nothing about those behind it */
+        if (i + 1 == c->mark.n || c->mark.at[i + 1].version >= c->lost_from)
+            c->lost_from = mark.version;
         crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT, "%s", crn_err_peek()->text);
         crn_ckpt_event(c, "{s:s, s:I, s:s}", "event", "lost", "version", (json_int_t)mark.version,
                        "text", crn_err_peek()->text);
     }
     CRN_FAIL_IF(wanted && rc == CAIRN_NOTHING, CAIRN_ENOTFOUND, "run '%s' has no mark %" PRIu64,
                 crn_run_name(c->run), *wanted);
-    if (!wanted) /* nothing can be produced: if the program goes on, it begins anew */
+    if (!wanted) { /* nothing can be produced: if the program goes on, it begins anew */
         c->resumed = true;
+        rc = crn_err_give(&first);
+        crn_err_prefix("none of %zu marks can be produced; the newest: ", c->mark.n);
+    }
     return rc;
 }
 

@@ -143,6 +143,7 @@ typedef struct ckpt_tune {
     crn_level level[CRN_NLEVELS]; /* of the planner's numbers, cheapest first */
     bool sets_levels;             /* CAIRN_AUTO obeys it; else the configuration */
     bool after_failure;           /* the leg before was killed */
+    uint64_t nbefore;             /* marks of earlier legs, as the log tells; on all ranks */
     uint64_t leg_ns;              /* when this leg began */
     double held;                  /* seconds that marks held this leg */
     double computed[CRN_NLEVELS]; /* seconds of computing until the last mark of at least a level */
@@ -335,6 +336,9 @@ void crn_engine_finish(cairn *c);
 void crn_ckpt_store(cairn *c);                 /* no communication */
 void crn_ckpt_share(cairn *c, crn_comm *comm); /* collective */
 
+/* Bring the newest mark, which the program is leaving with, into the trail. Collective. */
+cairn_status crn_ckpt_raise_last(cairn *c);
+
 /* Which bits a level asked for means; CAIRN_EINVAL when these nodes cannot give it. */
 cairn_status crn_ckpt_levels(cairn *c, cairn_level level, unsigned *ret);
 
@@ -370,7 +374,8 @@ void crn_ckpt_trees_finish(cairn *c, crn_trees_mark *made, bool stored);
 
 /* --- planning ----------------------------------------------------------------------------- */
 
-cairn_status crn_tune_init(cairn *c); /* once levels are known, before this leg tells of itself */
+/* Once levels are known, before this leg tells of itself. Collective. */
+cairn_status crn_tune_init(cairn *c);
 
 /* The job has ended; a restart took so long and brought blocks from these levels. */
 void crn_tune_mark(cairn *c);

@@ -301,6 +301,18 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
                    (json_int_t)sum[1]);
 }
 
+cairn_status crn_ckpt_raise_last(cairn *c)
+{
+    const crn_manifest_mark *m = c->mark.n > 0 ? &c->mark.at[c->mark.n - 1] : NULL;
+    c->marked_since_stop = true;
+    if (!m || m->levels & GLOBAL_BIT || m->series != c->series)
+        return CAIRN_OK; /* it is there, or other ranks have it: 'cairn drain' brings it */
+    c->job = (ckpt_job){.version = m->version, .begin_ns = crn_now_ns()};
+    crn_vault_use_comm(c->vault, c->comm);
+    raise_to(c, c->comm, CRN_LEVEL_GLOBAL);
+    return c->job.status < 0 ? crn_err_give(&c->job.err) : CAIRN_OK;
+}
+
 static void tell_mark(cairn *c)
 {
     const ckpt_job *j = &c->job;

@@ -63,7 +63,7 @@ static unsigned configured_levels(const cairn *c)
     unsigned bits = 1u << CRN_LEVEL_LOCAL;
     for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++) {
         const uint64_t every = crn_tune_every(c, l);
-        if (every > 0 && (c->nmarks + 1) % every == 0)
+        if (every > 0 && (c->tune.nbefore + c->nmarks + 1) % every == 0)
             bits |= 1u << l & c->usable;
     }
     return bits;
@@ -89,6 +89,7 @@ typedef struct history {
     const ckpt_tune *tune;
     double begun, last; /* of the leg at hand; 0: none */
     bool failed;        /* a leg was killed, and nobody has come back from that yet */
+    uint64_t nmarks;
     double seconds;
     unsigned nfailures[CRN_PLAN_LEVELS];
 } history;
@@ -130,6 +131,7 @@ static int on_event(void *arg, const char *line)
         h->last = json_number_value(json_object_get(event, "time"));
         end_leg(h);
     }
+    h->nmarks += kind && strcmp(kind, "mark") == 0;
     if (h->begun > 0)
         h->last = json_number_value(json_object_get(event, "time"));
     json_decref(event);
@@ -145,6 +147,7 @@ static cairn_status learn_from_history(cairn *c)
     if (h.failed)
         count_failure(&h, NULL);
     c->tune.after_failure = h.begun > 0;
+    c->tune.nbefore = h.nmarks;
     end_leg(&h);
     return crn_plan_tuner_observe(&c->tune.tuner, h.seconds, h.nfailures);
 }
@@ -174,8 +177,10 @@ cairn_status crn_tune_init(cairn *c)
                      .sets_levels = crn_config_word(c->cfg, CRN_OPT_PLAN_TUNE) == 0};
     choose_levels(c);
     const crn_plan_options opt = options_of(c);
-    CRN_TRY(crn_plan_tuner_init(&t->tuner, &opt));
-    return crn_comm_rank(c->comm) == 0 ? learn_from_history(c) : CAIRN_OK;
+    CRN_TRY(crn_comm_agree(c->comm, crn_plan_tuner_init(&t->tuner, &opt)));
+    cairn_status rc = crn_comm_rank(c->comm) == 0 ? learn_from_history(c) : CAIRN_OK;
+    CRN_TRY(crn_comm_agree(c->comm, rc));
+    return crn_comm_bcast(c->comm, &t->nbefore, sizeof t->nbefore, 0);
 }
 
 /* --- measuring ------------------------------------------------------------------------------ */

@@ -189,6 +189,67 @@ static void test_a_failed_mark_harms_no_other(void **state)
     remove_tree(dir);
 }
 
+/* Whoever leaves does not know whether the next job gets the same nodes. */
+static void test_leaving_at_once_brings_the_mark_to_the_trail(void **state)
+{
+    (void)state;
+    static uint64_t field[CELLS];
+    cairn *c;
+    set_up("");
+    run_leg((leg){.mark = {1, 2}, .level = CAIRN_LEVEL_LOCAL});
+    assert_ok(cairn_open(MPI_COMM_SELF, config, &c));
+    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
+    assert_ok(cairn_resume(c, NULL));
+    assert_int_equal(raise(SIGUSR1), 0);
+    assert_true(cairn_should_stop(c));
+    assert_true(cairn_due(c));
+    assert_int_equal(cairn_mark(c, 2, CAIRN_AUTO), CAIRN_NOTHING);
+    assert_false(cairn_due(c));
+    assert_ok(cairn_close(c));
+    run_in_dir("rm -rf local");
+    expect_version(2);
+    remove_tree(dir);
+}
+
+/* An old mark that is damaged hides no newer one, and a refusal tells of the newest. */
+static void test_refusals_tell_of_the_newest(void **state)
+{
+    (void)state;
+    static uint64_t field[CELLS];
+    cairn *c;
+    uint64_t version;
+    set_up("[keep]\nlocal = 3\n");
+    run_leg((leg){.mark = {1, 2, 3}, .level = CAIRN_LEVEL_LOCAL});
+    run_in_dir("for f in $(find local -name own-0); do printf x | dd of=$f bs=1 seek=9000 "
+               "conv=notrunc 2>/dev/null; done");
+    assert_ok(cairn_open(MPI_COMM_SELF, config, &c));
+    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
+    assert_int_equal(cairn_resume_at(c, 1), CAIRN_ENOTFOUND);
+    assert_ok(cairn_probe(c, &version));
+    assert_int_equal(version, 3);
+    assert_ok(cairn_close(c));
+    run_in_dir("rm -rf local");
+    assert_ok(cairn_open(MPI_COMM_SELF, config, &c));
+    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_ENOTFOUND);
+    assert_non_null(
+        strstr(cairn_last_error(c), "none of 3 marks can be produced; the newest: mark 3"));
+    assert_ok(cairn_close(c));
+    remove_tree(dir);
+}
+
+/* Levels are counted over legs: a program that dies often needs them most. */
+static void test_levels_are_counted_over_legs(void **state)
+{
+    (void)state;
+    set_up("global = 4\n");
+    for (uint64_t v = 1; v <= 4; v++)
+        run_leg((leg){.mark = {v}});
+    run_in_dir("rm -rf local");
+    expect_version(4);
+    remove_tree(dir);
+}
+
 /* What resume found damaged must not be inherited by the marks that follow. */
 static void test_damage_is_healed(void **state)
 {
@@ -249,6 +310,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_prune_keeps_what_counts),
         cmocka_unit_test(test_drain_passes_what_does_not_count),
         cmocka_unit_test(test_a_failed_mark_harms_no_other),
+        cmocka_unit_test(test_leaving_at_once_brings_the_mark_to_the_trail),
+        cmocka_unit_test(test_refusals_tell_of_the_newest),
+        cmocka_unit_test(test_levels_are_counted_over_legs),
         cmocka_unit_test(test_damage_is_healed),
         cmocka_unit_test(test_a_chained_handler_is_called_once),
     };
