@@ -20,6 +20,7 @@ struct crn_draft {
     crn_part *part;
     crn_mark *mark;
     CRN_VEC(draft_var) var; /* one for each variable of the mark */
+    uint64_t file_bytes;    /* before it; UINT64_MAX once it is committed */
     size_t cap;             /* of mark->var */
     crn_gather *gather;     /* the part's */
     crn_extent room;        /* kept for tables and record; what is left of it is free */
@@ -38,6 +39,17 @@ static cairn_status stay(crn_draft *d, cairn_status rc)
     return rc;
 }
 
+/* Give the file's end back: on a disk that was too full for the mark, whatever else must be written
+ * needs it. Both superblocks were whole in a file of that length. */
+static void shrink_file(const crn_draft *d)
+{
+    const crn_err why = *crn_err_peek();
+    uint64_t now;
+    if (!d->part->doubt && crn_file_nbytes(d->part->file, &now) == CAIRN_OK && now > d->file_bytes)
+        (void)crn_file_truncate(d->part->file, d->file_bytes);
+    (void)crn_err_give(&why); /* what became of the mark is what matters */
+}
+
 void crn_draft_drop(crn_draft *d)
 {
     if (!d)
@@ -46,6 +58,7 @@ void crn_draft_drop(crn_draft *d)
     crn_extents taken = d->gather->taken;
     memset(&d->gather->taken, 0, sizeof d->gather->taken);
     crn_gather_reset(d->gather); /* nothing may still be on its way to space that is given back */
+    shrink_file(d);
     /* In doubt, a superblock may refer to this space: resolving derives it anew. Without memory the
      * space stays unused until the part is opened again. */
     if (!part->doubt) {
@@ -108,6 +121,7 @@ cairn_status crn_draft_begin(crn_part *part, uint64_t version, crn_draft **ret)
     d->gather = part->gather;
     d->gather->staging = part->staging;
     cairn_status rc;
+    CRN_TRY_OUT(rc, crn_file_nbytes(part->file, &d->file_bytes));
     CRN_TRY_OUT(rc, crn_alloc(&d->mark, 1));
     d->mark->version = version;
     d->mark->wall_ns = crn_wall_ns();
@@ -572,6 +586,7 @@ cairn_status crn_draft_commit(crn_draft *d, uint64_t keep, crn_draft_stats *ret_
         if (ret_stats)
             count(d, ret_stats);
         conclude(d, ndrop);
+        d->file_bytes = UINT64_MAX;
     }
     crn_draft_drop(d);
     return rc;
