@@ -88,8 +88,13 @@ static void advance(world *w)
         w->plate[i] = (double)w->rank * 1e6 + (double)(w->step * i);
     for (size_t i = 0; i < LAYERS * COLUMNS * LAYERS; i++)
         w->cube[i] = (float)(w->rank + 1) / (float)(w->step + i);
-    for (uint32_t i = 0; i < ITEMS * 4; i++)
-        w->grains[i] = (grain){.kind = i + (uint32_t)w->step, .x = {i, w->rank, 0.5}};
+    for (uint32_t i = 0; i < ITEMS * 4; i++) { /* one by one: the padding stays as it is */
+        grain *g = &w->grains[i];
+        g->kind = i + (uint32_t)w->step;
+        g->x[0] = i;
+        g->x[1] = w->rank;
+        g->x[2] = 0.5;
+    }
 }
 
 static void protect(world *w, cairn *c)
