@@ -114,7 +114,7 @@ static void *store_there(void *arg)
 {
     world *o = arg;
     for (size_t i = 0; i < o->nbytes; i += 29 * page)
-        o->data[i] ^= 0x55;
+        __atomic_fetch_xor(&o->data[i], 0x55, __ATOMIC_RELAXED);
     return NULL;
 }
 
