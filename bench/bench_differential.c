@@ -188,7 +188,7 @@ static void print_model(int percent, int way, const figures *f, const figures *n
 
 int main(int argc, char **argv)
 {
-    const size_t mib = argc > 1 ? strtoull(argv[1], NULL, 10) : 1024;
+    const size_t mib = argc > 1 ? strtoull(argv[1], NULL, 10) : 2048;
     state s = {.nblocks = (mib << 20) / BLOCK};
     figures f[NSHARES];
     clean_up();

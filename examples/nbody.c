@@ -196,21 +196,22 @@ static void move(bodies *b)
         }
 }
 
-/* Bodies that left our strips go to their new rank. */
+/* Bodies that left our strips go to their new rank: in the order of strips, those of a rank stand
+ * together. */
 static void migrate(bodies *b)
 {
     MPI_Request sent[nranks];
-    bodies out[nranks], in = {0};
-    memset(out, 0, sizeof out);
-    for (size_t i = 0; i < b->n; i++)
-        bodies_add(&out[owner(b->at[i])], b->at[i]);
-    for (int r = 0; r < nranks; r++)
-        bodies_send(&out[r], r, 1, &sent[r]);
+    bodies in = {0};
+    sort_bodies(b);
+    size_t first = 0, end = 0;
+    for (int r = 0; r < nranks; r++, first = end) {
+        while (end < b->n && owner(b->at[end]) == r)
+            end++;
+        bodies_send(&(bodies){.at = b->at + first, .n = end - first}, r, 1, &sent[r]);
+    }
     for (int r = 0; r < nranks; r++)
         bodies_receive(&in, r, 1);
     wait_all(nranks, sent);
-    for (int r = 0; r < nranks; r++)
-        free(out[r].at);
     free(b->at);
     *b = in;
     sort_bodies(b);

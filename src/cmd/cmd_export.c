@@ -14,7 +14,8 @@ typedef struct exporting {
     const char *mark, *output;
     uint64_t version; /* what mark says */
     cairn_exporting what;
-    json_t *list; /* of files, with json */
+    char path[4096], series[4096]; /* of what */
+    json_t *list;                  /* of files, with json */
     uint64_t nfiles;
     cmd_progress progress;
 } exporting;
@@ -26,26 +27,27 @@ static int on_progress(void *arg, uint64_t done_bytes, uint64_t total_bytes)
 }
 
 /* The file of a mark: as told, before the ".h5" of which the version comes if there are several. */
-static void name_file(const exporting *e, char *buf, size_t cap)
+static void name_file(exporting *e)
 {
     const char *name = e->output ? e->output : e->what.run;
     const size_t n = strlen(name);
     const bool suffix = n > 3 && strcmp(name + n - 3, ".h5") == 0;
     if (e->output && !e->all)
-        snprintf(buf, cap, "%s", name);
+        snprintf(e->path, sizeof e->path, "%s", name);
     else
-        snprintf(buf, cap, "%.*s-%" PRIu64 ".h5", (int)(suffix ? n - 3 : n), name, e->what.version);
+        snprintf(e->path, sizeof e->path, "%.*s-%" PRIu64 ".h5", (int)(suffix ? n - 3 : n), name,
+                 e->what.version);
 }
 
 static int export_mark(exporting *e, uint64_t version)
 {
-    char path[4096], what[CRN_ERR_TEXT], nbytes[CRN_NUMBER_TEXT];
+    char what[CRN_ERR_TEXT], nbytes[CRN_NUMBER_TEXT];
     e->what.version = version;
-    e->what.path = path;
+    e->what.path = e->path;
     e->what.progress = on_progress;
     e->what.arg = &e->progress;
-    name_file(e, path, sizeof path);
-    snprintf(what, sizeof what, "writing '%.256s'", path);
+    name_file(e);
+    snprintf(what, sizeof what, "writing '%.256s'", e->path);
     cmd_progress_start(&e->progress, what);
     int rc = cairn_export(&e->what);
     cmd_progress_end(&e->progress);
@@ -55,24 +57,24 @@ static int export_mark(exporting *e, uint64_t version)
     if (e->json)
         cmd_json_append(&e->list,
                         json_pack("{s:I, s:o, s:I, s:I}", "version", (json_int_t)version, "file",
-                                  cmd_json_text(path), "variables", (json_int_t)e->what.nvars,
+                                  cmd_json_text(e->path), "variables", (json_int_t)e->what.nvars,
                                   "nbytes", (json_int_t)e->what.nbytes));
     else
-        cmd_line("mark %" PRIu64 ": '%s', %" PRIu64 " variable%s, %s", version, path, e->what.nvars,
-                 e->what.nvars == 1 ? "" : "s",
+        cmd_line("mark %" PRIu64 ": '%s', %" PRIu64 " variable%s, %s", version, e->path,
+                 e->what.nvars, e->what.nvars == 1 ? "" : "s",
                  crn_format_nbytes(e->what.nbytes, nbytes, sizeof nbytes));
     return CMD_YES;
 }
 
 /* The time series of all marks is called as their files are, without a version. */
-static const char *name_series(const exporting *e, char *buf, size_t cap)
+static void name_series(exporting *e)
 {
     const char *name = e->output ? e->output : e->what.run, *slash = strrchr(name, '/');
     name = slash ? slash + 1 : name;
     const size_t n = strlen(name);
     const bool suffix = n > 3 && strcmp(name + n - 3, ".h5") == 0;
-    snprintf(buf, cap, "%.*s.xmf", (int)(suffix ? n - 3 : n), name);
-    return buf;
+    snprintf(e->series, sizeof e->series, "%.*s.xmf", (int)(suffix ? n - 3 : n), name);
+    e->what.series = e->series;
 }
 
 /* The marks that are meant: all, one, or the newest, of those that the trail has. */
@@ -83,12 +85,11 @@ static int export_run(exporting *e, const cmd_place *place)
     uint64_t newest = 0;
     bool found = false;
     int code = CMD_YES;
-    char series[4096];
     if (cairn_trail_run(place->trail, place->first, &run) < 0)
         return cmd_fail("%s", cairn_error_text());
     e->what.run = run.name;
     if (e->all)
-        e->what.series = name_series(e, series, sizeof series);
+        name_series(e);
     if (e->mark)
         return export_mark(e, e->version);
     for (size_t i = 0; i < run.nmarks && code == CMD_YES; i++) {

@@ -32,20 +32,19 @@ static int print(const cairn_importing *what, bool json)
     return CMD_YES;
 }
 
-static int import_file(cairn_importing *what, const char *place, bool json)
+static int import_file(cairn_importing *what, cmd_progress *progress, const char *place, bool json)
 {
     char *trail, *run, title[CRN_ERR_TEXT];
-    cmd_progress progress;
     if (cmd_place_names(place, &trail, &run) != CMD_YES)
         return CMD_UNKNOWN;
     what->trail = trail;
     what->run = run;
     what->progress = on_progress;
-    what->arg = &progress;
+    what->arg = progress;
     snprintf(title, sizeof title, "reading '%.256s'", what->path);
-    cmd_progress_start(&progress, title);
+    cmd_progress_start(progress, title);
     int rc = cairn_import(what);
-    cmd_progress_end(&progress);
+    cmd_progress_end(progress);
     free(trail);
     free(run);
     return rc < 0 ? cmd_fail("%s", cairn_error_text()) : print(what, json);
@@ -54,6 +53,7 @@ static int import_file(cairn_importing *what, const char *place, bool json)
 int cmd_import(int argc, char **argv)
 {
     cairn_importing what = {.struct_bytes = sizeof what};
+    cmd_progress progress;
     bool json = false;
     const char *mark = "0", *ranks = "0";
     uint64_t nranks;
@@ -72,5 +72,5 @@ int cmd_import(int argc, char **argv)
         return cmd_misuse(usage, "--ranks: '%s' is no number of ranks", ranks);
     what.nranks = (uint32_t)nranks;
     what.path = argv[0];
-    return import_file(&what, argv[1], json);
+    return import_file(&what, &progress, argv[1], json);
 }

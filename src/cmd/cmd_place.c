@@ -84,8 +84,10 @@ int cmd_place_names(const char *name, char **ret_trail, char **ret_run)
     cairn_status rc = crn_strdup(run ? parent : name, ret_trail);
     if (rc == CAIRN_OK && run)
         rc = crn_strdup(last, ret_run);
-    if (rc < 0)
+    if (rc < 0) {
         free(*ret_trail);
+        *ret_trail = NULL;
+    }
     free(copy);
     return rc < 0 ? cmd_fail("no memory") : CMD_YES;
 }

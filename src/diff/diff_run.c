@@ -14,7 +14,7 @@
 /* A comparison under way, the same on all processes but for rows. */
 typedef struct comparison {
     crn_comm *comm;
-    const cairn_comparison_options *how;
+    cairn_comparison_options how;
     bool gate; /* the first side is a golden file */
     diff_question ask;
     diff_side side[2];
@@ -46,10 +46,10 @@ static void unit_done(mark_work *m, cairn_status rc)
     m->done++;
     if (rc < 0 && m->err.code == 0)
         m->err = *crn_err_peek();
-    if (c->how->progress && crn_comm_rank(c->comm) == 0)
-        c->how->progress(c->how->arg,
-                         c->result.nbytes + m->mark[0]->nbytes / CRN_MAX(m->nunits, 1) * m->done,
-                         c->total_bytes);
+    if (c->how.progress && crn_comm_rank(c->comm) == 0)
+        c->how.progress(c->how.arg,
+                        c->result.nbytes + m->mark[0]->nbytes / CRN_MAX(m->nunits, 1) * m->done,
+                        c->total_bytes);
     pthread_mutex_unlock(&m->mutex);
 }
 
@@ -159,8 +159,8 @@ static void report(comparison *c, cairn_comparison_row *row)
         keep_first(&c->result, row);
     c->result.verdict = CRN_MAX(c->result.verdict, row->verdict);
     c->result.read_bytes += row->read_bytes;
-    if (c->how->row && !c->stopped)
-        c->stopped = c->how->row(c->how->arg, row) != 0;
+    if (c->how.row && !c->stopped)
+        c->stopped = c->how.row(c->how.arg, row) != 0;
 }
 
 static void report_row(comparison *c, uint64_t version, const diff_row *r)
@@ -226,7 +226,7 @@ static cairn_status compare_mark(comparison *c, const diff_mark *a, const diff_m
 /* Does the first process see a reason to end? Collective. */
 static cairn_status is_over(comparison *c, bool *ret)
 {
-    uint64_t over = c->stopped || (!c->how->all && c->result.verdict >= gravity(c));
+    uint64_t over = c->stopped || (!c->how.all && c->result.verdict >= gravity(c));
     CRN_TRY(crn_comm_bcast(c->comm, &over, sizeof over, 0));
     *ret = over;
     return CAIRN_OK;
@@ -264,7 +264,7 @@ static unsigned count_processors(void)
 
 static cairn_status prepare(comparison *c)
 {
-    const cairn_comparison_options *how = c->how;
+    const cairn_comparison_options *how = &c->how;
     crn_bound bound[CRN_BOUNDS_MAX];
     size_t n = 0;
     if (how->bound)
@@ -332,13 +332,11 @@ static void hand_out(cairn_comparison *to, const cairn_comparison *from)
 static int run_comparison(comparison *c, MPI_Comm comm, const char *first, const char *second,
                           const cairn_comparison_options *how, cairn_comparison *ret)
 {
-    cairn_comparison_options mine = {.struct_bytes = sizeof mine};
     CRN_FAIL_IF(!first || !second || !ret || ret->struct_bytes < sizeof(size_t) ||
                     (how && how->struct_bytes < sizeof(size_t)),
                 CAIRN_EINVAL, "comparing: an argument is NULL, or struct_bytes is not set");
     if (how)
-        memcpy(&mine, how, CRN_MIN(how->struct_bytes, sizeof mine));
-    c->how = &mine;
+        memcpy(&c->how, how, CRN_MIN(how->struct_bytes, sizeof c->how));
     cairn_status rc = crn_comm_create(comm, &c->comm);
     if (rc == CAIRN_OK)
         rc = compare(c, first, second);

@@ -79,7 +79,7 @@ static cairn_status parse_list(char *list, crn_bound *ret, size_t *ret_n)
 
 cairn_status crn_bounds_parse(const char *text, crn_bound *ret, size_t *ret_n)
 {
-    crn_bound found[CRN_BOUNDS_MAX];
+    crn_bound found[CRN_BOUNDS_MAX] = {0};
     char *list;
     size_t n = 0;
     if (text[strspn(text, " \t")] != 0) {

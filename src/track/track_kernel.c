@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -153,17 +152,26 @@ static cairn_status add_range(track_ranges *to, track_range r)
     return crn_vec_push(to, r);
 }
 
+/* What follows the mode in a line of /proc/self/maps: offset, device, inode. */
+static uint64_t inode_of(const char *rest)
+{
+    char *at;
+    strtoull(rest, &at, 16);
+    at += strcspn(at, ":");
+    if (*at != 0)
+        strtoull(at + 1, &at, 16);
+    return strtoull(at, NULL, 10);
+}
+
 /* One line of /proc/self/maps: the part of it that lies within r, if nobody else can write it. */
 static cairn_status take_mapping(const char *line, track_range r, track_ranges *to)
 {
-    char *rest, mode[5];
-    uint64_t inode;
+    char *rest;
     uintptr_t start = strtoul(line, &rest, 16);
     uintptr_t end = *rest == '-' ? strtoul(rest + 1, &rest, 16) : 0;
     start = CRN_MAX(start, r.start);
     end = CRN_MIN(end, r.end);
-    if (start >= end || sscanf(rest, " %4s %*x %*x:%*x %" SCNu64, mode, &inode) != 2 ||
-        strncmp(mode, "rw", 2) != 0 || mode[3] != 'p' || inode != 0)
+    if (start >= end || strncmp(rest, " rw", 3) != 0 || rest[4] != 'p' || inode_of(rest + 5) != 0)
         return CAIRN_OK;
     return add_range(to, (track_range){start, end});
 }
@@ -192,8 +200,8 @@ bool crn_track_is_pinned(void)
     if (!status)
         return true;
     while (kib == UINT64_MAX && fgets(line, sizeof line, status))
-        if (sscanf(line, "VmPin: %" SCNu64, &kib) != 1)
-            kib = UINT64_MAX;
+        if (strncmp(line, "VmPin:", 6) == 0)
+            kib = strtoull(line + 6, NULL, 10);
     fclose(status);
     return kib != 0;
 }

@@ -137,7 +137,7 @@ static void fill(program *p, uint64_t step)
         for (uint64_t i = 0; i < p->nitems[c]; i++)
             p->item[n++] = p->cell[c] * 100 + i;
     }
-    p->nlist = (size_t)(10 * (p->rank + 1)); /* every rank has another number of them */
+    p->nlist = 10 * ((size_t)p->rank + 1); /* every rank has another number of them */
     for (size_t i = 0; i < p->nlist; i++)
         p->list[i] = (uint32_t)(p->rank * 1000) + (uint32_t)i;
     for (int i = 0; i < 10; i++)
@@ -191,7 +191,7 @@ static void check_items(const program *p, int nold)
             assert_int_equal(p->item[n++], p->cell[c] * 100 + i);
     }
     /* the list is that of all old ranks, one behind the other, cut anew */
-    size_t first = 0, at = 0, total = (size_t)(5 * nold * (nold + 1));
+    size_t first = 0, at = 0, total = 5 * (size_t)nold * ((size_t)nold + 1);
     for (int r = 0; r < p->rank; r++)
         first += nold == p->nranks ? (size_t)(10 * (r + 1)) : list_share(total, r, p->nranks);
     for (int r = 0; r < nold; r++)

@@ -32,7 +32,7 @@ static void draw(uint64_t seed, crn_var_spec *s, uint64_t *dims)
 /* The place of element i of the piece, one index at a time. */
 static uint64_t plain_place(const crn_var_spec *s, uint64_t i)
 {
-    uint64_t index[CRN_DIMS_MAX], place = 0;
+    uint64_t index[CRN_DIMS_MAX] = {0}, place = 0;
     for (uint32_t d = s->ndims; d-- > 0;) {
         index[d] = s->offset[d] + i % s->count[d];
         i /= s->count[d];

@@ -7,7 +7,7 @@
  * can be called.
  */
 #include "harness/harness.h"
-#include "hash/hash_tolerant.c"
+#include "hash/hash_tolerant.c" // NOLINT(bugprone-suspicious-include)
 
 static const crn_bound bounds[] = {
     {0, 0},        {1e-3, 0},      {1e-7, 0},      {1, 0},       {3, 0},           {0.75, 0},

@@ -53,7 +53,7 @@ static void world_init_at(world *o, unsigned char *map, size_t off, size_t nbyte
     *o = (world){.map = map, .data = map + off, .nbytes = nbytes, .block = block};
     for (size_t i = 0; i < nbytes; i++)
         o->data[i] = (unsigned char)(i * 7 + i / 251);
-    o->before = malloc(nbytes);
+    o->before = malloc(nbytes + 1);
     assert_non_null(o->before);
     assert_ok(crn_watch_create(tracker, o->data, nbytes, block, &o->w));
     crn_watch_scan(o->w);

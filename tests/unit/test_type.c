@@ -107,7 +107,7 @@ static void test_parse_is_bounded(void **state)
     char text[CRN_TYPE_TEXT + 2] = "";
     crn_type_tree *t;
     for (size_t i = 0; i < CRN_TYPE_DEPTH + 1; i++)
-        memcpy(text + 7 * i, "{8:a@0:", 7);
+        snprintf(text + 7 * i, 8, "{8:a@0:");
     assert_fails(crn_type_parse(text, &t), CAIRN_EINVAL, "8 deep at most");
     memset(text, 'x', sizeof text - 1);
     assert_fails(crn_type_parse(text, &t), CAIRN_EINVAL, "more than 4095 bytes");
