@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The page: one file that needs no other. Its text comes from the build (report_page.html, .css and
- * .js, and the charting library), with a line in it where the data go.
+ * The page: one file that needs no other. Its text comes from the build (the files in page/ and the
+ * charting library), with a line in it where the data go.
  */
 #include "report/report.h"
 

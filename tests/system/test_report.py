@@ -103,7 +103,9 @@ class Report(unittest.TestCase):
         self.assertEqual(self.browser.complaints(), [])
 
     def cells(self, section):
-        """The text of a table, row by row; hidden ones count."""
+        """The text of a table, row by row."""
+        self.js("document.querySelectorAll(`#${$[0]} > details`).forEach(d => d.open = true)",
+                section)
         return self.js("[...document.querySelector(`#${$[0]} details > .table`)"
                        ".querySelectorAll('tbody tr')].map("
                        "tr => [...tr.cells].map(td => td.textContent))", section)

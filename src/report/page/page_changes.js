@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What changed from mark to mark, by rank and by variable.
+// One row for each rank, or for groups of neighbours, as the log has it; else one for all.
+const rankShares = m => m.ranks.length ? m.ranks : [share(m)];
+
+function heatConfig(marks) {
+  const rows = Math.max(...marks.map(m => rankShares(m).length));
+  const tones = [css('grid'), css('accent')];
+  const color = x => x == null ? 'transparent' : mix(tones[0], tones[1], Math.sqrt(x));
+  const name = (r, n) => n === 1 ? 'all ranks' : `rank ${r}`;
+  const shares = marks.map(rankShares);
+  return {
+    type: 'bar',
+    data: {labels: marks.map(m => m.version), datasets: Array.from({length: rows}, (_, r) => ({
+      label: name(r, rows), keys: r === 0, data: marks.map(() => 1),
+      shares: shares.map(s => s[r]), backgroundColor: shares.map(s => color(s[r])), categoryPercentage: 1,
+      barPercentage: 1, borderColor: css('card'), borderWidth: marks.length * rows > 2000 ? 0 : 1}))},
+    options: {
+      scales: {x: markAxis({stacked: true}),
+        y: {stacked: true, reverse: true, max: rows, grid: {display: false},
+          title: {display: rows > 1, text: 'rank'},
+          afterBuildTicks: scale => { // in the middle of each row, not at its edge
+            scale.ticks = Array.from({length: rows}, (_, r) => ({value: r + 0.5}));
+          },
+          ticks: {display: rows > 1, callback: v => String(Math.floor(v))}}},
+      plugins: {tooltip: {callbacks: {
+        title: items => `mark ${items[0].label}, ${items[0].dataset.label}`,
+        label: item => `${percent(item.dataset.shares[item.dataIndex])} of the state changed`}}}}};
+}
+
+// What changed in each variable, where the log tells it.
+function variableParts(marks, few) {
+  const named = [...new Set(marks.flatMap(m => m.variables.map(v => v.name)))];
+  if (!named.length) return [];
+  const changed = name => m => m.variables.find(v => v.name === name)?.changed ?? null;
+  const rows = marks.flatMap(m => m.variables.map(v => ({...v, version: m.version})));
+  const ratio = x => x == null ? '–' : percent(1 + x);
+  return [
+    picture('chart-variables', 'Changed, by variable', overMarks(few, named.map((name, i) => (
+      {label: name, tone: TONES[i % TONES.length], value: changed(name)})), bytes,
+    {stacked: true, y: {ticks: {stepSize: byteStep(few)}}}),
+    {legend: legend(named.map((name, i) => [TONES[i % TONES.length], name]))}),
+    table('Variables', [
+      {head: 'mark', text: v => count(v.version), key: v => v.version},
+      {head: 'variable', left: true, text: v => v.name},
+      {head: 'size', text: v => bytes(v.nbytes), key: v => v.nbytes},
+      {head: 'pages written', text: v => v.tracked ? bytes(v.written) : '–', key: v => v.written},
+      {head: 'digested', text: v => bytes(v.hashed), key: v => v.hashed},
+      {head: 'changed', text: v => bytes(v.changed), key: v => v.changed},
+      {head: 'stored', text: v => bytes(v.stored), key: v => v.stored},
+      {head: 'way', left: true, text: v => v.way},
+      {head: 'of a full one: predicted', text: v => ratio(v.predicted), key: v => v.predicted ?? -9},
+      {head: 'measured', text: v => ratio(v.measured), key: v => v.measured ?? -9},
+    ], rows)];
+}
+
+function changes({marks, few}) {
+  const rows = Math.max(...marks.map(m => rankShares(m).length));
+  const bar = el('span', {className: 'scale', style: {background:
+    `linear-gradient(90deg, ${[0, .1, .25, .5, 1].map(x => `${mix(css('grid'), css('accent'), Math.sqrt(x))} ${100 * x}%`)})`}});
+  return section('changes', 'What changed',
+    'The share of the state that differs from the mark before: only that is written.',
+    picture('chart-changes', 'Changed share by rank and mark', heatConfig(few), {
+      height: `${Math.min(Math.max(rows * 1.5 + 5, 9), 32)}rem`,
+      legend: el('ul', {className: 'legend'}, el('li', {}, '0 %', bar, '100 %'))}),
+    table('Changed share', [
+      {head: 'mark', text: m => count(m.version), key: m => m.version},
+      {head: 'all ranks', text: m => percent(share(m)), key: share},
+      ...(rows > 1 ? Array.from({length: rows}, (_, r) => ({head: `rank ${r}`,
+        text: m => percent(rankShares(m)[r]), key: m => rankShares(m)[r] ?? -1})) : []),
+    ], marks), ...variableParts(marks, few));
+}
+
+sections.push({when: view => view.few.length, make: changes});
+sections.push({when: view => !view.few.length, make: () => section('none', 'Marks', 'None to show.')});
