@@ -30,7 +30,7 @@ char *crn_outside_name(uint64_t version, uint32_t rank, char buf[CRN_OUTSIDE_NAM
 
 uint64_t crn_var_place(const crn_var_spec *s, uint64_t pos, uint64_t *ret_run)
 {
-    uint64_t run = s->item, stride = s->item, place = 0;
+    uint64_t run = s->item, stride = run, place = 0;
     uint32_t d = s->ndims;
     /* dimensions that the piece has as a whole, and the one outside of them, lie without a gap */
     while (d > 0) {

@@ -19,6 +19,17 @@ typedef struct place {
     char dir[64], config[96];
 } place;
 
+/* Each '@' stands for the scratch directory. */
+static inline void write_settings(FILE *f, const char *settings, const char *dir)
+{
+    for (const char *s = settings; *s; s++) {
+        if (*s == '@')
+            fputs(dir, f);
+        else
+            fputc(*s, f);
+    }
+}
+
 /* settings: further lines of the configuration, after the trail's. Collective. */
 static inline void place_init(place *p, crn_comm *comm, const char *settings)
 {
@@ -34,7 +45,8 @@ static inline void place_init(place *p, crn_comm *comm, const char *settings)
     if (p->rank == 0) {
         FILE *f = fopen(p->config, "w");
         assert_non_null(f);
-        fprintf(f, "[run]\ntrail = %s/trail\n%s", p->dir, settings);
+        write_settings(f, "[run]\ntrail = @/trail\n", p->dir);
+        write_settings(f, settings, p->dir);
         fclose(f);
     }
     assert_ok(crn_comm_barrier(comm));

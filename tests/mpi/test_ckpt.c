@@ -5,50 +5,28 @@
  *
  * TEST: ranks self 1 2 4
  */
-#include "harness/mpi.h"
+#include "harness/session.h"
 
 #include <inttypes.h>
-#include <signal.h>
-
-#include <cairn/cairn.h>
 
 enum { CELLS = 30000 };
 
 /* The world of a case: a scratch directory, a configuration file, a state. */
 typedef struct world {
-    crn_comm *comm;
-    MPI_Comm mpi;
-    int rank;
-    char dir[64], config[96];
+    place at;
     uint64_t step;
     double field[CELLS];
 } world;
 
-/* All ranks work in one directory, made by rank 0. */
 static void world_init(world *w, crn_comm *comm, const char *settings)
 {
     memset(w, 0, sizeof *w);
-    w->comm = comm;
-    w->rank = crn_comm_rank(comm);
-    w->mpi = crn_comm_size(comm) > 1 ? MPI_COMM_WORLD : MPI_COMM_SELF;
-    if (w->rank == 0)
-        make_scratch(w->dir, sizeof w->dir, "ckpt");
-    assert_ok(crn_comm_bcast(comm, w->dir, sizeof w->dir, 0));
-    snprintf(w->config, sizeof w->config, "%s/cairn.ini", w->dir);
-    if (w->rank == 0) {
-        FILE *f = fopen(w->config, "w");
-        assert_non_null(f);
-        fprintf(f, "[run]\ntrail = %s/trail\n%s", w->dir, settings);
-        fclose(f);
-    }
-    assert_ok(crn_comm_barrier(comm));
+    place_init(&w->at, comm, settings);
 }
 
 static void world_done(world *w)
 {
-    assert_ok(crn_comm_barrier(w->comm));
-    if (w->rank == 0)
-        remove_tree(w->dir);
+    place_done(&w->at);
 }
 
 /* One step of the program: a tenth of the field changes. */
@@ -57,21 +35,13 @@ static void advance(world *w)
     w->step++;
     for (size_t i = 0; i < CELLS; i++)
         if (i % 10 == w->step % 10)
-            w->field[i] = (double)w->rank * 1e6 + (double)(w->step * i);
+            w->field[i] = (double)w->at.rank * 1e6 + (double)(w->step * i);
 }
 
 static void protect(world *w, cairn *c)
 {
     assert_ok(cairn_protect(c, "step", &w->step, CAIRN_UINT64, 1));
     assert_ok(cairn_protect(c, "field", w->field, CAIRN_FLOAT64, CELLS));
-}
-
-/* Leave a session as a program does that was told to stop: its run can be resumed. */
-static void leave(cairn *c)
-{
-    assert_int_equal(raise(SIGUSR1), 0);
-    assert_true(cairn_should_stop(c));
-    assert_ok(cairn_close(c));
 }
 
 static const char *settings_of(int which, const char *dir, char buf[256])
@@ -104,7 +74,7 @@ static void come_back(world *w)
     cairn *c;
     uint64_t version = 0;
     static double want[CELLS];
-    assert_ok(cairn_open(w->mpi, w->config, &c));
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
     protect(w, c);
     assert_int_equal(cairn_resume(c, &version), CAIRN_NOTHING);
     for (int i = 0; i < 5; i++) {
@@ -113,10 +83,10 @@ static void come_back(world *w)
     }
     memcpy(want, w->field, sizeof want);
     advance(w); /* lost */
-    leave(c);
+    leave_session(c);
     memset(w->field, 0, sizeof w->field);
     w->step = 0;
-    assert_ok(cairn_open(w->mpi, w->config, &c));
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
     protect(w, c);
     assert_ok(cairn_probe(c, &version));
     assert_int_equal(version, 5);
@@ -128,7 +98,7 @@ static void come_back(world *w)
     advance(w);
     assert_ok(cairn_mark(c, w->step, CAIRN_LEVEL_GLOBAL));
     assert_ok(cairn_close(c));
-    assert_ok(cairn_open(w->mpi, w->config, &c));
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
     protect(w, c);
     assert_int_equal(cairn_resume(c, &version), CAIRN_NOTHING);
     assert_ok(cairn_close(c));
@@ -143,7 +113,7 @@ static void older_mark(world *w)
 {
     cairn *c;
     static double want[CELLS];
-    assert_ok(cairn_open(w->mpi, w->config, &c));
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
     protect(w, c);
     assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
     for (int i = 0; i < 2; i++) {
@@ -152,8 +122,8 @@ static void older_mark(world *w)
         if (i == 0)
             memcpy(want, w->field, sizeof want);
     }
-    leave(c);
-    assert_ok(cairn_open(w->mpi, w->config, &c));
+    leave_session(c);
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
     protect(w, c);
     assert_int_equal(cairn_mark(c, 9, CAIRN_AUTO), CAIRN_EINVAL);
     assert_non_null(strstr(cairn_last_error(c), "resume it before marking"));
@@ -181,11 +151,11 @@ static void test_older_mark(void **state)
 static void run_in(world *w, const char *dir, const char *command)
 {
     char text[512];
-    assert_ok(crn_comm_barrier(w->comm));
+    assert_ok(crn_comm_barrier(w->at.comm));
     snprintf(text, sizeof text, "cd %s && %s", dir, command);
-    if (w->rank == 0)
+    if (w->at.rank == 0)
         assert_int_equal(system(text), 0);
-    assert_ok(crn_comm_barrier(w->comm));
+    assert_ok(crn_comm_barrier(w->at.comm));
 }
 
 static void test_file_from_an_abandoned_future_is_not_used(void **state)
@@ -198,33 +168,33 @@ static void test_file_from_an_abandoned_future_is_not_used(void **state)
         make_scratch(local, sizeof local, "stale");
     assert_ok(crn_comm_bcast(*state, local, sizeof local, 0));
     world_init(&w, *state, settings_of(0, local, buf));
-    assert_ok(cairn_open(w.mpi, w.config, &c));
+    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
     protect(&w, c);
     assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
     for (int i = 0; i < 2; i++) {
         advance(&w);
         assert_ok(cairn_mark(c, w.step, CAIRN_LEVEL_LOCAL));
     }
-    leave(c);
+    leave_session(c);
     run_in(&w, local, "cp $(find . -name 'own-*0' | head -n 1) stale"); /* marks 1 and 2 */
-    assert_ok(cairn_open(w.mpi, w.config, &c));
+    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
     protect(&w, c);
     assert_ok(cairn_resume_at(c, 1));
     w.field[0] = 17; /* another future */
     w.step = 2;
     assert_ok(cairn_mark(c, 2, CAIRN_LEVEL_LOCAL));
-    leave(c);
+    leave_session(c);
     /* rank 0's node comes back with the storage that it had before */
     run_in(&w, local, "cp stale $(find . -path '*series-1/own-0')");
     run_in(&w, local, "rm $(find . -path '*series-2/own-0')");
-    assert_ok(cairn_open(w.mpi, w.config, &c));
+    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
     protect(&w, c);
     assert_ok(cairn_resume(c, &version));
     assert_int_equal(version, 1);
     assert_true(w.field[0] != 17);
     assert_ok(cairn_close(c));
     world_done(&w);
-    if (w.rank == 0)
+    if (w.at.rank == 0)
         remove_tree(local);
 }
 
@@ -241,28 +211,28 @@ static void lose_node_later(crn_comm *comm, cairn_level level)
     snprintf(settings, sizeof settings,
              "[level]\nlocal = %s\nnode_size = 1\ngroup = 2\npartner = 0\n", local);
     world_init(&w, comm, settings);
-    assert_ok(cairn_open(w.mpi, w.config, &c));
+    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
     protect(&w, c);
     assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
     for (int i = 0; i < 4; i++) {
         advance(&w);
         assert_ok(cairn_mark(c, w.step, i == 0 ? level : CAIRN_LEVEL_LOCAL));
     }
-    leave(c);
-    if (w.rank == 0) {
+    leave_session(c);
+    if (w.at.rank == 0) {
         char node[80];
         snprintf(node, sizeof node, "%s/node-0", local);
         remove_tree(node);
     }
     assert_ok(crn_comm_barrier(comm));
-    assert_ok(cairn_open(w.mpi, w.config, &c));
+    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
     protect(&w, c);
     assert_ok(cairn_resume(c, &version));
     assert_int_equal(version, 1);
     assert_int_equal(w.step, 1);
     assert_ok(cairn_close(c));
     world_done(&w);
-    if (w.rank == 0)
+    if (w.at.rank == 0)
         remove_tree(local);
 }
 
@@ -286,7 +256,7 @@ static void test_removed_files_are_made_anew(void **state)
         make_scratch(local, sizeof local, "removed");
     assert_ok(crn_comm_bcast(*state, local, sizeof local, 0));
     world_init(&w, *state, settings_of(0, local, buf));
-    assert_ok(cairn_open(w.mpi, w.config, &c));
+    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
     protect(&w, c);
     assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
     for (int i = 0; i < 2; i++) {
@@ -296,14 +266,14 @@ static void test_removed_files_are_made_anew(void **state)
         if (i == 0)
             run_in(&w, local, "rm -r node-*");
     }
-    leave(c);
-    assert_ok(cairn_open(w.mpi, w.config, &c));
+    leave_session(c);
+    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
     protect(&w, c);
     assert_ok(cairn_resume(c, &version));
     assert_int_equal(version, 2);
     assert_ok(cairn_close(c));
     world_done(&w);
-    if (w.rank == 0)
+    if (w.at.rank == 0)
         remove_tree(local);
 }
 
@@ -313,18 +283,18 @@ static void give_up_and_return(world *w)
     cairn *c;
     uint64_t version = 0;
     char other = 0;
-    assert_ok(cairn_open(w->mpi, w->config, &c));
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
     protect(w, c);
     assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
     advance(w);
     assert_ok(cairn_mark(c, w->step, CAIRN_AUTO));
-    leave(c);
-    assert_ok(cairn_open(w->mpi, w->config, &c));
+    leave_session(c);
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
     protect(w, c);
     assert_ok(cairn_protect(c, "other", &other, CAIRN_BYTES, 1));
     assert_int_equal(cairn_resume(c, NULL), CAIRN_EMISMATCH);
     assert_ok(cairn_close(c));
-    assert_ok(cairn_open(w->mpi, w->config, &c));
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
     protect(w, c);
     assert_ok(cairn_resume(c, &version));
     assert_int_equal(version, 1);
@@ -344,7 +314,7 @@ static void changing_variables(world *w)
 {
     cairn *c;
     static double other[2 * CELLS];
-    assert_ok(cairn_open(w->mpi, w->config, &c));
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
     protect(w, c);
     assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
     assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
@@ -358,9 +328,9 @@ static void changing_variables(world *w)
     assert_int_equal(cairn_release(c, "step"), CAIRN_ENOTFOUND);
     assert_ok(cairn_protect(c, "empty", NULL, CAIRN_INT32, 0));
     assert_ok(cairn_mark(c, 3, CAIRN_AUTO));
-    leave(c);
+    leave_session(c);
     memset(other, 0, sizeof other);
-    assert_ok(cairn_open(w->mpi, w->config, &c));
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
     assert_ok(cairn_protect(c, "field", other, CAIRN_FLOAT64, 2 * CELLS));
     assert_ok(cairn_protect(c, "empty", NULL, CAIRN_INT32, 0));
     assert_int_equal(cairn_resume(c, NULL), CAIRN_EMISMATCH);
@@ -388,8 +358,8 @@ static void test_changing_variables(void **state)
 static void in_steps(world *w)
 {
     cairn *c;
-    double early = w->rank + 0.5;
-    assert_ok(cairn_open(w->mpi, w->config, &c));
+    double early = w->at.rank + 0.5;
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
     protect(w, c);
     assert_ok(cairn_protect(c, "early", &early, CAIRN_FLOAT64, 1));
     assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
@@ -405,13 +375,13 @@ static void in_steps(world *w)
     assert_ok(cairn_begin(c, 2, CAIRN_AUTO));
     assert_ok(cairn_capture(c, "early"));
     assert_ok(cairn_cancel(c));
-    leave(c);
-    assert_ok(cairn_open(w->mpi, w->config, &c));
+    leave_session(c);
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
     protect(w, c);
     assert_ok(cairn_protect(c, "early", &early, CAIRN_FLOAT64, 1));
     w->step = 0;
     assert_ok(cairn_resume(c, NULL));
-    assert_true(early == w->rank + 0.5);
+    assert_true(early == w->at.rank + 0.5);
     assert_int_equal(w->step, 1);
     assert_ok(cairn_close(c));
 }
@@ -426,12 +396,12 @@ static void test_bad_configuration_is_refused_everywhere(void **state)
     world w;
     cairn *c;
     world_init(&w, *state, "[mark]\nmode = sometimes\n");
-    assert_int_equal(cairn_open(w.mpi, w.config, &c), CAIRN_EINVAL);
+    assert_int_equal(cairn_open(w.at.mpi, w.at.config, &c), CAIRN_EINVAL);
     assert_non_null(strstr(cairn_last_error(NULL), "mode"));
     assert_null(c);
     world_done(&w);
     world_init(&w, *state, "[level]\npartner = 1\nnode_size = 100\n");
-    assert_int_equal(cairn_open(w.mpi, w.config, &c), CAIRN_EINVAL);
+    assert_int_equal(cairn_open(w.at.mpi, w.at.config, &c), CAIRN_EINVAL);
     assert_non_null(strstr(cairn_last_error(NULL), "node"));
     world_done(&w);
 }
@@ -442,7 +412,7 @@ static void test_unusable_storage_is_refused_at_once(void **state)
     world w;
     cairn *c;
     world_init(&w, *state, "[level]\nlocal = /dev/null/node\n");
-    assert_true(cairn_open(w.mpi, w.config, &c) < 0);
+    assert_true(cairn_open(w.at.mpi, w.at.config, &c) < 0);
     assert_non_null(strstr(cairn_last_error(NULL), "level.local"));
     world_done(&w);
 }
@@ -453,12 +423,12 @@ static void test_ranks_must_mark_the_same(void **state)
     cairn *c;
     char buf[256];
     world_init(&w, *state, settings_of(2, "", buf));
-    if (crn_comm_size(w.comm) > 1) {
-        const cairn_level level = w.rank == 0 ? CAIRN_LEVEL_GLOBAL : CAIRN_LEVEL_LOCAL;
-        assert_ok(cairn_open(w.mpi, w.config, &c));
+    if (crn_comm_size(w.at.comm) > 1) {
+        const cairn_level level = w.at.rank == 0 ? CAIRN_LEVEL_GLOBAL : CAIRN_LEVEL_LOCAL;
+        assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
         protect(&w, c);
         assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
-        assert_int_equal(cairn_mark(c, (uint64_t)w.rank, CAIRN_AUTO), CAIRN_EINVAL);
+        assert_int_equal(cairn_mark(c, (uint64_t)w.at.rank, CAIRN_AUTO), CAIRN_EINVAL);
         assert_non_null(strstr(cairn_last_error(c), "different versions, from 0 to"));
         assert_int_equal(cairn_mark(c, 1, level), CAIRN_EINVAL);
         assert_non_null(strstr(cairn_last_error(c), "different levels"));
@@ -474,8 +444,8 @@ static void test_second_program_is_refused(void **state)
     cairn *c, *other;
     char buf[256];
     world_init(&w, *state, settings_of(2, "", buf));
-    assert_ok(cairn_open(w.mpi, w.config, &c));
-    assert_int_equal(cairn_open(w.mpi, w.config, &other), CAIRN_EBUSY);
+    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
+    assert_int_equal(cairn_open(w.at.mpi, w.at.config, &other), CAIRN_EBUSY);
     assert_non_null(strstr(cairn_last_error(NULL), "is being written by process"));
     assert_ok(cairn_close(c));
     world_done(&w);
@@ -488,7 +458,7 @@ static void test_declarations_are_checked(void **state)
     char buf[256];
     uint64_t n = 4, off = 2, count = 3;
     world_init(&w, *state, settings_of(2, "", buf));
-    assert_ok(cairn_open(w.mpi, w.config, &c));
+    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
     assert_int_equal(cairn_protect(c, "x", w.field, 99, 1), CAIRN_EINVAL);
     assert_non_null(strstr(cairn_last_error(c), "there is no type 99"));
     assert_int_equal(cairn_protect(c, "x", NULL, CAIRN_INT8, 1), CAIRN_EINVAL);

@@ -6,14 +6,11 @@
  *
  * TEST: ranks self 1 3
  */
-#include "harness/mpi.h"
+#include "harness/session.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <unistd.h>
-
-#include <cairn/cairn.h>
 
 #include "io/io_fault.h"
 
@@ -26,10 +23,7 @@ typedef struct grain {
 } grain;
 
 typedef struct world {
-    crn_comm *comm;
-    MPI_Comm mpi;
-    int rank, nranks;
-    char dir[64], config[96];
+    place at;
     uint64_t step;
     double plate[ROWS * COLUMNS];
     float cube[LAYERS * COLUMNS * LAYERS];
@@ -38,32 +32,17 @@ typedef struct world {
 
 static void world_init(world *w, crn_comm *comm, const char *settings)
 {
+    char all[512];
     memset(w, 0, sizeof *w);
-    w->comm = comm;
-    w->rank = crn_comm_rank(comm);
-    w->nranks = crn_comm_size(comm);
-    w->mpi = w->nranks > 1 ? MPI_COMM_WORLD : MPI_COMM_SELF;
-    if (w->rank == 0)
-        make_scratch(w->dir, sizeof w->dir, "hdf5");
-    assert_ok(crn_comm_bcast(comm, w->dir, sizeof w->dir, 0));
-    snprintf(w->config, sizeof w->config, "%s/cairn.ini", w->dir);
-    if (w->rank == 0) {
-        FILE *f = fopen(w->config, "w");
-        assert_non_null(f);
-        fprintf(f,
-                "[run]\ntrail = %s/trail\n[level]\nlocal = %s/local\npartner = 0\nglobal = 1\n"
-                "[variable]\nblock = 1KiB\n%s",
-                w->dir, w->dir, settings);
-        fclose(f);
-    }
-    assert_ok(crn_comm_barrier(comm));
+    snprintf(all, sizeof all,
+             "[level]\nlocal = @/local\npartner = 0\nglobal = 1\n[variable]\nblock = 1KiB\n%s",
+             settings);
+    place_init(&w->at, comm, all);
 }
 
 static void world_done(world *w)
 {
-    assert_ok(crn_comm_barrier(w->comm));
-    if (w->rank == 0)
-        remove_tree(w->dir);
+    place_done(&w->at);
 }
 
 static void for_all_settings(crn_comm *comm, void (*fn)(world *w, bool pieces))
@@ -85,21 +64,21 @@ static void advance(world *w)
 {
     w->step++;
     for (size_t i = 0; i < ROWS * COLUMNS; i++)
-        w->plate[i] = (double)w->rank * 1e6 + (double)(w->step * i);
+        w->plate[i] = (double)w->at.rank * 1e6 + (double)(w->step * i);
     for (size_t i = 0; i < LAYERS * COLUMNS * LAYERS; i++)
-        w->cube[i] = (float)(w->rank + 1) / (float)(w->step + i);
+        w->cube[i] = (float)(w->at.rank + 1) / (float)(w->step + i);
     for (uint32_t i = 0; i < ITEMS * 4; i++) { /* one by one: the padding stays as it is */
         grain *g = &w->grains[i];
         g->kind = i + (uint32_t)w->step;
         g->x[0] = i;
-        g->x[1] = w->rank;
+        g->x[1] = w->at.rank;
         g->x[2] = 0.5;
     }
 }
 
 static void protect(world *w, cairn *c)
 {
-    const uint64_t n = (uint64_t)w->nranks, r = (uint64_t)w->rank;
+    const uint64_t n = (uint64_t)w->at.nranks, r = (uint64_t)w->at.rank;
     const uint64_t plate[] = {ROWS, COLUMNS * n}, at[] = {0, COLUMNS * r}, has[] = {ROWS, COLUMNS};
     const uint64_t cube[] = {LAYERS, COLUMNS * n, LAYERS}, corner[] = {0, COLUMNS * r, 0};
     const uint64_t part[] = {LAYERS, COLUMNS, LAYERS};
@@ -125,18 +104,16 @@ static void mark(world *w, cairn *c, int n)
 }
 
 /* Leave the session, so that its run can be resumed, and lose the nodes. */
-static void leave(world *w, cairn *c)
+static void leave_nodes(world *w, cairn *c)
 {
-    assert_int_equal(raise(SIGUSR1), 0);
-    assert_true(cairn_should_stop(c));
-    assert_ok(cairn_close(c));
-    assert_ok(crn_comm_barrier(w->comm));
-    if (w->rank == 0) {
+    leave_session(c);
+    assert_ok(crn_comm_barrier(w->at.comm));
+    if (w->at.rank == 0) {
         char local[96];
-        snprintf(local, sizeof local, "%s/local", w->dir);
+        snprintf(local, sizeof local, "%s/local", w->at.dir);
         remove_tree(local);
     }
-    assert_ok(crn_comm_barrier(w->comm));
+    assert_ok(crn_comm_barrier(w->at.comm));
 }
 
 /* Resume, and hold what comes against what the step of version has. */
@@ -150,19 +127,20 @@ static void come_back(world *w, cairn **c, uint64_t version)
     memset(w->plate, 0, sizeof w->plate);
     memset(w->cube, 0, sizeof w->cube);
     memset(w->grains, 0, sizeof w->grains);
-    assert_ok(cairn_open(w->mpi, w->config, c));
+    assert_ok(cairn_open(w->at.mpi, w->at.config, c));
     protect(w, *c);
     assert_ok(cairn_resume(*c, &found));
     assert_int_equal(found, version);
     assert_int_equal(w->step, version);
     assert_memory_equal(w->plate, want.plate, sizeof w->plate);
     assert_memory_equal(w->cube, want.cube, sizeof w->cube);
-    assert_memory_equal(w->grains, want.grains, ITEMS * (1 + (size_t)w->rank % 4) * sizeof(grain));
+    assert_memory_equal(w->grains, want.grains,
+                        ITEMS * (1 + (size_t)w->at.rank % 4) * sizeof(grain));
 }
 
 static char *file_of(const world *w, uint64_t version, const char *end, char buf[256])
 {
-    snprintf(buf, 256, "%s/trail/run-1/series-1/mark-%" PRIu64 "%s", w->dir, version, end);
+    snprintf(buf, 256, "%s/trail/run-1/series-1/mark-%" PRIu64 "%s", w->at.dir, version, end);
     return buf;
 }
 
@@ -175,17 +153,17 @@ static bool is_there(const world *w, uint64_t version, const char *end)
 static void come_back_from_files(world *w, bool pieces)
 {
     cairn *c;
-    assert_ok(cairn_open(w->mpi, w->config, &c));
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
     protect(w, c);
     assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
     mark(w, c, 3);
     assert_true(is_there(w, 3, ".h5"));
     assert_true(is_there(w, 3, ".xmf"));
     assert_int_equal(is_there(w, 3, "/rank-000000.h5"), pieces);
-    leave(w, c);
+    leave_nodes(w, c);
     come_back(w, &c, 3);
     mark(w, c, 1); /* the run goes on */
-    leave(w, c);
+    leave_nodes(w, c);
     come_back(w, &c, 4);
     assert_ok(cairn_close(c));
 }
@@ -198,10 +176,10 @@ static void test_come_back(void **state)
 static void keep_two(world *w, bool pieces)
 {
     cairn *c;
-    assert_ok(cairn_open(w->mpi, w->config, &c));
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
     protect(w, c);
     mark(w, c, 4);
-    assert_ok(crn_comm_barrier(w->comm));
+    assert_ok(crn_comm_barrier(w->at.comm));
     for (uint64_t v = 1; v <= 4; v++) {
         assert_int_equal(is_there(w, v, ".h5"), v > 2);
         assert_int_equal(is_there(w, v, ".xmf"), v > 2);
@@ -232,20 +210,20 @@ static void notice_change(world *w, bool pieces)
 {
     cairn *c;
     char path[256];
-    assert_ok(cairn_open(w->mpi, w->config, &c));
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
     protect(w, c);
     mark(w, c, 3);
-    leave(w, c);
-    if (w->rank == 0)
+    leave_nodes(w, c);
+    if (w->at.rank == 0)
         change(file_of(w, 3, pieces ? "/rank-000000.h5" : ".h5", path));
-    assert_ok(crn_comm_barrier(w->comm));
+    assert_ok(crn_comm_barrier(w->at.comm));
     come_back(w, &c, 2);
-    leave(w, c);
+    leave_nodes(w, c);
     /* without the file there is no mark */
-    if (w->rank == 0)
+    if (w->at.rank == 0)
         assert_int_equal(unlink(file_of(w, 2, pieces ? "/rank-000000.h5" : ".h5", path)), 0);
-    assert_ok(crn_comm_barrier(w->comm));
-    assert_ok(cairn_open(w->mpi, w->config, &c));
+    assert_ok(crn_comm_barrier(w->at.comm));
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
     protect(w, c);
     assert_int_equal(cairn_resume(c, NULL), CAIRN_ENOTFOUND);
     assert_ok(cairn_close(c));
@@ -264,17 +242,17 @@ static void change_form(crn_comm *comm, const char *first, const char *then)
     cairn *c;
     snprintf(settings, sizeof settings, "[global]\nformat = %s\n", first);
     world_init(&w, comm, settings);
-    assert_ok(cairn_open(w.mpi, w.config, &c));
+    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
     protect(&w, c);
     mark(&w, c, 2);
-    leave(&w, c);
+    leave_nodes(&w, c);
     setenv("CAIRN_GLOBAL_FORMAT", then, 1);
     come_back(&w, &c, 2);
     mark(&w, c, 1);
-    leave(&w, c);
+    leave_nodes(&w, c);
     come_back(&w, &c, 3);
-    leave(&w, c);
-    assert_ok(cairn_open(w.mpi, w.config, &c));
+    leave_nodes(&w, c);
+    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
     protect(&w, c);
     assert_ok(cairn_resume_at(c, 2));
     assert_ok(cairn_close(c));
@@ -300,24 +278,24 @@ static void fail_at(crn_comm *comm, const char *format)
     snprintf(settings, sizeof settings, "[global]\nformat = %s\n[mark]\nmode = synchronous\n",
              format);
     world_init(&w, comm, settings);
-    assert_ok(cairn_open(w.mpi, w.config, &c));
+    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
     protect(&w, c);
     mark(&w, c, 2);
     for (uint64_t at = 1; left == 0; at += 3) {
         const crn_fault plan = {
             .where = CRN_FAULT_ANY, .how = CRN_FAULT_ENOSPC, .at = at, .count = 1};
         advance(&w);
-        if (w.rank == 0)
+        if (w.at.rank == 0)
             crn_fault_arm(&plan);
         nfailed += cairn_mark(c, w.step, CAIRN_LEVEL_GLOBAL) < 0;
-        left = w.rank == 0 && crn_fault_seen() < at;
-        if (w.rank == 0)
+        left = w.at.rank == 0 && crn_fault_seen() < at;
+        if (w.at.rank == 0)
             crn_fault_arm(NULL);
         assert_ok(crn_comm_allreduce_u64(comm, CRN_REDUCE_MAX, &left, 1));
     }
     assert_true(nfailed > 5);
     mark(&w, c, 1);
-    leave(&w, c);
+    leave_nodes(&w, c);
     come_back(&w, &c, w.step);
     assert_false(is_there(&w, 1, ".h5"));
     assert_ok(cairn_close(c));
@@ -336,7 +314,7 @@ static void test_needs_local(void **state)
     cairn *c;
     world_init(&w, *state, "[global]\nformat = hdf5\n");
     setenv("CAIRN_LEVEL_LOCAL", "trail", 1);
-    assert_int_equal(cairn_open(w.mpi, w.config, &c), CAIRN_EINVAL);
+    assert_int_equal(cairn_open(w.at.mpi, w.at.config, &c), CAIRN_EINVAL);
     assert_non_null(strstr(cairn_last_error(NULL), "level.local is 'trail'"));
     unsetenv("CAIRN_LEVEL_LOCAL");
     world_done(&w);
@@ -347,7 +325,7 @@ static void test_describe(void **state)
     static world w;
     cairn *c;
     world_init(&w, *state, "");
-    assert_ok(cairn_open(w.mpi, w.config, &c));
+    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
     protect(&w, c);
     assert_int_equal(cairn_describe(c, "plates", "units", "K"), CAIRN_ENOTFOUND);
     assert_int_equal(cairn_describe(c, "plate", "a=b", "K"), CAIRN_EINVAL);
@@ -361,11 +339,11 @@ static void test_describe(void **state)
     advance(&w);
     assert_ok(cairn_mark(c, 1, CAIRN_LEVEL_GLOBAL));
     assert_ok(cairn_close(c));
-    if (w.rank == 0) {
+    if (w.at.rank == 0) {
         cairn_trail *t;
         cairn_variable_info v = {.struct_bytes = sizeof v};
         char path[96];
-        snprintf(path, sizeof path, "%s/trail", w.dir);
+        snprintf(path, sizeof path, "%s/trail", w.at.dir);
         assert_ok(cairn_trail_open(path, &t));
         assert_ok(cairn_trail_variable(t, 0, 0, 0, 1, &v));
         assert_string_equal(v.name, "plate");

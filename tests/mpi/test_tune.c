@@ -5,58 +5,39 @@
  *
  * TEST: ranks self 2
  */
-#include "harness/mpi.h"
+#include "harness/session.h"
 
 #include <jansson.h>
-#include <signal.h>
-
-#include <cairn/cairn.h>
 
 enum { CELLS = 50000 };
 
 typedef struct world {
-    crn_comm *comm;
-    MPI_Comm mpi;
-    int rank;
-    char dir[64], config[96], trail[96];
+    place at;
+    char trail[96];
     uint64_t step;
     double field[CELLS];
 } world;
 
 static void world_init(world *w, crn_comm *comm, const char *settings)
 {
+    char all[512];
     memset(w, 0, sizeof *w);
-    w->comm = comm;
-    w->rank = crn_comm_rank(comm);
-    w->mpi = crn_comm_size(comm) > 1 ? MPI_COMM_WORLD : MPI_COMM_SELF;
-    if (w->rank == 0)
-        make_scratch(w->dir, sizeof w->dir, "tune");
-    assert_ok(crn_comm_bcast(comm, w->dir, sizeof w->dir, 0));
-    snprintf(w->config, sizeof w->config, "%s/cairn.ini", w->dir);
-    snprintf(w->trail, sizeof w->trail, "%s/trail", w->dir);
-    if (w->rank == 0) {
-        FILE *f = fopen(w->config, "w");
-        assert_non_null(f);
-        fprintf(f,
-                "[run]\ntrail = %s\n[level]\nlocal = %s/local\nnode_size = 8\n"
-                "[keep]\nlocal = all\nglobal = all\n%s",
-                w->trail, w->dir, settings);
-        fclose(f);
-    }
-    assert_ok(crn_comm_barrier(comm));
+    snprintf(all, sizeof all,
+             "[level]\nlocal = @/local\nnode_size = 8\n[keep]\nlocal = all\nglobal = all\n%s",
+             settings);
+    place_init(&w->at, comm, all);
+    snprintf(w->trail, sizeof w->trail, "%s/trail", w->at.dir);
 }
 
 static void world_done(world *w)
 {
-    assert_ok(crn_comm_barrier(w->comm));
-    if (w->rank == 0)
-        remove_tree(w->dir);
+    place_done(&w->at);
 }
 
 static cairn *begin(world *w)
 {
     cairn *c;
-    assert_ok(cairn_open(w->mpi, w->config, &c));
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
     assert_ok(cairn_protect(c, "step", &w->step, CAIRN_UINT64, 1));
     assert_ok(cairn_protect(c, "field", w->field, CAIRN_FLOAT64, CELLS));
     assert_true(cairn_resume(c, NULL) >= 0);
@@ -124,12 +105,12 @@ static double rate_of(json_t *tuned, size_t level)
 static void expect_levels(world *w, const char *settings, int n, const char *levels)
 {
     char found[64];
-    world_init(w, w->comm, settings);
+    world_init(w, w->at.comm, settings);
     cairn *c = begin(w);
     assert_true(cairn_due(c)); /* the first tells what marks cost */
     mark_some(w, c, n);
     assert_ok(cairn_close(c));
-    if (w->rank == 0) {
+    if (w->at.rank == 0) {
         read_levels(w, found, sizeof found);
         assert_string_equal(found, levels);
     }
@@ -140,7 +121,7 @@ static void expect_levels(world *w, const char *settings, int n, const char *lev
  * it goes from there is the machine's matter; frozen, it stays. */
 static void test_levels(void **state)
 {
-    world w = {.comm = *state};
+    world w = {.at.comm = *state};
     expect_levels(&w, "[plan]\ntune = frozen\n", 5, "lllll");
     expect_levels(&w, "[plan]\ntune = auto\n", 4, "gllg");
     expect_levels(&w, "[plan]\ntune = off\n", 4, "llll");
@@ -149,7 +130,7 @@ static void test_levels(void **state)
 /* What the user says about levels counts, whatever the planner thinks. */
 static void test_configured_levels_are_obeyed(void **state)
 {
-    world w = {.comm = *state};
+    world w = {.at.comm = *state};
     expect_levels(&w, "[level]\nglobal = 2\n", 5, "lglgl");
 }
 
@@ -160,7 +141,7 @@ static void test_says_what_it_believes(void **state)
     cairn *c = begin(&w);
     mark_some(&w, c, 8);
     assert_ok(cairn_close(c));
-    if (w.rank == 0) {
+    if (w.at.rank == 0) {
         json_t *tuned = read_tuned(&w);
         assert_non_null(tuned);
         const double interval = json_number_value(json_object_get(tuned, "interval"));
@@ -184,10 +165,8 @@ static void test_learns_from_failures(void **state)
     for (int leg = 0; leg < 2; leg++) {
         cairn *c = begin(&w);
         mark_some(&w, c, 8);
-        raise(SIGUSR1);
-        assert_true(cairn_should_stop(c));
-        assert_ok(cairn_close(c));
-        if (w.rank == 0) {
+        leave_session(c);
+        if (w.at.rank == 0) {
             json_t *tuned = read_tuned(&w);
             assert_non_null(tuned);
             *(leg == 0 ? &before : &after) = rate_of(tuned, 0);
@@ -195,9 +174,9 @@ static void test_learns_from_failures(void **state)
             for (int i = 0; leg == 0 && i < 6; i++)
                 assert_ok(cairn_note(w.trail, "run-1", "{\"event\": \"open\", \"nranks\": 1}"));
         }
-        assert_ok(crn_comm_barrier(w.comm));
+        assert_ok(crn_comm_barrier(w.at.comm));
     }
-    if (w.rank == 0)
+    if (w.at.rank == 0)
         assert_true(after > 2 * before);
     world_done(&w);
 }
