@@ -292,6 +292,14 @@ size_t crn_plan_tuner_level(const crn_plan_tuner *t);
 /* A mark was made; after one of the highest level the schedule may be another. */
 cairn_status crn_plan_tuner_mark(crn_plan_tuner *t, const crn_plan_measure *measured);
 
+/* A mark of an earlier leg: it is learnt from and counts for the pattern, and nothing is decided.
+ */
+cairn_status crn_plan_tuner_recall(crn_plan_tuner *t, const crn_plan_measure *measured);
+
+/* Set the schedule anew from what is known, as after a mark of the highest level; from nothing but
+ * full marks also, which are then taken for what all marks cost. Nothing measured: nothing done. */
+cairn_status crn_plan_tuner_retune(crn_plan_tuner *t);
+
 /* A restart from a level took so many seconds. */
 cairn_status crn_plan_tuner_restart(crn_plan_tuner *t, size_t level, double seconds);
 

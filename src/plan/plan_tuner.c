@@ -57,13 +57,20 @@ size_t crn_plan_tuner_level(const crn_plan_tuner *t)
     return level;
 }
 
-/* Expected rates count like 'trust' failures in the time that these would take to come. */
+/*
+ * Expected rates count like 'trust' failures. While less is seen than was expected, in the time
+ * that these would take to come. When more is seen, as many times the logarithm: on a machine that
+ * fails a hundred times as often as expected, that time would outweigh hundreds of real failures.
+ */
 static double rate_of(const crn_plan_tuner *t, size_t class)
 {
-    double expected = t->opt.rate[class], seen = t->nfailures[class];
+    double expected = t->opt.rate[class], seen = t->nfailures[class], trust = t->opt.trust;
+    double measured = seen > 0 && t->observed > 0 ? seen / t->observed : 0;
+    if (expected > 0 && measured > expected)
+        return expected * pow(measured / expected, seen / (trust + seen));
     if (expected > 0)
-        return (t->opt.trust + seen) / (t->opt.trust / expected + t->observed);
-    return t->observed > 0 ? seen / t->observed : 0;
+        return (trust + seen) / (trust / expected + t->observed);
+    return measured;
 }
 
 /* A level that had no mark yet is taken to cost what the next measured one above it does. */
@@ -118,8 +125,10 @@ static crn_plan_schedule damp(const crn_plan_schedule *now, const crn_plan_sched
     return s;
 }
 
-static cairn_status retune(crn_plan_tuner *t)
+cairn_status crn_plan_tuner_retune(crn_plan_tuner *t)
 {
+    if (t->held[measured_level(t, 0)].w == 0)
+        return CAIRN_OK;
     crn_plan_model m = crn_plan_tuner_model(t);
     crn_plan_prediction best, now = crn_plan_solve(&m, &t->schedule);
     CRN_TRY(crn_plan_best(&m, &t->opt.limits, &t->better, &best));
@@ -149,7 +158,7 @@ static cairn_status check_measure(const crn_plan_tuner *t, const crn_plan_measur
     return CAIRN_OK;
 }
 
-cairn_status crn_plan_tuner_mark(crn_plan_tuner *t, const crn_plan_measure *measured)
+cairn_status crn_plan_tuner_recall(crn_plan_tuner *t, const crn_plan_measure *measured)
 {
     CRN_TRY(check_measure(t, measured));
     size_t level = measured->level;
@@ -166,8 +175,14 @@ cairn_status crn_plan_tuner_mark(crn_plan_tuner *t, const crn_plan_measure *meas
         t->nsamples++;
         crn_plan_growth_add(&t->growth, level, measured->elapsed, measured->nbytes);
     }
-    if (level == t->opt.nlevels - 1 && t->nsamples > 0)
-        CRN_TRY(retune(t));
+    return CAIRN_OK;
+}
+
+cairn_status crn_plan_tuner_mark(crn_plan_tuner *t, const crn_plan_measure *measured)
+{
+    CRN_TRY(crn_plan_tuner_recall(t, measured));
+    if (measured->level == t->opt.nlevels - 1 && t->nsamples > 0)
+        CRN_TRY(crn_plan_tuner_retune(t));
     return CAIRN_OK;
 }
 
