@@ -21,6 +21,7 @@
 
 #include "base/base.h"
 #include "ckpt/ckpt_box.h"
+#include "ckpt/ckpt_history.h"
 #include "comm/comm.h"
 #include "hash/hash.h"
 #include "level/level.h"
@@ -139,15 +140,12 @@ typedef struct ckpt_job {
  */
 typedef struct ckpt_tune {
     crn_plan_tuner tuner;
-    size_t nlevels;
-    crn_level level[CRN_NLEVELS]; /* of the planner's numbers, cheapest first */
-    bool sets_levels;             /* CAIRN_AUTO obeys it; else the configuration */
-    bool after_failure;           /* the leg before was killed */
-    uint64_t nbefore;             /* marks of earlier legs, as the log tells; on all ranks */
-    uint64_t leg_ns;              /* when this leg began */
-    double held;                  /* seconds that marks held this leg */
-    double computed[CRN_NLEVELS]; /* seconds of computing until the last mark of at least a level */
-    uint64_t nmarks[CRN_NLEVELS]; /* of at least a level */
+    ckpt_ladder ladder;
+    bool sets_levels;   /* CAIRN_AUTO obeys it; else the configuration */
+    bool after_failure; /* the leg before was killed */
+    uint64_t nbefore;   /* marks of earlier legs, as the log tells; on all ranks */
+    uint64_t leg_ns;    /* when this leg began to compute */
+    ckpt_pace pace;
 } ckpt_tune;
 
 typedef enum engine_state {

@@ -181,6 +181,62 @@ static void test_learns_from_failures(void **state)
     world_done(&w);
 }
 
+typedef struct told {
+    double interval; /* that the last mark was taken with */
+    size_t ntuned;
+} told;
+
+static int take_told(void *arg, const char *line)
+{
+    told *t = arg;
+    json_t *event = json_loads(line, 0, NULL);
+    const char *kind = json_string_value(json_object_get(event, "event"));
+    if (kind && strcmp(kind, "mark") == 0)
+        t->interval = json_number_value(json_object_get(event, "interval"));
+    t->ntuned += kind && strcmp(kind, "tuned") == 0;
+    json_decref(event);
+    return 0;
+}
+
+static told read_told(const world *w)
+{
+    cairn_trail *t;
+    told found = {0};
+    assert_ok(cairn_trail_open(w->trail, &t));
+    assert_ok(cairn_trail_events(t, cairn_trail_nruns(t) - 1, take_told, &found));
+    cairn_trail_close(t);
+    return found;
+}
+
+/* A leg goes on with the setting that the run had, and with what earlier legs had measured: it
+ * thinks again when it has come back, before it has taken a mark. */
+static void test_goes_on_over_legs(void **state)
+{
+    world w;
+    world_init(&w, *state, "[plan]\ntune = frozen\n[level]\nglobal = 3\n");
+    cairn *c = begin(&w);
+    mark_some(&w, c, 6);
+    leave_session(c);
+    size_t before = 0;
+    if (w.at.rank == 0) {
+        assert_true(read_told(&w).interval == 100);
+        before = read_told(&w).ntuned;
+        assert_true(before > 0);
+        assert_ok(cairn_note(w.trail, "run-1",
+                             "{\"event\": \"tuned\", \"interval\": 42.5, "
+                             "\"every\": {\"local\": 1, \"global\": 6}}"));
+    }
+    assert_ok(crn_comm_barrier(w.at.comm));
+    c = begin(&w);
+    if (w.at.rank == 0)
+        assert_int_equal(read_told(&w).ntuned, before + 2);
+    mark_some(&w, c, 1);
+    leave_session(c);
+    if (w.at.rank == 0)
+        assert_true(read_told(&w).interval == 42.5);
+    world_done(&w);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +244,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_configured_levels_are_obeyed),
         cmocka_unit_test(test_says_what_it_believes),
         cmocka_unit_test(test_learns_from_failures),
+        cmocka_unit_test(test_goes_on_over_legs),
     };
     return run_mpi_tests(argc, argv, tests);
 }
