@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "harness/harness.h"
+#include "harness/spmv_growth.h"
 #include "plan/plan.h"
 
 /* Amrizal et al.: 6.25 Gbit/s and 125 Mbit/s, and two failure rates. */
@@ -31,6 +32,7 @@ static crn_plan_model paper_model(double rates, double costs, double theta)
 /* A program under the tuner: what it has computed, and when each level had its last mark. */
 typedef struct program {
     crn_plan_model truth;
+    const double *growth; /* measured blocks of STATE, in place of the model's curve; or NULL */
     crn_plan_tuner tuner;
     crn_rng rng;
     double noise, work, last[CRN_PLAN_LEVELS];
@@ -55,6 +57,28 @@ static crn_plan_options options_for(const crn_plan_model *m)
     return opt;
 }
 
+static const double SPMV_STEP = 5; /* seconds */
+
+/* Bytes that changed in a kernel of spmv: straight lines through what was measured. */
+static double measured_growth(const double *blocks, double t)
+{
+    const double at = t / SPMV_STEP, byte = STATE / SPMV_BLOCKS;
+    double x = 0, y = 2; /* each rank's counters, whatever else there is */
+    for (size_t i = 0; i < SPMV_POINTS; i++) {
+        if (at < SPMV_STEPS[i])
+            return (y + (blocks[i] - y) * (at - x) / (SPMV_STEPS[i] - x)) * byte;
+        x = SPMV_STEPS[i], y = blocks[i];
+    }
+    return y * byte;
+}
+
+static double changed_by(const program *p, double elapsed)
+{
+    if (p->growth)
+        return measured_growth(p->growth, elapsed);
+    return crn_plan_growth_at(&p->truth.changed, elapsed);
+}
+
 static void mark(program *p, size_t level)
 {
     bool full = p->tuner.nmarks == 0;
@@ -64,7 +88,7 @@ static void mark(program *p, size_t level)
         .level = level,
         .full = full,
         .elapsed = elapsed,
-        .nbytes = full ? STATE : crn_plan_growth_at(&p->truth.changed, elapsed),
+        .nbytes = full ? STATE : changed_by(p, elapsed),
         .total = STATE,
     };
     const crn_plan_level *l = &p->truth.level[level];
@@ -93,14 +117,35 @@ static double efficiency(const crn_plan_model *m, const crn_plan_schedule *s)
     return p.efficiency;
 }
 
-static double exhaust(const crn_plan_model *m, const crn_plan_limits *lim)
+/* A schedule has marks of a level at one distance only, so that their costs are constants. */
+static double measured_efficiency(const crn_plan_model *m, const double *growth,
+                                  const crn_plan_schedule *s)
+{
+    crn_plan_model constant = *m;
+    if (!growth)
+        return efficiency(m, s);
+    constant.changed = (crn_plan_growth){.theta = 1};
+    for (size_t l = 0; l < m->nlevels; l++)
+        constant.level[l].fixed +=
+            measured_growth(growth, s->interval * (double)crn_plan_period(s, l)) /
+            m->level[l].bandwidth;
+    return efficiency(&constant, s);
+}
+
+static double exhaust_measured(const crn_plan_model *m, const double *growth,
+                               const crn_plan_limits *lim)
 {
     double best = 0;
     crn_plan_schedule s = {.ratio = {1}};
     for (s.ratio[1] = 1; s.ratio[1] <= lim->ratio_max; s.ratio[1]++)
         for (s.interval = lim->interval_min; s.interval <= lim->interval_max; s.interval *= 1.02)
-            best = fmax(best, efficiency(m, &s));
+            best = fmax(best, measured_efficiency(m, growth, &s));
     return best;
+}
+
+static double exhaust(const crn_plan_model *m, const crn_plan_limits *lim)
+{
+    return exhaust_measured(m, NULL, lim);
 }
 
 /* Their grid: rates and global costs by 1, 2 and 10, data changing slowly and 3 times faster.
@@ -121,6 +166,28 @@ static void test_tuner_comes_within_two_percent_of_the_best(void **state)
                      p.tuner.schedule.ratio[1]);
         crn_plan_schedule neutral = crn_plan_neutral(2);
         assert_true(got > efficiency(&m, &neutral));
+    }
+}
+
+/* The same grid with what the two kernels of examples/spmv really change, which is no curve of the
+ * tuner's: lines that bend. */
+static void test_tuner_comes_within_two_percent_for_measured_kernels(void **state)
+{
+    (void)state;
+    const double by[] = {1, 2, 10};
+    for (int i = 0; i < 18; i++) {
+        const double *growth = i < 9 ? SPMV_RANDOM : SPMV_DIAGONAL;
+        crn_plan_model m = paper_model(by[i % 3], by[i / 3 % 3], 100);
+        crn_plan_options opt = options_for(&m);
+        program p = start(&m, &opt, 0.05);
+        p.growth = growth;
+        go_on(&p, 8, 5000);
+        double best = exhaust_measured(&m, growth, &opt.limits);
+        double got = measured_efficiency(&m, growth, &p.tuner.schedule);
+        if (got < 0.98 * best)
+            fail_msg("%s, rates x%g, costs x%g: %g instead of %g (interval %g, ratio %u)",
+                     i < 9 ? "random" : "diagonal", by[i % 3], by[i / 3 % 3], got, best,
+                     p.tuner.schedule.interval, p.tuner.schedule.ratio[1]);
     }
 }
 
@@ -264,6 +331,30 @@ static void test_tuner_learns_rates(void **state)
     assert_true(crn_plan_tuner_model(&p.tuner).level[1].restart == 123);
 }
 
+/* A day was expected, ten minutes come: a handful of failures is believed. A failure in a year of
+ * quiet is not. */
+static void test_tuner_believes_a_handful_of_failures(void **state)
+{
+    (void)state;
+    crn_plan_model m = paper_model(1, 1, 100);
+    crn_plan_options opt = options_for(&m);
+    const unsigned one[CRN_PLAN_LEVELS] = {1, 0};
+    opt.rate[0] = 1 / 86400.;
+    program p = start(&m, &opt, 0);
+    double before = opt.rate[0];
+    for (int i = 1; i <= 20; i++) {
+        assert_ok(crn_plan_tuner_observe(&p.tuner, 600, one));
+        double rate = crn_plan_tuner_model(&p.tuner).level[0].rate;
+        assert_true(rate > before && rate < 1 / 600.);
+        assert_true(i < 5 || rate > 1 / 2600.);
+        before = rate;
+    }
+    assert_true(before > 1 / 1000.);
+    p = start(&m, &opt, 0);
+    assert_ok(crn_plan_tuner_observe(&p.tuner, 365 * 86400., one));
+    assert_true(fabs(crn_plan_tuner_model(&p.tuner).level[0].rate * 86400 - 3 / 367.) < 1e-9);
+}
+
 /* Ranks that are fed the same decide the same, to the last bit. */
 static void test_tuner_is_deterministic(void **state)
 {
@@ -275,6 +366,57 @@ static void test_tuner_is_deterministic(void **state)
     go_on(&b, 6, 2000);
     assert_memory_equal(&a.tuner.schedule, &b.tuner.schedule, sizeof a.tuner.schedule);
     assert_true(a.tuner.prediction.efficiency == b.tuner.prediction.efficiency);
+}
+
+/* Marks of an earlier leg: the same pattern and the same knowledge as if there had been one leg,
+ * and the decision that follows is the same. */
+static void test_tuner_goes_on_with_what_it_is_reminded_of(void **state)
+{
+    (void)state;
+    crn_plan_model m = paper_model(2, 1, 100);
+    crn_plan_options opt = options_for(&m);
+    opt.mode = CRN_PLAN_FROZEN;
+    program p = start(&m, &opt, 0.1);
+    crn_plan_tuner again = p.tuner;
+    crn_plan_measure none = {0};
+    assert_ok(crn_plan_tuner_retune(&again)); /* of nothing comes nothing */
+    assert_int_equal(again.nretuned, 0);
+    for (int i = 0; i < 12; i++) {
+        size_t level = crn_plan_tuner_level(&p.tuner);
+        assert_int_equal(crn_plan_tuner_level(&again), level);
+        double elapsed = i == 0 ? 0 : 30 * (double)(1 + level);
+        crn_plan_measure mark = {.level = level,
+                                 .full = i == 0,
+                                 .elapsed = elapsed,
+                                 .total = STATE,
+                                 .nbytes = i == 0 ? STATE : crn_plan_growth_at(&m.changed, elapsed),
+                                 .held = 0.5 + (double)level};
+        assert_ok(crn_plan_tuner_mark(&p.tuner, &mark));
+        assert_ok(crn_plan_tuner_recall(&again, &mark));
+    }
+    assert_int_equal(again.nretuned, 0);
+    assert_ok(crn_plan_tuner_retune(&again));
+    assert_int_equal(again.nretuned, 1);
+    assert_ok(crn_plan_tuner_retune(&p.tuner));
+    assert_memory_equal(&again.better, &p.tuner.better, sizeof again.better);
+    none.level = 9;
+    assert_fails(crn_plan_tuner_recall(&again, &none), CAIRN_EINVAL, "a mark at level 9");
+}
+
+/* A leg that died before its second mark has told what a full one costs: enough to stop trying an
+ * interval that failures do not allow. */
+static void test_tuner_decides_from_full_marks_and_failures(void **state)
+{
+    (void)state;
+    crn_plan_model m = paper_model(1, 1, 100);
+    crn_plan_options opt = options_for(&m);
+    program p = start(&m, &opt, 0);
+    const unsigned seen[CRN_PLAN_LEVELS] = {20, 0};
+    mark(&p, 1);
+    assert_true(p.tuner.schedule.interval == 100);
+    assert_ok(crn_plan_tuner_observe(&p.tuner, 200, seen));
+    assert_ok(crn_plan_tuner_retune(&p.tuner));
+    assert_true(p.tuner.schedule.interval < 100);
 }
 
 static void test_tuner_refuses_senseless_numbers(void **state)
@@ -328,6 +470,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tuner_comes_within_two_percent_of_the_best),
+        cmocka_unit_test(test_tuner_comes_within_two_percent_for_measured_kernels),
         cmocka_unit_test(test_tuner_starts_neutral_with_a_mark_at_the_highest_level),
         cmocka_unit_test(test_tuner_pattern_follows_marks_made),
         cmocka_unit_test(test_tuner_follows_a_slower_file_system),
@@ -336,7 +479,10 @@ int main(void)
         cmocka_unit_test(test_tuner_frozen_measures_and_off_does_not),
         cmocka_unit_test(test_tuner_obeys_its_limits),
         cmocka_unit_test(test_tuner_learns_rates),
+        cmocka_unit_test(test_tuner_believes_a_handful_of_failures),
         cmocka_unit_test(test_tuner_is_deterministic),
+        cmocka_unit_test(test_tuner_goes_on_with_what_it_is_reminded_of),
+        cmocka_unit_test(test_tuner_decides_from_full_marks_and_failures),
         cmocka_unit_test(test_tuner_refuses_senseless_numbers),
         cmocka_unit_test(test_tuner_survives_odd_measurements),
     };
