@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Planning: how often to mark, at which level, and what share of its time a program then spends on
- * computing. Numbers in, numbers out: no trail and no MPI is needed, nothing is measured. A program
- * that marks needs none of this, since a session plans for itself; this is for those who buy a
- * machine, write a proposal or doubt a setting. 'cairn plan' is made of these calls.
+ * computing. Numbers in, numbers out: no MPI is needed, nothing is measured; only cairn_plan_recall
+ * looks into a trail, for the numbers of a run. A program that marks needs none of this, since a
+ * session plans for itself; this is for those who buy a machine, write a proposal or doubt a
+ * setting. 'cairn plan' is made of these calls.
  *
  *     cairn_plan_input in = {.struct_bytes = sizeof in, .nlevels = 2,
  *                            .changed_at_once = 2.5e9, .change_pace = 1};
@@ -21,10 +22,12 @@
 #ifndef CAIRN_PLANNER_H
 #define CAIRN_PLANNER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cairn/error.h>
+#include <cairn/trail.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -92,6 +95,58 @@ typedef struct cairn_plan_trial {
 CAIRN_API CAIRN_CHECK int cairn_plan_simulate(const cairn_plan_input *in,
                                               const cairn_plan_schedule *s,
                                               cairn_plan_trial *trial);
+
+/* A failure that happened. */
+typedef struct cairn_plan_failure {
+    double at;    /* seconds since the run began */
+    size_t level; /* the number of the lowest level that survived it */
+} cairn_plan_failure;
+
+/* What a run would have cost. work + held + lost + restarting = wall. */
+typedef struct cairn_plan_outcome {
+    size_t struct_bytes;
+    bool finished;
+    double work, wall;             /* computing that lasts, and the time that it took */
+    double held, lost, restarting; /* where the difference went */
+    uint64_t nmarks[CAIRN_PLAN_LEVELS];
+    uint64_t nfailures[CAIRN_PLAN_LEVELS];
+} cairn_plan_outcome;
+
+/*
+ * One run of work seconds of computing against failures, in order of time; after the last of them
+ * there are none. The rates of in are not used. A run is given up after a thousand times its work.
+ * Not collective. CAIRN_EINVAL, CAIRN_ENOMEM.
+ */
+CAIRN_API CAIRN_CHECK int cairn_plan_replay(const cairn_plan_input *in,
+                                            const cairn_plan_schedule *s, double work,
+                                            const cairn_plan_failure *failures, size_t nfailures,
+                                            cairn_plan_outcome *ret);
+
+/* What became of a run. Its time is that of its legs and of coming back after failures; how long it
+ * lay still between legs that left in order does not count. */
+typedef struct cairn_plan_past {
+    size_t struct_bytes;
+    cairn_plan_input in; /* measured: growth, costs, failures; restart: from a failure to computing
+                            again, where that happened */
+    const char *name[CAIRN_PLAN_LEVELS]; /* of the levels of in: "local" and so on */
+    bool tuned;                          /* the run's own planner said so; else its marks did, and
+                                            failure rates are defaults and what was seen */
+    cairn_plan_schedule done; /* on average: what its marks were; efficiency: that of the run */
+    cairn_plan_outcome outcome;
+    size_t nlegs;
+    size_t nfailures;
+    cairn_plan_failure *failures; /* in order of time; until cairn_plan_forget */
+} cairn_plan_past;
+
+/*
+ * What the log of a run tells: for cairn_plan_best, to know what would have been best, and for
+ * cairn_plan_replay, to know what that would have gained. Not collective. CAIRN_ENOTFOUND: its
+ * marks do not tell what marks cost; and as cairn_trail_events.
+ */
+CAIRN_API CAIRN_CHECK int cairn_plan_recall(cairn_trail *trail, size_t run, cairn_plan_past *ret);
+
+/* Free what cairn_plan_recall has made. */
+CAIRN_API void cairn_plan_forget(cairn_plan_past *past);
 
 #ifdef __cplusplus
 }

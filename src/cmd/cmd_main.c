@@ -15,7 +15,7 @@ const cmd_row cmd_table[] = {
     {"help", cmd_help, "explain a command, or list all options"},
     {"import", cmd_import, "make a mark of an HDF5 file, for a program to start from"},
     {"ls", cmd_ls, "list the runs and marks of a trail"},
-    {"plan", cmd_plan, "find the best interval and levels from a few numbers"},
+    {"plan", cmd_plan, "find the best interval and levels, from numbers or for a run"},
     {"prune", cmd_prune, "let go of marks and files that are no longer needed"},
     {"report", cmd_report, "write a page that tells what happened to the runs of a trail"},
     {"run", cmd_run, "start a program, keep it going through failures, and tell what happened"},

@@ -100,3 +100,42 @@ int cairn_plan_simulate(const cairn_plan_input *in, const cairn_plan_schedule *s
     trial->error = result.error;
     return CAIRN_OK;
 }
+
+static cairn_status copy_failures(const cairn_plan_failure *from, size_t n, crn_plan_event **ret)
+{
+    crn_plan_event *events;
+    CRN_TRY(crn_alloc(&events, n));
+    for (size_t i = 0; i < n; i++)
+        events[i] = (crn_plan_event){.at = from[i].at, .class = from[i].level};
+    *ret = events;
+    return CAIRN_OK;
+}
+
+int cairn_plan_replay(const cairn_plan_input *in, const cairn_plan_schedule *s, double work,
+                      const cairn_plan_failure *failures, size_t nfailures, cairn_plan_outcome *ret)
+{
+    problem p;
+    crn_plan_schedule inner;
+    crn_plan_outcome o;
+    crn_plan_event *events;
+    CRN_TRY(check_size(ret->struct_bytes, sizeof *ret));
+    CRN_TRY(read_input(in, &p));
+    CRN_TRY(read_schedule(s, &inner));
+    CRN_TRY(copy_failures(failures, nfailures, &events));
+    cairn_status rc = crn_plan_replay(&p.model, &inner, work, 1000 * work, events, nfailures, &o);
+    free(events);
+    CRN_TRY(rc);
+    cairn_plan_outcome out = {.struct_bytes = ret->struct_bytes,
+                              .finished = o.finished,
+                              .work = o.work,
+                              .wall = o.wall,
+                              .held = o.held,
+                              .lost = o.lost,
+                              .restarting = o.restarting};
+    for (size_t l = 0; l < CRN_PLAN_LEVELS; l++) {
+        out.nmarks[l] = o.nmarks[l];
+        out.nfailures[l] = o.nfailures[l];
+    }
+    *ret = out;
+    return CAIRN_OK;
+}

@@ -66,6 +66,37 @@ static void test_simulation_agrees(void **state)
     assert_true(trial.efficiency < s.efficiency + 4 * trial.error);
 }
 
+/* As the simulator does it: marks of 1.1 s and more, failures that lose what they must. */
+static void test_replay_is_that_of_the_planner(void **state)
+{
+    (void)state;
+    cairn_plan_input in = input();
+    cairn_plan_schedule s = {.struct_bytes = sizeof s, .interval = 10, .ratio = {1, 3}};
+    const cairn_plan_failure failures[] = {{.at = 50, .level = 0}, {.at = 90, .level = 1}};
+    const crn_plan_event events[] = {{.at = 50, .class = 0}, {.at = 90, .class = 1}};
+    crn_plan_model m = {.nlevels = 2,
+                        .changed = {.floor = 1e8, .span = 9e8, .theta = 300},
+                        .level = {{1e-3, 2, 0.1, 8e8, 1}, {1e-5, 60, 1, 2e7, 30}}};
+    crn_plan_schedule inner = {.interval = 10, .ratio = {1, 3}};
+    cairn_plan_outcome out = {.struct_bytes = sizeof out};
+    crn_plan_outcome want;
+    assert_ok(cairn_plan_replay(&in, &s, 100, failures, 2, &out));
+    assert_ok(crn_plan_replay(&m, &inner, 100, 1e5, events, 2, &want));
+    assert_true(out.finished && out.wall == want.wall && out.work == 100);
+    assert_true(out.lost == want.lost && out.held == want.held);
+    assert_true(out.restarting == want.restarting && out.restarting >= 62);
+    assert_int_equal(out.nfailures[1], 1);
+    assert_int_equal(out.nmarks[0], want.nmarks[0]);
+
+    const cairn_plan_failure none_survives = {.at = 1, .level = 2};
+    assert_fails(cairn_plan_replay(&in, &s, 100, &none_survives, 1, &out), CAIRN_EINVAL,
+                 "no level survives");
+    assert_ok(cairn_plan_replay(&in, &s, 100, NULL, 0, &out));
+    assert_true(out.lost == 0);
+    out.struct_bytes = 0;
+    assert_fails(cairn_plan_replay(&in, &s, 100, NULL, 0, &out), CAIRN_EINVAL, "set struct_bytes");
+}
+
 static void test_a_size_that_is_not_set_is_refused(void **state)
 {
     (void)state;
@@ -89,6 +120,7 @@ int main(void)
         cmocka_unit_test(test_best_is_that_of_the_planner),
         cmocka_unit_test(test_limits_are_obeyed),
         cmocka_unit_test(test_simulation_agrees),
+        cmocka_unit_test(test_replay_is_that_of_the_planner),
         cmocka_unit_test(test_a_size_that_is_not_set_is_refused),
     };
     return cmocka_run_group_tests_name("plan_public", tests, NULL, NULL);
