@@ -174,6 +174,13 @@ class Slurm(system.Case):
         known = self.cluster.say("squeue", "-h", "-j", job, "-o", "%T")
         return self.cluster.answer if known else ""
 
+    def finished(self, job):
+        """Whether the run has come to its end. Slurm lets a job that was requeued wait for two
+        minutes, which it may say after it has queued the job: told once is not enough."""
+        if self.queue(job) == "PENDING":
+            self.cluster.say("scontrol", "update", f"JobId={job}", "StartTime=now")
+        return any(e["finished"] for e in self.events("close"))
+
     def test_killed_and_requeued(self):
         job = self.submit()
         self.must_see(lambda: len(self.events("mark")) >= 3)
@@ -183,10 +190,7 @@ class Slurm(system.Case):
         self.must_see(lambda: len(self.events("mark")) > seen + 1)
         self.assertTrue(self.cluster.say("scancel", "-b", "-s", "USR1", job))
         self.must_see(lambda: self.queue(job) == "PENDING")
-        # Slurm waits for two minutes before it starts a job again
-        self.must_see(lambda: self.cluster.say("scontrol", "update", f"JobId={job}",
-                                               "StartTime=now"))
-        self.must_see(lambda: any(e["finished"] for e in self.events("close")))
+        self.must_see(lambda: self.finished(job))
         self.must_see(lambda: "done at step 120" in self.text())
         self.assertIn("the job is requeued", self.text())
         self.assertEqual(len(self.events("resume")), 2, self.text())
