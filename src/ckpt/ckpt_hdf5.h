@@ -9,129 +9,14 @@
  * injected like everywhere else.
  *
  * Why not through the library on all ranks: no parallel HDF5 is safe to be called by two threads at
- * once, so that the engine's thread could not write for a program that uses HDF5 itself. For the
- * same reason the library is not linked but loaded when it is first needed: the serial one, which
- * MPI programs do not have, so that its state is Cairn's alone; a program that has that one, too,
- * gets a second copy of it beside. Programs that never ask for HDF5 never load it.
+ * once, so that the engine's thread could not write for a program that uses HDF5 itself.
  */
 #ifndef CAIRN_CKPT_HDF5_H
 #define CAIRN_CKPT_HDF5_H
 
-#include <hdf5.h>
-
 #include "base/base.h"
+#include "hdf5/hdf5.h"
 #include "store/store.h"
-
-/* The header's constants call the library before they give a number; ours is open by then. */
-#undef H5OPEN
-#define H5OPEN
-#undef H5CHECK
-#define H5CHECK
-
-#define CRN_H5_FUNCTIONS(X)                                                                        \
-    X(H5open)                                                                                      \
-    X(H5free_memory)                                                                               \
-    X(H5Aclose)                                                                                    \
-    X(H5Acreate2)                                                                                  \
-    X(H5Aget_name)                                                                                 \
-    X(H5Aget_space)                                                                                \
-    X(H5Aget_type)                                                                                 \
-    X(H5Aopen)                                                                                     \
-    X(H5Aopen_by_idx)                                                                              \
-    X(H5Aexists)                                                                                   \
-    X(H5Aread)                                                                                     \
-    X(H5Awrite)                                                                                    \
-    X(H5Dclose)                                                                                    \
-    X(H5Dcreate2)                                                                                  \
-    X(H5Dget_offset)                                                                               \
-    X(H5Dget_space)                                                                                \
-    X(H5Dget_type)                                                                                 \
-    X(H5Dread)                                                                                     \
-    X(H5Dwrite)                                                                                    \
-    X(H5Eclear2)                                                                                   \
-    X(H5Eset_auto2)                                                                                \
-    X(H5Ewalk2)                                                                                    \
-    X(H5Fclose)                                                                                    \
-    X(H5Fcreate)                                                                                   \
-    X(H5Fopen)                                                                                     \
-    X(H5Gclose)                                                                                    \
-    X(H5Gget_info)                                                                                 \
-    X(H5Iget_type)                                                                                 \
-    X(H5Lget_name_by_idx)                                                                          \
-    X(H5Oclose)                                                                                    \
-    X(H5Oopen)                                                                                     \
-    X(H5Pclose)                                                                                    \
-    X(H5Pcreate)                                                                                   \
-    X(H5Pset_alignment)                                                                            \
-    X(H5Pset_alloc_time)                                                                           \
-    X(H5Pset_create_intermediate_group)                                                            \
-    X(H5Pset_fill_time)                                                                            \
-    X(H5Pset_layout)                                                                               \
-    X(H5Pset_virtual)                                                                              \
-    X(H5Sclose)                                                                                    \
-    X(H5Screate)                                                                                   \
-    X(H5Screate_simple)                                                                            \
-    X(H5Sget_simple_extent_dims)                                                                   \
-    X(H5Sget_simple_extent_ndims)                                                                  \
-    X(H5Sget_simple_extent_npoints)                                                                \
-    X(H5Sselect_hyperslab)                                                                         \
-    X(H5Tarray_create2)                                                                            \
-    X(H5Tclose)                                                                                    \
-    X(H5Tcopy)                                                                                     \
-    X(H5Tcreate)                                                                                   \
-    X(H5Tget_array_dims2)                                                                          \
-    X(H5Tget_array_ndims)                                                                          \
-    X(H5Tget_class)                                                                                \
-    X(H5Tget_member_name)                                                                          \
-    X(H5Tget_member_offset)                                                                        \
-    X(H5Tget_member_type)                                                                          \
-    X(H5Tget_native_type)                                                                          \
-    X(H5Tget_nmembers)                                                                             \
-    X(H5Tget_sign)                                                                                 \
-    X(H5Tget_size)                                                                                 \
-    X(H5Tget_super)                                                                                \
-    X(H5Tinsert)                                                                                   \
-    X(H5Tis_variable_str)                                                                          \
-    X(H5Tset_cset)                                                                                 \
-    X(H5Tset_size)
-
-/* What the header's names of types and of classes of properties stand for. */
-#define CRN_H5_NUMBERS(X)                                                                          \
-    X(H5P_CLS_DATASET_CREATE_ID_g)                                                                 \
-    X(H5P_CLS_FILE_ACCESS_ID_g)                                                                    \
-    X(H5P_CLS_LINK_CREATE_ID_g)                                                                    \
-    X(H5T_C_S1_g)                                                                                  \
-    X(H5T_NATIVE_INT8_g)                                                                           \
-    X(H5T_NATIVE_INT16_g)                                                                          \
-    X(H5T_NATIVE_INT32_g)                                                                          \
-    X(H5T_NATIVE_INT64_g)                                                                          \
-    X(H5T_NATIVE_UINT8_g)                                                                          \
-    X(H5T_NATIVE_UINT16_g)                                                                         \
-    X(H5T_NATIVE_UINT32_g)                                                                         \
-    X(H5T_NATIVE_UINT64_g)                                                                         \
-    X(H5T_NATIVE_FLOAT_g)                                                                          \
-    X(H5T_NATIVE_DOUBLE_g)
-
-#define CRN_H5_FUNCTION(name) __typeof__(name) *name;
-#define CRN_H5_NUMBER(name)   hid_t name;
-typedef struct crn_h5 {
-    CRN_H5_FUNCTIONS(CRN_H5_FUNCTION)
-    CRN_H5_NUMBERS(CRN_H5_NUMBER)
-} crn_h5;
-
-/*
- * Load the library, once, and keep other threads out of it until crn_hdf5_unlock.
- * CAIRN_EUNSUPPORTED when there is none.
- */
-cairn_status crn_hdf5_lock(const crn_h5 **ret);
-void crn_hdf5_unlock(void);
-
-/* CAIRN_EIO with a sentence, to which what HDF5 says about it is added. */
-cairn_status crn_hdf5_fail(const crn_h5 *h5, const char *fmt, ...) CAIRN_PRINTF(2);
-
-/* A type's text as HDF5's, to be closed, and back. CAIRN_EUNSUPPORTED. */
-cairn_status crn_hdf5_type(const crn_h5 *h5, const char *text, hid_t *ret);
-cairn_status crn_hdf5_type_text(const crn_h5 *h5, hid_t type, char **ret);
 
 /* The path of a file below a directory that is open; free it. */
 cairn_status crn_hdf5_path(int dirfd, const char *name, char **ret);

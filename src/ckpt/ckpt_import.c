@@ -4,13 +4,11 @@
  * only then is a run made, so that a file that does not fit leaves nothing behind.
  */
 #include <cairn/exchange.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <unistd.h>
 
 #include "ckpt/ckpt_hdf5.h"
 
-enum { BLOCK_BYTES = 64 << 10, WINDOW_BYTES = 16 << 20, GROUPS_MAX = 64 };
+enum { BLOCK_BYTES = 64 << 10, WINDOW_BYTES = 16 << 20 };
 
 /* A dataset that becomes a variable. */
 typedef struct source {
@@ -221,9 +219,14 @@ static cairn_status look_at(importer *im, const char *name, hid_t dataset, sourc
     return get_attributes(im->h5, dataset, &s->attributes);
 }
 
-static cairn_status add_dataset(importer *im, const char *name, hid_t dataset)
+static cairn_status add_dataset(void *arg, const char *name, hid_t dataset)
 {
+    importer *im = arg;
     source s;
+    if (strncmp(name, "cairn/", 6) == 0) { /* what an export says of itself */
+        im->h5->H5Dclose(dataset);
+        return CAIRN_OK;
+    }
     cairn_status rc = crn_vec_reserve(&im->source, 1);
     if (rc == CAIRN_OK)
         rc = look_at(im, name, dataset, &s);
@@ -240,53 +243,6 @@ static cairn_status add_dataset(importer *im, const char *name, hid_t dataset)
     }
     crn_err_prefix("dataset '%s': ", name);
     return rc;
-}
-
-static cairn_status add_group(importer *im, hid_t group, const char *path, int depth);
-
-/* An object of a group: a dataset, or a group again. Links that lead nowhere are left out. */
-static cairn_status add_object(importer *im, hid_t group, const char *path, const char *link,
-                               int depth)
-{
-    char name[CRN_VAR_NAME + 1];
-    int n = snprintf(name, sizeof name, "%s%s%s", path, *path ? "/" : "", link);
-    if (strcmp(name, "cairn") == 0)
-        return CAIRN_OK;
-    CRN_FAIL_IF(n < 0 || (size_t)n >= sizeof name, CAIRN_EINVAL,
-                "'%s...': a variable's name has at most %d bytes", name, CRN_VAR_NAME);
-    hid_t o = im->h5->H5Oopen(group, link, H5P_DEFAULT);
-    if (o < 0) {
-        im->h5->H5Eclear2(H5E_DEFAULT);
-        im->what->nskipped++;
-        return CAIRN_OK;
-    }
-    const H5I_type_t kind = im->h5->H5Iget_type(o);
-    if (kind == H5I_DATASET)
-        return add_dataset(im, name, o);
-    cairn_status rc = kind == H5I_GROUP ? add_group(im, o, name, depth + 1) : CAIRN_OK;
-    im->h5->H5Oclose(o);
-    return rc;
-}
-
-static cairn_status add_group(importer *im, hid_t group, const char *path, int depth)
-{
-    const crn_h5 *h5 = im->h5;
-    H5G_info_t info;
-    char link[CRN_VAR_NAME + 1];
-    CRN_FAIL_IF(depth > GROUPS_MAX, CAIRN_EUNSUPPORTED, "'%s': more than %d groups in each other",
-                path, GROUPS_MAX);
-    if (h5->H5Gget_info(group, &info) < 0)
-        return crn_hdf5_fail(h5, "cannot read group '/%s'", path);
-    for (hsize_t i = 0; i < info.nlinks; i++) {
-        ssize_t n = h5->H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, link,
-                                           sizeof link, H5P_DEFAULT);
-        if (n < 0)
-            return crn_hdf5_fail(h5, "cannot read group '/%s'", path);
-        CRN_FAIL_IF(n >= (ssize_t)sizeof link, CAIRN_EINVAL,
-                    "'%s...': a variable's name has at most %d bytes", link, CRN_VAR_NAME);
-        CRN_TRY(add_object(im, group, path, link, depth));
-    }
-    return CAIRN_OK;
 }
 
 /* --- taking them over --------------------------------------------------------------------- */
@@ -457,16 +413,9 @@ static cairn_status check_sources(importer *im)
 static cairn_status read_file(importer *im)
 {
     const crn_h5 *h5 = im->h5;
-    if (access(im->what->path, R_OK) < 0)
-        return crn_fail_sys(errno, "cannot read '%s'", im->what->path);
-    im->file = h5->H5Fopen(im->what->path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    if (im->file < 0)
-        return crn_hdf5_fail(h5, "cannot open '%s' as HDF5", im->what->path);
+    CRN_TRY(crn_hdf5_open(h5, im->what->path, &im->file));
     im->nranks = im->what->nranks > 0 ? im->what->nranks : file_ranks(h5, im->file);
-    hid_t root = h5->H5Oopen(im->file, "/", H5P_DEFAULT);
-    cairn_status rc = add_group(im, root, "", 0);
-    h5->H5Oclose(root);
-    CRN_TRY(rc);
+    CRN_TRY(crn_hdf5_visit(h5, im->file, add_dataset, im, &im->what->nskipped));
     return check_sources(im);
 }
 

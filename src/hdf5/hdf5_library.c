@@ -2,7 +2,7 @@
  *
  * The HDF5 library: loaded when it is needed, used by one thread at a time.
  */
-#include "ckpt/ckpt_hdf5.h"
+#include "hdf5/hdf5.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
  *
  * Types of elements in HDF5's terms. A structure has its members by name, arrays as arrays.
  */
-#include "ckpt/ckpt_hdf5.h"
+#include "hdf5/hdf5.h"
 
 #include <cairn/type.h>
 

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * hdf5: the HDF5 library, as far as Cairn uses it. Row 1.
+ *
+ * No HDF5 is safe to be called by two threads at once, and a program may use it itself. So the
+ * library is not linked but loaded when it is first needed: the serial one, which MPI programs do
+ * not have, so that its state is Cairn's alone; a program that has that one, too, gets a second
+ * copy of it beside. Programs that never ask for HDF5 never load it. (docs/design/hdf5.md)
+ */
+#ifndef CAIRN_HDF5_H
+#define CAIRN_HDF5_H
+
+#include <hdf5.h>
+
+#include "base/base.h"
+
+/* The header's constants call the library before they give a number; ours is open by then. */
+#undef H5OPEN
+#define H5OPEN
+#undef H5CHECK
+#define H5CHECK
+
+#define CRN_H5_FUNCTIONS(X)                                                                        \
+    X(H5open)                                                                                      \
+    X(H5free_memory)                                                                               \
+    X(H5Aclose)                                                                                    \
+    X(H5Acreate2)                                                                                  \
+    X(H5Aget_name)                                                                                 \
+    X(H5Aget_space)                                                                                \
+    X(H5Aget_type)                                                                                 \
+    X(H5Aopen)                                                                                     \
+    X(H5Aopen_by_idx)                                                                              \
+    X(H5Aexists)                                                                                   \
+    X(H5Aread)                                                                                     \
+    X(H5Awrite)                                                                                    \
+    X(H5Dclose)                                                                                    \
+    X(H5Dcreate2)                                                                                  \
+    X(H5Dget_create_plist)                                                                         \
+    X(H5Dget_offset)                                                                               \
+    X(H5Dget_space)                                                                                \
+    X(H5Dget_type)                                                                                 \
+    X(H5Dread)                                                                                     \
+    X(H5Dwrite)                                                                                    \
+    X(H5Eclear2)                                                                                   \
+    X(H5Eset_auto2)                                                                                \
+    X(H5Ewalk2)                                                                                    \
+    X(H5Fclose)                                                                                    \
+    X(H5Fcreate)                                                                                   \
+    X(H5Fopen)                                                                                     \
+    X(H5Gclose)                                                                                    \
+    X(H5Gget_info)                                                                                 \
+    X(H5Iget_type)                                                                                 \
+    X(H5Lget_name_by_idx)                                                                          \
+    X(H5Oclose)                                                                                    \
+    X(H5Oopen)                                                                                     \
+    X(H5Pclose)                                                                                    \
+    X(H5Pcreate)                                                                                   \
+    X(H5Pget_chunk)                                                                                \
+    X(H5Pset_alignment)                                                                            \
+    X(H5Pset_alloc_time)                                                                           \
+    X(H5Pset_create_intermediate_group)                                                            \
+    X(H5Pset_fill_time)                                                                            \
+    X(H5Pset_layout)                                                                               \
+    X(H5Pset_virtual)                                                                              \
+    X(H5Sclose)                                                                                    \
+    X(H5Screate)                                                                                   \
+    X(H5Screate_simple)                                                                            \
+    X(H5Sget_simple_extent_dims)                                                                   \
+    X(H5Sget_simple_extent_ndims)                                                                  \
+    X(H5Sget_simple_extent_npoints)                                                                \
+    X(H5Sselect_hyperslab)                                                                         \
+    X(H5Tarray_create2)                                                                            \
+    X(H5Tclose)                                                                                    \
+    X(H5Tcopy)                                                                                     \
+    X(H5Tcreate)                                                                                   \
+    X(H5Tequal)                                                                                    \
+    X(H5Tget_array_dims2)                                                                          \
+    X(H5Tget_array_ndims)                                                                          \
+    X(H5Tget_class)                                                                                \
+    X(H5Tget_member_name)                                                                          \
+    X(H5Tget_member_offset)                                                                        \
+    X(H5Tget_member_type)                                                                          \
+    X(H5Tget_native_type)                                                                          \
+    X(H5Tget_nmembers)                                                                             \
+    X(H5Tget_sign)                                                                                 \
+    X(H5Tget_size)                                                                                 \
+    X(H5Tget_super)                                                                                \
+    X(H5Tinsert)                                                                                   \
+    X(H5Tis_variable_str)                                                                          \
+    X(H5Tpack)                                                                                     \
+    X(H5Tset_cset)                                                                                 \
+    X(H5Tset_size)
+
+/* What the header's names of types and of classes of properties stand for. */
+#define CRN_H5_NUMBERS(X)                                                                          \
+    X(H5P_CLS_DATASET_CREATE_ID_g)                                                                 \
+    X(H5P_CLS_FILE_ACCESS_ID_g)                                                                    \
+    X(H5P_CLS_LINK_CREATE_ID_g)                                                                    \
+    X(H5T_C_S1_g)                                                                                  \
+    X(H5T_NATIVE_INT8_g)                                                                           \
+    X(H5T_NATIVE_INT16_g)                                                                          \
+    X(H5T_NATIVE_INT32_g)                                                                          \
+    X(H5T_NATIVE_INT64_g)                                                                          \
+    X(H5T_NATIVE_UINT8_g)                                                                          \
+    X(H5T_NATIVE_UINT16_g)                                                                         \
+    X(H5T_NATIVE_UINT32_g)                                                                         \
+    X(H5T_NATIVE_UINT64_g)                                                                         \
+    X(H5T_NATIVE_FLOAT_g)                                                                          \
+    X(H5T_NATIVE_DOUBLE_g)
+
+#define CRN_H5_FUNCTION(name) __typeof__(name) *name;
+#define CRN_H5_NUMBER(name)   hid_t name;
+typedef struct crn_h5 {
+    CRN_H5_FUNCTIONS(CRN_H5_FUNCTION)
+    CRN_H5_NUMBERS(CRN_H5_NUMBER)
+} crn_h5;
+
+/*
+ * Load the library, once, and keep other threads out of it until crn_hdf5_unlock.
+ * CAIRN_EUNSUPPORTED when there is none.
+ */
+cairn_status crn_hdf5_lock(const crn_h5 **ret);
+void crn_hdf5_unlock(void);
+
+/* CAIRN_EIO with a sentence, to which what HDF5 says about it is added. */
+cairn_status crn_hdf5_fail(const crn_h5 *h5, const char *fmt, ...) CAIRN_PRINTF(2);
+
+/* A type's text as HDF5's, to be closed, and back. CAIRN_EUNSUPPORTED. */
+cairn_status crn_hdf5_type(const crn_h5 *h5, const char *text, hid_t *ret);
+cairn_status crn_hdf5_type_text(const crn_h5 *h5, hid_t type, char **ret);
+
+/*
+ * Call fn with every dataset below the root of a file, in the order of their names, by its path
+ * without the first slash. The dataset is fn's to close. Links that lead nowhere are counted in
+ * *nskipped. Ends with the first status of fn that is not CAIRN_OK. CAIRN_EINVAL (a path of more
+ * than CRN_HDF5_NAME bytes), CAIRN_EUNSUPPORTED (groups too deep in each other), CAIRN_EIO.
+ */
+enum { CRN_HDF5_NAME = 255 };
+typedef cairn_status crn_hdf5_fn(void *arg, const char *name, hid_t dataset);
+cairn_status crn_hdf5_visit(const crn_h5 *h5, hid_t file, crn_hdf5_fn *fn, void *arg,
+                            uint64_t *nskipped);
+
+/* Open a file to read. CAIRN_ENOTFOUND, CAIRN_EIO. */
+cairn_status crn_hdf5_open(const crn_h5 *h5, const char *path, hid_t *ret);
+
+#endif
