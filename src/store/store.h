@@ -280,12 +280,10 @@ const crn_mark *crn_draft_mark(const crn_draft *d);
 
 /*
  * Let fn see the bytes of every block that is put, before they are written: of blocks that are held
- * back, in crn_draft_commit. To be called before anything is put. crn_draft_show lets fn see at
- * once what it has not seen yet, for a draft that will be dropped.
+ * back, in crn_draft_commit. To be called before anything is put.
  */
 typedef void crn_block_fn(void *arg, size_t v, uint64_t i, const void *data, uint32_t nbytes);
 void crn_draft_watch(crn_draft *d, crn_block_fn *fn, void *arg);
-void crn_draft_show(crn_draft *d);
 
 /* Give up a draft. NULL is allowed. */
 void crn_draft_drop(crn_draft *d);

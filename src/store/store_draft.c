@@ -424,11 +424,6 @@ void crn_draft_watch(crn_draft *d, crn_block_fn *fn, void *arg)
     d->gather->watch_arg = d;
 }
 
-void crn_draft_show(crn_draft *d)
-{
-    crn_gather_show(d->gather);
-}
-
 const crn_mark *crn_draft_mark(const crn_draft *d)
 {
     return d->mark;

@@ -117,18 +117,8 @@ static cairn_status submit(crn_gather *g, gather_buffer *b, crn_op *op)
 
 static void show_buffer(crn_gather *g, gather_buffer *b)
 {
-    for (size_t i = 0; g->watch && !b->seen && i < b->item.n; i++)
+    for (size_t i = 0; g->watch && i < b->item.n; i++)
         g->watch(g->watch_arg, b->item.at[i].block, b->start + b->item.at[i].pos);
-    b->seen = true;
-}
-
-void crn_gather_show(crn_gather *g)
-{
-    for (size_t i = 0; i < g->buffer.n; i++) {
-        gather_buffer *b = g->buffer.at[i];
-        if (b->held || b == g->open[0] || b == g->open[1])
-            show_buffer(g, b);
-    }
 }
 
 static cairn_status write_buffer(crn_gather *g, gather_buffer *b)
@@ -203,7 +193,6 @@ static cairn_status begin(crn_gather *g, int stream, gather_buffer **ret)
         CRN_TRY(reap(g));
     b->fill = 0;
     b->item.n = 0;
-    b->seen = false;
     b->stream = stream;
     *ret = b;
     return CAIRN_OK;

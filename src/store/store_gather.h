@@ -33,7 +33,6 @@ typedef struct gather_buffer {
     CRN_VEC(struct iovec) iov;
     int stream;
     bool held;        /* full, and not yet written */
-    bool seen;        /* by the watcher */
     unsigned pending; /* operations in flight */
 } gather_buffer;
 
@@ -72,9 +71,6 @@ void crn_gather_take_back(crn_gather *g, const crn_block *block);
  */
 bool crn_gather_can_lend(const crn_gather *g, uint32_t nbytes);
 cairn_status crn_gather_lend(crn_gather *g, crn_block *block, const void *data);
-
-/* Let the watcher see, of what was gathered, what it has not seen yet. */
-void crn_gather_show(crn_gather *g);
 
 /* Write what is left and wait for everything, also when that fails. */
 cairn_status crn_gather_finish(crn_gather *g);

@@ -60,7 +60,7 @@ cairn_status crn_trees_mark_create(size_t nvars, crn_trees_mark **ret)
     return CAIRN_OK;
 }
 
-static void unload(crn_trees_var *v)
+void crn_trees_unload(crn_trees_var *v)
 {
     crn_tree_done(&v->exact);
     for (size_t i = 0; i < v->nbounds; i++)
@@ -79,7 +79,7 @@ void crn_trees_mark_free(crn_trees_mark *m)
         free((char *)v->var.spec.name);
         free((char *)v->var.spec.type);
         free((char *)v->var.spec.attributes);
-        unload(v);
+        crn_trees_unload(v);
     }
     free(m->var);
     free(m);
@@ -455,7 +455,7 @@ cairn_status crn_trees_load(crn_trees *t, const crn_trees_mark *m, crn_trees_var
     free(raw);
     v->loaded = rc == CAIRN_OK;
     if (rc < 0)
-        unload(v);
+        crn_trees_unload(v);
     CRN_FAIL_IF(rc == CAIRN_ECORRUPT, CAIRN_ECORRUPT,
                 "'%s': mark %llu, the trees of variable '%s' are damaged", t->name,
                 (unsigned long long)m->version, v->var.spec.name);

@@ -72,6 +72,7 @@ size_t crn_trees_ndamaged(const crn_trees *t);
 
 /* Read the nodes of a variable of a mark of the file; once is enough. CAIRN_ECORRUPT names it. */
 cairn_status crn_trees_load(crn_trees *t, const crn_trees_mark *m, crn_trees_var *v);
+void crn_trees_unload(crn_trees_var *v); /* they may be read again */
 
 /*
  * Append a mark, whose variables must be loaded; durable when it returns CAIRN_OK. The nodes of a
