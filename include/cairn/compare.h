@@ -32,6 +32,7 @@
 
 #include <mpi.h>
 
+#include <cairn/ckpt.h>
 #include <cairn/error.h>
 
 #ifdef __cplusplus
@@ -127,6 +128,48 @@ CAIRN_API CAIRN_CHECK int cairn_bless(const char *run, const char *golden);
  */
 CAIRN_API CAIRN_CHECK int cairn_gate(MPI_Comm comm, const char *golden, const char *run,
                                      const cairn_comparison_options *how, cairn_comparison *ret);
+
+/* --- while a run goes on ---------------------------------------------------------------------
+ *
+ * A run may name another as its reference (compare.reference in its configuration). Each mark is
+ * then compared with the reference's of the same version as it is taken, in the background: by
+ * trees, and by values where these do not prove it, within the loosest bound that this run has for
+ * a variable. What both runs do not have, and what cannot be told, the event log says; only values,
+ * types or sizes that differ are a divergence. After the first one nothing is compared any more.
+ */
+
+/*
+ * Take a mark for comparing only: hash trees of all protected variables, and nothing that the
+ * program could come back to. Much smaller than a mark (about a thousandth of the state), it can be
+ * taken much more often. 'cairn diff' and 'cairn gate' see it as a mark whose data is gone: they
+ * find the first one that differs, the block and the bound, but no values. Collective; versions
+ * grow as those of cairn_mark, and the next mark may have the same version. The state is copied
+ * before the call returns, as far as mark.staging allows, and digested in the background. CAIRN_OK:
+ * taken, so far. CAIRN_NOTHING: there is a mark of that version already; compare.trees is off; or
+ * the mark before is not finished and the configuration says so. Negative: as cairn_mark.
+ */
+CAIRN_API int cairn_mark_trees(cairn *c, uint64_t version);
+
+/* Where this run and its reference part. */
+typedef struct cairn_divergence {
+    size_t struct_bytes;
+    uint64_t version;   /* of the mark, */
+    uint32_t rank;      /* this run's, that has the value, */
+    char variable[256]; /* whose it is, */
+    uint32_t ndims;     /* and its index, which has so many numbers; 0: no value differs, but */
+    uint64_t index[8];  /* type or size; */
+    char here[CAIRN_VALUE_TEXT];  /* the value, */
+    char there[CAIRN_VALUE_TEXT]; /* and the reference's */
+    char text[1024];              /* all of that in a sentence */
+} cairn_divergence;
+
+/*
+ * Has a mark of this run been found to differ from its reference? Collective: the same answer
+ * everywhere. It becomes true some time after the mark was taken; once cairn_settle has returned,
+ * all marks before have been compared. With compare.stop, cairn_should_stop becomes true, too. ret
+ * [out] where, if so; NULL is allowed
+ */
+CAIRN_API bool cairn_diverged(cairn *c, cairn_divergence *ret);
 
 #ifdef __cplusplus
 }

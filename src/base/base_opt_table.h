@@ -22,6 +22,10 @@ CRN_OPT_ROW(
     "error bounds for comparing runs, as '1e-6', 'rel 1e-4' or several with commas; empty: exact")
 CRN_OPT_ROW(COMPARE_TREES, "compare", "trees", BOOL, "yes", "",
             "keep hash trees of every mark in the trail, so that runs can be compared")
+CRN_OPT_ROW(COMPARE_REFERENCE, "compare", "reference", TEXT, "", "",
+            "a run, as TRAIL/RUN, that each mark is compared with as it is taken; empty: none")
+CRN_OPT_ROW(COMPARE_STOP, "compare", "stop", BOOL, "no", "",
+            "tell the program to stop when a mark differs from that of the reference")
 CRN_OPT_ROW(IO_BACKEND, "io", "backend", WORD, "auto", "auto|uring|threads",
             "how files are read and written: io_uring, a pool of threads, or whichever works")
 CRN_OPT_ROW(IO_DEPTH, "io", "depth", COUNT, "32", "1..1024", "operations in flight at once")

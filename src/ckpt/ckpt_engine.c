@@ -15,6 +15,18 @@ static void set_state(ckpt_engine *e, engine_state state)
     pthread_mutex_unlock(&e->mutex);
 }
 
+/* What the engine's thread does with a mark. Comparing it can wait until it is safe, unless that
+ * waits for the program. */
+static void work(cairn *c)
+{
+    crn_ckpt_store(c);
+    if (c->engine.shares)
+        crn_ckpt_share(c, c->engine_comm);
+    crn_reference_look(c);
+    if (c->engine.shares)
+        crn_reference_agree(c, c->engine_comm);
+}
+
 static void *engine_main(void *arg)
 {
     cairn *c = arg;
@@ -26,9 +38,7 @@ static void *engine_main(void *arg)
         if (e->quit)
             break;
         pthread_mutex_unlock(&e->mutex);
-        crn_ckpt_store(c);
-        if (e->shares)
-            crn_ckpt_share(c, c->engine_comm);
+        work(c);
         set_state(e, e->shares ? ENGINE_DONE : ENGINE_STORED);
         pthread_mutex_lock(&e->mutex);
     }
@@ -94,6 +104,8 @@ void crn_engine_submit(cairn *c)
     }
     crn_ckpt_store(c);
     crn_ckpt_share(c, c->comm);
+    crn_reference_look(c);
+    crn_reference_agree(c, c->comm);
     set_state(&c->engine, ENGINE_DONE);
 }
 
@@ -140,13 +152,16 @@ void crn_engine_finish(cairn *c)
     pthread_mutex_unlock(&e->mutex);
     if (state == ENGINE_IDLE)
         return;
-    if (state == ENGINE_STORED)
+    if (state == ENGINE_STORED) {
         crn_ckpt_share(c, c->comm);
+        crn_reference_agree(c, c->comm);
+    }
     if (c->job.status < 0 && c->behind.code == 0)
         c->behind = c->job.err;
     if (c->job.level_ns[CRN_LEVEL_LOCAL] > 0) { /* it counts: what it follows is settled */
         c->rewind = c->damaged = false;
         c->lost_from = CRN_NO_VERSION;
     }
-    learn(c);
+    if (!c->job.only_trees)
+        learn(c);
 }

@@ -93,14 +93,20 @@ static cairn_status make_way(cairn *c)
     return crn_comm_agree(c->comm, rc);
 }
 
+/* Of the mark that the next one follows, or CRN_NO_VERSION. */
+static uint64_t newest_version(const cairn *c)
+{
+    if (c->rewind)
+        return c->resumed_from;
+    return c->mark.n > 0 ? c->mark.at[c->mark.n - 1].version : CRN_NO_VERSION;
+}
+
 static cairn_status check_order(const cairn *c, uint64_t version)
 {
     CRN_FAIL_IF(c->rewind && c->mark.n > 0 && !c->resumed, CAIRN_EINVAL,
                 "run '%s' has marks: resume it before marking, or begin another run",
                 crn_run_name(c->run));
-    const uint64_t newest = c->rewind       ? c->resumed_from
-                            : c->mark.n > 0 ? c->mark.at[c->mark.n - 1].version
-                                            : CRN_NO_VERSION;
+    const uint64_t newest = newest_version(c);
     CRN_FAIL_IF(version == CRN_NO_VERSION, CAIRN_EINVAL, "%" PRIu64 " is not a version", version);
     CRN_FAIL_IF(newest != CRN_NO_VERSION && version <= newest, CAIRN_EINVAL,
                 "mark %" PRIu64 " would follow mark %" PRIu64 ": versions must grow", version,
@@ -262,6 +268,54 @@ int cairn_mark(cairn *c, uint64_t version, cairn_level level)
         rc = commit(c);
     return crn_ckpt_result(c, rc);
 }
+
+/* --- marks for comparing only --------------------------------------------------------------- */
+
+/* Is there a mark of this version, which has trees as well? */
+static bool is_marked(const cairn *c, uint64_t version)
+{
+    return version != CRN_NO_VERSION && version == newest_version(c);
+}
+
+static cairn_status take_trees(cairn *c, uint64_t version)
+{
+    uint64_t wall_ns = 0;
+    bool unchecked = false;
+    crn_ckpt_beat(c);
+    CRN_FAIL_IF(c->open, CAIRN_EINVAL, "mark %" PRIu64 " is open: commit or cancel it first",
+                c->job.version);
+    if (!c->trees)
+        return CAIRN_NOTHING;
+    cairn_status rc = agree_on_mark(c, version, CAIRN_AUTO, &wall_ns, &unchecked);
+    if (rc != CAIRN_OK)
+        return rc;
+    crn_engine_finish(c);
+    if (is_marked(c, version))
+        return CAIRN_NOTHING;
+    CRN_TRY(check_order(c, version));
+    const uint64_t before = crn_ckpt_trees_version(c);
+    CRN_FAIL_IF(before != CRN_NO_VERSION && version <= before, CAIRN_EINVAL,
+                "mark %" PRIu64 " would follow mark %" PRIu64 ": versions must grow", version,
+                before);
+    if (unchecked)
+        CRN_TRY(crn_ckpt_check_shares(c));
+    c->job = (ckpt_job){
+        .version = version, .wall_ns = wall_ns, .only_trees = true, .begin_ns = crn_now_ns()};
+    fail_job(c, crn_ckpt_trees_capture(c));
+    c->job.held_ns = crn_now_ns() - c->open_ns;
+    crn_engine_submit(c);
+    if (!c->engine.running)
+        crn_engine_finish(c);
+    return say_behind(c);
+}
+
+int cairn_mark_trees(cairn *c, uint64_t version)
+{
+    c->open_ns = crn_now_ns();
+    return crn_ckpt_result(c, take_trees(c, version));
+}
+
+/* --- waiting -------------------------------------------------------------------------------- */
 
 int cairn_settle(cairn *c)
 {

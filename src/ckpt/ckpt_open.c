@@ -17,6 +17,7 @@ void crn_ckpt_free(cairn *c)
     crn_stop_done(c);
     crn_engine_stop(c);
     crn_ckpt_trees_free(c->trees);
+    crn_reference_free(c->reference);
     pthread_mutex_destroy(&c->events_mutex);
     crn_vault_free(c->vault);
     crn_run_close(c->run);
@@ -285,6 +286,7 @@ cairn_status crn_ckpt_start(cairn *c)
     CRN_TRY(prepare_local(c));
     CRN_TRY(check_levels(c));
     CRN_TRY(crn_tune_init(c));
+    CRN_TRY(crn_reference_open(c));
     if (crn_comm_is_threaded(c->comm)) {
         CRN_TRY(crn_comm_dup(c->comm, &c->engine_comm));
         crn_comm_set_patient(c->engine_comm, true);

@@ -60,3 +60,16 @@ cairn_status crn_ckpt_put_padded(crn_draft *d, size_t number, const ckpt_var *v,
     free(p.block);
     return rc;
 }
+
+void crn_ckpt_copy_padded(const ckpt_var *v, unsigned char *to)
+{
+    const crn_var_spec spec = crn_ckpt_spec(v);
+    const crn_box piece = crn_ckpt_far_piece(&spec);
+    if (v->nbytes == 0)
+        return;
+    crn_stretches s = crn_stretches_of(&piece, &piece, &v->memory);
+    while (crn_stretches_next(&s)) {
+        memcpy(to, (const unsigned char *)v->data + s.to * v->item, s.n * v->item);
+        to += s.n * v->item;
+    }
+}

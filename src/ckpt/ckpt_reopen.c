@@ -12,6 +12,7 @@ static void leave(cairn *c)
     crn_draft_drop(c->job.draft);
     crn_stop_done(c);
     crn_ckpt_trees_free(c->trees);
+    crn_reference_free(c->reference);
     crn_tally_reset(c);
     for (size_t i = 0; i < c->var.n; i++) /* what has changed since a mark in other files? all */
         crn_change_done(&c->var.at[i].change);
@@ -22,6 +23,7 @@ static void leave(cairn *c)
     crn_comm_abandon(c->engine_comm);
     crn_comm_abandon(c->comm);
     c->trees = NULL;
+    c->reference = NULL;
     c->vault = NULL;
     c->run = NULL;
     c->trail = NULL;

@@ -23,6 +23,7 @@
 #include "ckpt/ckpt_box.h"
 #include "ckpt/ckpt_history.h"
 #include "comm/comm.h"
+#include "diff/diff.h"
 #include "hash/hash.h"
 #include "level/level.h"
 #include "plan/plan.h"
@@ -123,9 +124,10 @@ typedef struct ckpt_job {
     uint64_t version;
     uint64_t wall_ns; /* when it began, the same on all ranks: with the version, its identity */
     unsigned levels;  /* bits that were asked for, local always */
+    bool only_trees;  /* it is for comparing: there is no draft, and no part has it */
     crn_draft *draft;
     uint64_t nbytes; /* of this rank's state; once the mark counts, of all ranks */
-    bool stored;     /* in the own part */
+    bool stored;     /* in the own part, where it was not given up again */
     cairn_status status;
     crn_err err;       /* set when status is negative */
     double interval_s; /* that was thought best when it was taken */
@@ -166,6 +168,7 @@ typedef struct ckpt_engine {
 } ckpt_engine;
 
 typedef struct ckpt_trees ckpt_trees;
+typedef struct ckpt_reference ckpt_reference;
 
 struct cairn {
     crn_comm *comm;        /* the program's thread */
@@ -193,7 +196,8 @@ struct cairn {
     bool damaged;           /* the own part has bad blocks: the next mark must not inherit them */
     bool rewind;            /* until a mark of this leg counts: the next one makes way for itself */
 
-    ckpt_trees *trees; /* goes with the job; NULL: none are kept */
+    ckpt_trees *trees;         /* goes with the job; NULL: none are kept */
+    ckpt_reference *reference; /* likewise, but for what it has found; NULL: none is named */
     ckpt_engine engine;
     ckpt_job job;              /* the engine's while it is busy */
     CRN_VEC(ckpt_tally) tally; /* of the mark under way: the job's, as it were */
@@ -282,6 +286,9 @@ crn_box crn_ckpt_far_piece(const crn_var_spec *spec);
 /* Put the blocks of a variable that does not lie in memory in one piece. */
 cairn_status crn_ckpt_put_padded(crn_draft *d, size_t number, const ckpt_var *v, crn_put *how);
 
+/* Copy all of such a variable to memory for v->nbytes. */
+void crn_ckpt_copy_padded(const ckpt_var *v, unsigned char *to);
+
 /* Do the shares of all ranks fit together: pieces, and cells? Collective. CAIRN_EINVAL says where
  * they do not. */
 cairn_status crn_ckpt_check_shares(cairn *c);
@@ -369,6 +376,31 @@ void crn_ckpt_trees_add(cairn *c, const ckpt_var *v); /* v was added to it, noth
 crn_trees_mark *crn_ckpt_trees_prepare(cairn *c);     /* it will be committed next; or NULL */
 /* It was committed, or not. Takes made. */
 void crn_ckpt_trees_finish(cairn *c, crn_trees_mark *made, bool stored);
+
+/* For a mark that is all trees: take what is protected; make the trees and write them. */
+cairn_status crn_ckpt_trees_capture(cairn *c);
+cairn_status crn_ckpt_trees_store(cairn *c);
+
+/* The trees of the mark under way; NULL: it has none. */
+crn_trees_mark *crn_ckpt_trees_made(cairn *c);
+
+/* The version of the newest mark of this session that has trees, or CRN_NO_VERSION. */
+uint64_t crn_ckpt_trees_version(const cairn *c);
+
+/* --- the reference run -------------------------------------------------------------------- */
+
+/* Open the reference that the configuration names, if it does. Collective. */
+cairn_status crn_reference_open(cairn *c);
+void crn_reference_free(ckpt_reference *r); /* NULL is allowed */
+
+/* Compare this rank's share of the mark, which is in its part. No communication. */
+void crn_reference_look(cairn *c);
+
+/* Put together what the ranks have found, and tell of it. Collective over comm. */
+void crn_reference_agree(cairn *c, crn_comm *comm);
+
+/* Does this rank know of a divergence that the program is to stop for? */
+bool crn_reference_stops(const cairn *c);
 
 /* --- planning ----------------------------------------------------------------------------- */
 

@@ -80,11 +80,24 @@ static double seconds(uint64_t from, uint64_t to)
 
 /* --- stages ------------------------------------------------------------------------------- */
 
+/* The same for a mark that is all trees. */
+static void store_trees(cairn *c)
+{
+    ckpt_job *j = &c->job;
+    if (j->status == CAIRN_OK && (j->status = crn_ckpt_trees_store(c)) < 0)
+        crn_err_take(&j->err);
+    j->store_ns = crn_now_ns();
+}
+
 void crn_ckpt_store(cairn *c)
 {
     ckpt_job *j = &c->job;
     const uint64_t start = crn_now_ns();
     crn_stage_enter(CRN_STAGE_STORE);
+    if (j->only_trees) {
+        store_trees(c);
+        return;
+    }
     if (j->status < 0) {
         crn_draft_drop(j->draft);
     } else {
@@ -127,18 +140,25 @@ void crn_ckpt_retain(cairn *c, crn_level level)
     c->mark.n = n;
 }
 
-/* Note a failure, said by all ranks, of one level of the mark. The first one is kept. */
-static void fail_level(cairn *c, crn_level level, cairn_status rc)
+/* Note a failure, said by all ranks, of the mark at a level, or of its trees. The first one is
+ * kept.
+ */
+static void fail_at(cairn *c, const char *where, cairn_status rc)
 {
     ckpt_job *j = &c->job;
-    crn_err_prefix("mark %" PRIu64 ", level %s: ", j->version, crn_level_name(level));
+    crn_err_prefix("mark %" PRIu64 ", %s%s: ", j->version, j->only_trees ? "" : "level ", where);
     crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT, "%s", crn_err_peek()->text);
     crn_ckpt_event(c, "{s:s, s:I, s:s, s:s}", "event", "failed", "version", (json_int_t)j->version,
-                   "level", crn_level_name(level), "text", crn_err_peek()->text);
+                   "level", where, "text", crn_err_peek()->text);
     if (j->status == CAIRN_OK) {
         j->status = rc;
         crn_err_take(&j->err);
     }
+}
+
+static void fail_level(cairn *c, crn_level level, cairn_status rc)
+{
+    fail_at(c, crn_level_name(level), rc);
 }
 
 /* The mark is at a level now: let the manifest say so. */
@@ -243,6 +263,7 @@ static void give_up_local(cairn *c, const crn_manifest_mark *before, size_t nbef
     if (j->stored)
         (void)crn_vault_rewind(c->vault,
                                nbefore > 0 ? c->mark.at[nbefore - 1].version : CRN_NO_VERSION);
+    j->stored = false;
     j->status = CAIRN_OK;
     crn_err_give(&why);
     fail_level(c, CRN_LEVEL_LOCAL, rc);
@@ -323,9 +344,31 @@ static void tell_mark(cairn *c)
                    (json_int_t)j->stats.changed, "written", (json_int_t)j->written);
 }
 
+/* A mark that is all trees: do all ranks have theirs? */
+static void share_trees(cairn *c, crn_comm *comm)
+{
+    ckpt_job *j = &c->job;
+    cairn_status rc = j->status < 0 ? crn_err_give(&j->err) : CAIRN_OK;
+    rc = crn_comm_agree(comm, rc);
+    if (rc == CAIRN_OK)
+        rc = crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, &j->nbytes, 1);
+    if (rc < 0) {
+        j->status = CAIRN_OK; /* what this rank alone knew is said now */
+        fail_at(c, "trees", rc);
+        return;
+    }
+    crn_ckpt_event(c, "{s:s, s:I, s:f, s:f, s:I}", "event", "trees", "version",
+                   (json_int_t)j->version, "held", seconds(0, j->held_ns), "stored",
+                   seconds(j->begin_ns, j->store_ns), "nbytes", (json_int_t)j->nbytes);
+}
+
 void crn_ckpt_share(cairn *c, crn_comm *comm)
 {
     ckpt_job *j = &c->job;
+    if (j->only_trees) {
+        share_trees(c, comm);
+        return;
+    }
     crn_vault_use_comm(c->vault, comm);
     if (agree_local(c, comm) < 0)
         return;

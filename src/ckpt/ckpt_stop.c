@@ -170,11 +170,14 @@ bool cairn_should_stop(cairn *c)
 {
     crn_ckpt_beat(c);
     crn_engine_progress(c);
-    uint64_t stop = c->stopping || time_is_up(c) ||
-                    atomic_load_explicit(&signals_seen, memory_order_relaxed) > c->signals_at_open;
-    if (crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MAX, &stop, 1) < 0)
+    /* any rank may know of a signal; of a divergence all shall, so that all can say where it is */
+    uint64_t max[] = {c->stopping || time_is_up(c) ||
+                          atomic_load_explicit(&signals_seen, memory_order_relaxed) >
+                              c->signals_at_open,
+                      !crn_reference_stops(c)};
+    if (crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MAX, max, 2) < 0)
         return c->stopping;
-    if (stop && !c->stopping) {
+    if ((max[0] || !max[1]) && !c->stopping) {
         c->stopping = true;
         c->marked_since_stop = false;
         crn_log_write(&c->log, CRN_LOG_INFO, CRN_LOG_ROOT, "told to stop");

@@ -5,6 +5,9 @@
  * thread in the background, and the exact ones are those of the part. Blocks that did not change
  * take their digests from the trees before.
  *
+ * A mark for comparing only is made here from beginning to end. It leaves the part and the kernel's
+ * tracking alone: a draft that is dropped would make both forget what the next mark must write.
+ *
  * Trees tell about marks, and must not fail them: what goes wrong here costs the trees of one mark,
  * and is logged.
  */
@@ -22,6 +25,7 @@ typedef struct tree_var {
     crn_tolerant *digester;           /* NULL without bounds */
     crn_digest *leaf[CRN_BOUNDS_MAX]; /* nblocks each */
     unsigned char *nan;               /* a bit for each block */
+    const unsigned char *copy; /* of a mark that is all trees: values yet to be digested, or NULL */
 } tree_var;
 
 /* Used by whoever has the job. */
@@ -32,6 +36,9 @@ struct ckpt_trees {
     CRN_VEC(tree_var) var;      /* of the mark under way, in the draft's order */
     crn_err err;                /* why the mark under way has none; code 0: nothing is wrong */
     bool failing;               /* and it has been said */
+    crn_trees_mark *alone;      /* a mark that is all trees, in the making; NULL: none is */
+    unsigned char *room; /* for copies of such a mark's values; kept, since new memory is slow */
+    size_t room_bytes;
 };
 
 /* Note that the mark under way will have no trees; the first reason is kept. */
@@ -53,6 +60,8 @@ static void forget_vars(ckpt_trees *t)
         free(v->nan);
     }
     t->var.n = 0;
+    crn_trees_mark_free(t->alone);
+    t->alone = NULL;
 }
 
 void crn_ckpt_trees_free(ckpt_trees *t)
@@ -63,6 +72,7 @@ void crn_ckpt_trees_free(ckpt_trees *t)
     crn_vec_done(&t->var);
     crn_trees_mark_free(t->made);
     crn_trees_close(t->file);
+    free(t->room);
     free(t);
 }
 
@@ -290,6 +300,125 @@ void crn_ckpt_trees_finish(cairn *c, crn_trees_mark *made, bool stored)
         crn_trees_mark_free(made);
     }
     forget_vars(t);
+}
+
+/* --- marks that are all trees ----------------------------------------------------------------- */
+
+/* Digest the values of variable i. */
+static cairn_status digest_var(ckpt_trees *t, size_t i, const unsigned char *data)
+{
+    crn_trees_var *v = &t->alone->var[i];
+    tree_var *tv = &t->var.at[i];
+    const crn_trees_var *old = find_old(t, &v->var, tv);
+    crn_digest *exact;
+    CRN_TRY(crn_alloc(&exact, v->var.nblocks));
+    for (uint64_t b = 0; b < v->var.nblocks; b++, data += v->var.spec.block) {
+        const uint32_t nbytes = crn_var_block_bytes(&v->var, b);
+        exact[b] = crn_digest_of(data, nbytes);
+        if (tv->digester && !take_over(old, &exact[b], tv, b))
+            digest_block(tv, b, data, nbytes);
+    }
+    cairn_status rc = crn_tree_build(exact, v->var.nblocks, &v->exact);
+    v->var.root = crn_tree_root(&v->exact);
+    free(exact);
+    return rc;
+}
+
+/* Values that there is no room for are digested while the program waits. */
+static cairn_status digest_now(ckpt_trees *t, size_t i, const ckpt_var *v)
+{
+    unsigned char *packed;
+    if (!v->padded)
+        return digest_var(t, i, v->data);
+    CRN_TRY(crn_alloc(&packed, v->nbytes));
+    crn_ckpt_copy_padded(v, packed);
+    cairn_status rc = digest_var(t, i, packed);
+    free(packed);
+    return rc;
+}
+
+/* Room for the values of all variables, as far as the configuration allows it and there is memory;
+ * none is needed when the program waits anyhow. */
+static void make_room(cairn *c)
+{
+    ckpt_trees *t = c->trees;
+    uint64_t wanted = 0;
+    for (size_t i = 0; i < c->var.n; i++)
+        wanted += c->var.at[i].nbytes;
+    wanted = CRN_MIN(wanted, crn_config_nbytes(c->cfg, CRN_OPT_MARK_STAGING));
+    if (!c->engine.running || wanted <= t->room_bytes)
+        return;
+    free(t->room);
+    t->room = NULL;
+    t->room_bytes = crn_io_memory(wanted, &t->room) == CAIRN_OK ? wanted : 0;
+}
+
+static cairn_status capture_var(cairn *c, size_t i, size_t *used)
+{
+    ckpt_trees *t = c->trees;
+    const ckpt_var *v = &c->var.at[i];
+    const crn_var_spec spec = crn_ckpt_spec(v);
+    unsigned char *to = t->room + *used;
+    CRN_TRY(add_var(t, v));
+    CRN_TRY(crn_trees_declare(&t->alone->var[i], &spec));
+    c->job.nbytes += v->nbytes;
+    if (!c->engine.running || v->nbytes > t->room_bytes - *used)
+        return digest_now(t, i, v);
+    if (v->padded)
+        crn_ckpt_copy_padded(v, to);
+    else if (v->nbytes > 0)
+        memcpy(to, v->data, v->nbytes);
+    t->var.at[i].copy = to;
+    *used += v->nbytes;
+    return CAIRN_OK;
+}
+
+cairn_status crn_ckpt_trees_capture(cairn *c)
+{
+    ckpt_trees *t = c->trees;
+    size_t used = 0;
+    forget_vars(t);
+    make_room(c);
+    CRN_TRY(crn_trees_mark_create(c->var.n, &t->alone));
+    t->alone->version = c->job.version;
+    t->alone->wall_ns = c->job.wall_ns;
+    t->alone->series = c->series;
+    t->alone->nranks = (uint32_t)crn_comm_size(c->comm);
+    for (size_t i = 0; i < c->var.n; i++)
+        CRN_TRY(capture_var(c, i, &used));
+    return CAIRN_OK;
+}
+
+static cairn_status store_alone(cairn *c)
+{
+    ckpt_trees *t = c->trees;
+    CRN_TRY(open_file(c));
+    for (size_t i = 0; i < t->var.n; i++)
+        if (t->var.at[i].copy)
+            CRN_TRY(digest_var(t, i, t->var.at[i].copy));
+    CRN_TRY(complete(t, t->alone));
+    crn_trees_mark_free(t->made);
+    t->last = t->made = t->alone;
+    t->alone = NULL;
+    return CAIRN_OK;
+}
+
+cairn_status crn_ckpt_trees_store(cairn *c)
+{
+    cairn_status rc = store_alone(c);
+    forget_vars(c->trees);
+    return rc;
+}
+
+uint64_t crn_ckpt_trees_version(const cairn *c)
+{
+    return c->trees && c->trees->made ? c->trees->made->version : CRN_NO_VERSION;
+}
+
+crn_trees_mark *crn_ckpt_trees_made(cairn *c)
+{
+    crn_trees_mark *made = c->trees ? c->trees->made : NULL;
+    return made && made->version == c->job.version && made->wall_ns == c->job.wall_ns ? made : NULL;
 }
 
 cairn_status crn_ckpt_trees_create(const crn_config *cfg, ckpt_trees **ret)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * diff: comparing two runs, mark by mark. Row 4. The calls are in <cairn/compare.h>; this is the
+ * diff: comparing two runs, mark by mark. Row 3. The calls are in <cairn/compare.h>; this is the
  * inside.
  *
  * Design. A side is a run, or a golden file of trees alone. For a mark that both sides have, the
@@ -146,7 +146,8 @@ enum {
 
 /* What is asked. */
 typedef struct diff_question {
-    bool has_bound; /* else: the loosest of the trees */
+    bool has_bound;  /* else: the loosest that both sides have trees for, or exact */
+    bool own_bounds; /* or rather the loosest that the first side has */
     crn_bound bound;
     const char *variable; /* NULL: all */
     bool nan_differs, direct;
@@ -171,6 +172,11 @@ void crn_diff_worker_free(diff_worker *w); /* NULL is allowed */
 /* Compare the unit of a rank, and merge what it finds into rows, under the lock if there is one. */
 cairn_status crn_diff_unit(diff_worker *w, diff_side side[2], const diff_mark *mark[2],
                            uint32_t rank, diff_rows *rows, pthread_mutex_t *lock);
+
+/* The same for a share of the first side that the caller has opened, and which stays as it is: of a
+ * mark, say, that is being taken. */
+cairn_status crn_diff_share(diff_worker *w, const diff_share *first, diff_side side[2],
+                            const diff_mark *mark[2], diff_rows *rows);
 
 /* Fetch and compare blocks of two variables that are cut in the same way. */
 cairn_status crn_diff_verify(diff_worker *w, diff_share *share[2], const crn_var_spec *spec,

@@ -156,6 +156,25 @@ static cairn_status open_alone(diff_side *s, const char *name)
     CRN_TRY(crn_alloc(&s->tried, 1));
     CRN_TRY(crn_diff_list_trees(s));
     qsort(s->mark.at, s->mark.n, sizeof *s->mark.at, by_version);
+    return CAIRN_OK;
+}
+
+/* Let all processes go by the first one's list: a run that is being written has more marks from one
+ * moment to the next. */
+static cairn_status share_list(diff_side *s, crn_comm *comm)
+{
+    uint64_t n = s->mark.n;
+    CRN_TRY(crn_comm_bcast(comm, &n, sizeof n, 0));
+    if (crn_comm_rank(comm) > 0)
+        s->mark.n = 0;
+    CRN_TRY(crn_comm_agree(comm, crn_vec_reserve(&s->mark, n - s->mark.n)));
+    s->mark.n = n;
+    return crn_comm_bcast(comm, s->mark.at, n * sizeof *s->mark.at, 0);
+}
+
+/* Room for the trees of all ranks that marks have. */
+static cairn_status make_room(diff_side *s)
+{
     uint32_t nranks = 1;
     for (size_t i = 0; i < s->mark.n; i++)
         nranks = CRN_MAX(nranks, s->mark.at[i].nranks);
@@ -172,6 +191,8 @@ static cairn_status open_alone(diff_side *s, const char *name)
 cairn_status crn_diff_open_run(diff_side *s, const char *name, crn_comm *comm)
 {
     CRN_TRY(crn_comm_agree(comm, open_alone(s, name)));
+    CRN_TRY(share_list(s, comm));
+    CRN_TRY(crn_comm_agree(comm, make_room(s)));
     return crn_diff_check_whole(s, comm);
 }
 

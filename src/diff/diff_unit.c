@@ -33,21 +33,20 @@ static bool same_bound(const crn_bound *a, const crn_bound *b)
  * The bound to compare with, and the trees that can help: those of the loosest bound that both
  * sides have and that implies the one asked for. Equal digests then prove more than was asked.
  */
-static bool choose_bound(const diff_question *ask, const diff_var v[2], crn_bound *bound,
-                         size_t number[2])
+static bool choose_bound(bool given, const diff_var v[2], crn_bound *bound, size_t number[2])
 {
     if (!v[0].trees || !v[1].trees)
         return false;
     for (size_t i = 0; i < v[0].trees->nbounds; i++) {
         const crn_bound *b = &v[0].trees->bound[i];
-        if (ask->has_bound && !crn_bound_implies(b, bound))
+        if (given && !crn_bound_implies(b, bound))
             continue;
         for (size_t k = 0; k < v[1].trees->nbounds; k++) {
             if (!same_bound(b, &v[1].trees->bound[k]))
                 continue;
             number[0] = i;
             number[1] = k;
-            if (!ask->has_bound)
+            if (!given)
                 *bound = *b;
             return true;
         }
@@ -289,14 +288,26 @@ static cairn_status compare_shapes(unit *u, const diff_var v[2])
 
 /* --- the unit ------------------------------------------------------------------------------- */
 
+/* Which bound counts, and which trees help? */
+static void settle_bound(unit *u, const diff_var v[2])
+{
+    const diff_question *ask = u->w->ask;
+    const bool own = ask->own_bounds && v[0].trees && v[0].trees->nbounds > 0;
+    if (crn_value_kind_of(v[0].var->spec.type) == CRN_VALUE_OTHER)
+        return;
+    if (ask->has_bound)
+        u->row.bound = ask->bound;
+    else if (own)
+        u->row.bound = v[0].trees->bound[0];
+    u->tolerant = choose_bound(ask->has_bound || own, v, &u->row.bound, u->number);
+}
+
 static cairn_status compare_pair(unit *u, const diff_var v[2])
 {
     const crn_var_spec *a = &v[0].var->spec, *b = &v[1].var->spec;
-    const bool floats = crn_value_kind_of(a->type) != CRN_VALUE_OTHER;
     u->row.nvalues = a->nbytes / a->item;
-    if (floats && u->w->ask->has_bound)
-        u->row.bound = u->w->ask->bound;
-    u->tolerant = floats && choose_bound(u->w->ask, v, &u->row.bound, u->number);
+    u->tolerant = false;
+    settle_bound(u, v);
     if (strcmp(a->type, b->type) != 0) {
         crn_diff_row_judge(&u->row, CAIRN_DIFFERENT,
                            "its type is %s in the first run and %s in "
@@ -315,7 +326,6 @@ static cairn_status compare_pair(unit *u, const diff_var v[2])
 static cairn_status open_second(unit *u, uint32_t rank)
 {
     const uint32_t n = u->mark[1]->nranks;
-    u->alone[0] = true;
     u->alone[1] = rank < n && n == u->mark[0]->nranks;
     return crn_diff_share_open(&u->side[1], u->mark[1], rank < n ? rank : 0, &u->share[1]);
 }
@@ -375,11 +385,20 @@ static cairn_status compare_shares(unit *u, bool beyond, diff_rows *rows, pthrea
     return CAIRN_OK;
 }
 
+/* Close a share; nodes that no other unit looks at need not stay in memory. */
+static void close_share(unit *u, int k)
+{
+    diff_share *s = &u->share[k];
+    for (size_t i = 0; u->alone[k] && s->described && i < s->described->nvars; i++)
+        crn_trees_unload(&s->described->var[i]);
+    crn_diff_share_close(s);
+}
+
 cairn_status crn_diff_unit(diff_worker *w, diff_side side[2], const diff_mark *mark[2],
                            uint32_t rank, diff_rows *rows, pthread_mutex_t *lock)
 {
-    unit u = {.w = w, .side = side, .mark = mark};
     const bool beyond = rank >= mark[0]->nranks;
+    unit u = {.w = w, .side = side, .mark = mark, .alone = {!beyond}};
     cairn_status rc = crn_diff_share_open(&side[0], mark[0], beyond ? 0 : rank, &u.share[0]);
     if (rc == CAIRN_OK)
         rc = open_second(&u, rank);
@@ -387,7 +406,20 @@ cairn_status crn_diff_unit(diff_worker *w, diff_side side[2], const diff_mark *m
         rc = compare_shares(&u, beyond, rows, lock);
     else if (rc != CAIRN_ENOMEM)
         rc = untold(&u, rows, lock);
-    crn_diff_share_close(&u.share[0]);
-    crn_diff_share_close(&u.share[1]);
+    close_share(&u, 0);
+    close_share(&u, 1);
+    return rc;
+}
+
+cairn_status crn_diff_share(diff_worker *w, const diff_share *first, diff_side side[2],
+                            const diff_mark *mark[2], diff_rows *rows)
+{
+    unit u = {.w = w, .side = side, .mark = mark, .share = {*first}, .alone = {true}};
+    cairn_status rc = open_second(&u, first->rank);
+    if (rc == CAIRN_OK)
+        rc = compare_shares(&u, false, rows, NULL);
+    else if (rc != CAIRN_ENOMEM)
+        rc = untold(&u, rows, NULL);
+    close_share(&u, 1);
     return rc;
 }

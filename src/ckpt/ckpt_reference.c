@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The reference run: each mark is compared with the same mark of another run as it is taken, and
+ * the program is told when they part.
+ *
+ * Each rank compares its own share, whose trees are still in memory and whose blocks are in its
+ * part, with what the reference has of it; that is done by whoever has the job and needs no
+ * communication. Then the ranks agree what was found, which takes as many messages as a reduction:
+ * no rank ever has the findings of all others. What goes wrong here costs a sentence in the log,
+ * never a mark.
+ */
+#include <cairn/compare.h>
+
+#include "ckpt/ckpt_session.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdatomic.h>
+
+/* What a rank found; once agreed upon, what counts. To be sent as it is. */
+typedef struct finding {
+    cairn_verdict verdict;
+    uint64_t order; /* of the variable, in the rank's own list */
+    uint64_t place; /* in the global array, or else which rank: to find the first */
+    cairn_divergence where;
+} finding;
+
+/* Used by whoever has the job, but for what is said. */
+struct ckpt_reference {
+    char *name;
+    diff_side side[2]; /* this run, of which only the name counts, and the reference */
+    diff_question ask;
+    diff_worker *worker;
+    finding found;       /* of the mark under way, by this rank */
+    finding first;       /* the divergence; written before it is said, and not after */
+    atomic_bool is_said; /* likewise: there is one */
+};
+
+static bool is_said(const ckpt_reference *r)
+{
+    /* acquire: the program's thread reads what the engine's has written before */
+    return atomic_load_explicit(&r->is_said, memory_order_acquire);
+}
+
+/* --- opening -------------------------------------------------------------------------------- */
+
+void crn_reference_free(ckpt_reference *r)
+{
+    if (!r)
+        return;
+    crn_diff_worker_free(r->worker);
+    crn_diff_close(&r->side[1]);
+    free(r->side[0].name);
+    free(r->name);
+    free(r);
+}
+
+static cairn_status prepare(cairn *c, const char *name)
+{
+    ckpt_reference *r;
+    CRN_FAIL_IF(!crn_config_bool(c->cfg, CRN_OPT_COMPARE_TREES), CAIRN_EINVAL,
+                "compare.reference needs trees: do not set compare.trees = no");
+    CRN_TRY(crn_alloc(&c->reference, 1));
+    r = c->reference;
+    r->ask.own_bounds = true;
+    CRN_TRY(crn_strdup(name, &r->name));
+    CRN_TRY(crn_strdup("this run", &r->side[0].name));
+    return crn_diff_worker_create(&r->ask, &r->worker);
+}
+
+static cairn_status check_other(const cairn *c)
+{
+    const crn_manifest *mine = crn_run_manifest(c->run);
+    const crn_manifest *theirs = crn_run_manifest(c->reference->side[1].run);
+    CRN_FAIL_IF(memcmp(mine->run, theirs->run, sizeof mine->run) == 0, CAIRN_EINVAL,
+                "a run cannot be its own reference");
+    return CAIRN_OK;
+}
+
+cairn_status crn_reference_open(cairn *c)
+{
+    const char *name = crn_config_text(c->cfg, CRN_OPT_COMPARE_REFERENCE);
+    if (*name == 0)
+        return CAIRN_OK;
+    CRN_TRY(crn_comm_agree(c->comm, prepare(c, name)));
+    cairn_status rc = crn_diff_open_run(&c->reference->side[1], name, c->comm);
+    if (rc == CAIRN_OK)
+        rc = crn_comm_agree(c->comm, check_other(c));
+    if (rc < 0)
+        crn_err_prefix("compare.reference: ");
+    return rc;
+}
+
+/* --- this rank's share ---------------------------------------------------------------------- */
+
+static const diff_mark *find_mark(const diff_side *s, uint64_t version)
+{
+    for (size_t i = 0; i < s->mark.n; i++)
+        if (s->mark.at[i].version == version)
+            return &s->mark.at[i];
+    return NULL;
+}
+
+/* Note what cannot be compared. */
+static void note_sentence(finding *f, cairn_verdict verdict, const char *text)
+{
+    *f = (finding){.verdict = verdict};
+    snprintf(f->where.text, sizeof f->where.text, "%s", text);
+}
+
+/* "[3, 17]" */
+static void format_index(const cairn_divergence *w, char *buf, size_t cap)
+{
+    size_t n = (size_t)snprintf(buf, cap, "[");
+    for (uint32_t d = 0; d < w->ndims && n < cap; d++)
+        n += (size_t)snprintf(buf + n, cap - n, "%s%" PRIu64, d ? ", " : "", w->index[d]);
+    if (n < cap)
+        snprintf(buf + n, cap - n, "]");
+}
+
+static void describe(cairn_divergence *w, const char *text)
+{
+    char index[200];
+    if (w->ndims == 0) {
+        snprintf(w->text, sizeof w->text, "rank %" PRIu32 ", variable '%s': %s", w->rank,
+                 w->variable, text);
+        return;
+    }
+    format_index(w, index, sizeof index);
+    snprintf(w->text, sizeof w->text,
+             "rank %" PRIu32 ", variable '%s', index %s: %s, and %s in the reference", w->rank,
+             w->variable, index, w->here, w->there);
+}
+
+/* Where the first value that differs lies, for ranks to find out whose comes first. */
+static uint64_t place_of(const diff_row *row, uint32_t rank)
+{
+    uint64_t place = 0;
+    for (uint32_t d = 0; row->global && d < row->ndims; d++)
+        place = place * row->shape[d] + row->index[d];
+    return row->global ? place : rank;
+}
+
+static void note_row(finding *f, const diff_row *row, size_t order, uint32_t rank)
+{
+    cairn_divergence *w = &f->where;
+    *f = (finding){.verdict = row->verdict, .order = order, .place = place_of(row, rank)};
+    w->rank = rank;
+    snprintf(w->variable, sizeof w->variable, "%s", row->variable);
+    if (row->ndiffering > 0) {
+        w->ndims = row->ndims;
+        memcpy(w->index, row->index, row->ndims * sizeof *row->index);
+        memcpy(w->here, row->first, sizeof w->here);
+        memcpy(w->there, row->second, sizeof w->there);
+    }
+    describe(w, row->text);
+}
+
+/* The gravest row, and of those the first. */
+static void sum_up(finding *f, const diff_rows *rows, uint32_t rank)
+{
+    size_t gravest = 0;
+    for (size_t i = 1; i < rows->n; i++)
+        if (rows->at[i].verdict > rows->at[gravest].verdict)
+            gravest = i;
+    if (rows->n > 0 && rows->at[gravest].verdict > CAIRN_SAME)
+        note_row(f, &rows->at[gravest], gravest, rank);
+}
+
+static cairn_status compare(cairn *c, const diff_mark *theirs)
+{
+    ckpt_reference *r = c->reference;
+    const ckpt_job *j = &c->job;
+    const diff_mark mine = {.version = j->version,
+                            .wall_ns = j->wall_ns,
+                            .series = c->series,
+                            .nranks = (uint32_t)crn_comm_size(c->comm)};
+    diff_share share = {.side = &r->side[0],
+                        .mark = &mine,
+                        .rank = (uint32_t)crn_comm_rank(c->comm),
+                        .described = crn_ckpt_trees_made(c)};
+    const diff_mark *mark[2] = {&mine, theirs};
+    diff_rows rows = {0};
+    CRN_FAIL_IF(!share.described, CAIRN_ENOTFOUND, "it has no trees");
+    if (j->only_trees) {
+        (void)crn_fail(CAIRN_ENOTFOUND, "this run's mark is for comparing only");
+        crn_err_take(&share.err);
+    } else {
+        CRN_TRY(crn_vault_own(c->vault, &share.part));
+        CRN_TRY(crn_part_load(share.part, j->version, &share.data));
+    }
+    cairn_status rc = crn_diff_share(r->worker, &share, r->side, mark, &rows);
+    if (rc == CAIRN_OK)
+        sum_up(&r->found, &rows, share.rank);
+    crn_mark_free(share.data);
+    crn_diff_rows_done(&rows);
+    return rc;
+}
+
+/* Is there a mark to compare? */
+static bool is_kept(const ckpt_job *j)
+{
+    return j->only_trees ? j->status == CAIRN_OK : j->stored;
+}
+
+void crn_reference_look(cairn *c)
+{
+    ckpt_reference *r = c->reference;
+    if (!r || !is_kept(&c->job) || is_said(r))
+        return;
+    r->found = (finding){.verdict = CAIRN_SAME};
+    const diff_mark *theirs = find_mark(&r->side[1], c->job.version);
+    if (!theirs)
+        note_sentence(&r->found, CAIRN_ONLY_FIRST, "the reference does not have it");
+    else if (compare(c, theirs) < 0)
+        note_sentence(&r->found, CAIRN_UNTOLD, crn_err_peek()->text);
+}
+
+/* --- all ranks' ----------------------------------------------------------------------------- */
+
+/* The rank whose finding comes first of those that are as grave as any. Collective. */
+static cairn_status find_owner(crn_comm *comm, const finding *f, uint64_t gravest, int *ret)
+{
+    const uint64_t key[] = {f->order, f->place, (uint64_t)crn_comm_rank(comm)};
+    bool stays = f->verdict == (cairn_verdict)gravest;
+    uint64_t least = 0;
+    for (size_t i = 0; i < sizeof key / sizeof *key; i++) {
+        least = stays ? key[i] : UINT64_MAX;
+        CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_MIN, &least, 1));
+        stays &= key[i] == least;
+    }
+    *ret = (int)least;
+    return CAIRN_OK;
+}
+
+/* Let f be the gravest finding of any rank. Collective. */
+static cairn_status agree(crn_comm *comm, finding *f)
+{
+    uint64_t gravest = f->verdict;
+    int owner;
+    CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_MAX, &gravest, 1));
+    if (gravest == CAIRN_SAME)
+        return CAIRN_OK;
+    CRN_TRY(find_owner(comm, f, gravest, &owner));
+    return crn_comm_bcast(comm, f, sizeof *f, owner);
+}
+
+static const char *const verdict_name[] = {
+    [CAIRN_SAME] = "same",
+    [CAIRN_UNPROVEN] = "not proven equal",
+    [CAIRN_UNTOLD] = "could not tell",
+    [CAIRN_ONLY_FIRST] = "only in this run",
+    [CAIRN_ONLY_SECOND] = "only in the reference",
+    [CAIRN_DIFFERENT] = "different",
+};
+
+/* One line for each mark; */
+static void tell_verdict(cairn *c, const finding *f)
+{
+    const char *text = f->where.text;
+    crn_ckpt_event(c, "{s:s, s:I, s:s, s:s, s:s*}", "event", "compared", "version",
+                   (json_int_t)c->job.version, "reference", c->reference->name, "verdict",
+                   verdict_name[f->verdict], "text", text[0] ? text : NULL);
+    if (f->verdict != CAIRN_SAME)
+        crn_log_write(&c->log, f->verdict == CAIRN_DIFFERENT ? CRN_LOG_WARN : CRN_LOG_INFO,
+                      CRN_LOG_ROOT, "mark %" PRIu64 " and reference '%s', %s: %s", c->job.version,
+                      c->reference->name, verdict_name[f->verdict], text);
+}
+
+/* and one for the first that differs. */
+static void tell_divergence(cairn *c, const cairn_divergence *w)
+{
+    const bool placed = w->ndims > 0 && crn_comm_rank(c->comm) == 0;
+    json_t *index = placed ? json_array() : NULL;
+    for (uint32_t d = 0; placed && d < w->ndims; d++)
+        json_array_append_new(index, json_integer((json_int_t)w->index[d]));
+    crn_ckpt_event(c, "{s:s, s:I, s:i, s:s, s:o*, s:s*, s:s*}", "event", "diverged", "version",
+                   (json_int_t)w->version, "rank", (int)w->rank, "variable", w->variable, "index",
+                   index, "here", placed ? w->here : NULL, "there", placed ? w->there : NULL);
+}
+
+void crn_reference_agree(cairn *c, crn_comm *comm)
+{
+    ckpt_reference *r = c->reference;
+    finding f;
+    if (!r || !is_kept(&c->job) || is_said(r)) /* the same on all ranks */
+        return;
+    f = r->found;
+    if (agree(comm, &f) < 0)
+        return; /* a peer is gone: nothing counts any more */
+    f.where.version = c->job.version;
+    tell_verdict(c, &f);
+    if (f.verdict != CAIRN_DIFFERENT)
+        return;
+    tell_divergence(c, &f.where);
+    r->first = f;
+    /* release: what was written must be seen by whoever sees this */
+    atomic_store_explicit(&r->is_said, true, memory_order_release);
+}
+
+/* --- for the program ------------------------------------------------------------------------ */
+
+bool crn_reference_stops(const cairn *c)
+{
+    return c->reference && is_said(c->reference) && crn_config_bool(c->cfg, CRN_OPT_COMPARE_STOP);
+}
+
+bool cairn_diverged(cairn *c, cairn_divergence *ret)
+{
+    const ckpt_reference *r = c->reference;
+    crn_ckpt_beat(c);
+    if (!r)
+        return false;
+    crn_engine_progress(c);
+    uint64_t all = is_said(r);
+    if (crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MIN, &all, 1) < 0 || !all)
+        return false;
+    const size_t head = sizeof ret->struct_bytes;
+    if (ret && ret->struct_bytes > head)
+        memcpy((char *)ret + head, (const char *)&r->first.where + head,
+               CRN_MIN(ret->struct_bytes, sizeof *ret) - head);
+    return true;
+}
