@@ -91,6 +91,10 @@ typedef struct cairn_comparison_options {
     cairn_comparison_row_fn *row; /* by rank 0, mark by mark; nonzero ends it; NULL: nobody */
     cairn_comparison_progress_fn *progress; /* likewise, by any thread, one at a time */
     void *arg;
+    /* for cairn_compare_files: */
+    const char *raw;       /* the files are values of this type, as "float64", and nothing else */
+    uint32_t raw_ndims;    /* in an array of so many dimensions; 0: one, */
+    uint64_t raw_shape[8]; /* and this shape */
 } cairn_comparison_options;
 
 typedef struct cairn_comparison {
@@ -103,6 +107,7 @@ typedef struct cairn_comparison {
     uint64_t read_bytes;   /* of state that was read, of both runs */
     cairn_comparison_row first; /* the first row that differs, if one does; strings live until the
                                    next call of the thread */
+    uint64_t nskipped;          /* of files: datasets that are no numbers, and were not compared */
 } cairn_comparison;
 
 /*
@@ -114,6 +119,18 @@ typedef struct cairn_comparison {
  */
 CAIRN_API CAIRN_CHECK int cairn_compare(MPI_Comm comm, const char *first, const char *second,
                                         const cairn_comparison_options *how, cairn_comparison *ret);
+
+/*
+ * The same for two files that other programs wrote: HDF5 files, dataset by dataset of numbers or
+ * structures, whatever groups they are in; or, with how->raw, raw values. Rows have the path of the
+ * dataset as variable ("values" for raw ones), and version and rank 0. All is read, in parallel as
+ * far as HDF5 is not needed for that (contiguous datasets of the machine's own types).
+ * CAIRN_ENOTFOUND also when there is nothing to compare; CAIRN_EIO for what is no HDF5 file;
+ * CAIRN_EUNSUPPORTED without HDF5.
+ */
+CAIRN_API CAIRN_CHECK int cairn_compare_files(MPI_Comm comm, const char *first, const char *second,
+                                              const cairn_comparison_options *how,
+                                              cairn_comparison *ret);
 
 /*
  * Make a golden file of a run: its trees and nothing else, so that it is small enough to be kept

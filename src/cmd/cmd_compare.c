@@ -22,9 +22,27 @@ static int code_of(cairn_verdict v)
     return v == CAIRN_SAME ? CMD_YES : v > CAIRN_UNTOLD ? CMD_NO : CMD_UNKNOWN;
 }
 
+/* "200x300" as the shape of raw values. */
+static bool parse_shape(cmd_comparison *c)
+{
+    const char *p = c->shape;
+    do {
+        char *end;
+        if (*p < '0' || *p > '9' || c->how.raw_ndims == 8)
+            return false;
+        c->how.raw_shape[c->how.raw_ndims++] = strtoull(p, &end, 10);
+        p = end;
+    } while (*p++ == 'x');
+    return p[-1] == 0;
+}
+
 bool cmd_comparison_check(cmd_comparison *c, const char *usage)
 {
     uint64_t n = 0;
+    if (c->shape && (!c->how.raw || !parse_shape(c))) {
+        cmd_misuse(usage, "--shape is of --raw values, as 200x300, not '%s'", c->shape);
+        return false;
+    }
     if (c->nan && strcmp(c->nan, "same") != 0 && strcmp(c->nan, "differ") != 0) {
         cmd_misuse(usage, "--nan is 'same' or 'differ', not '%s'", c->nan);
         return false;
@@ -71,12 +89,13 @@ static json_t *json_number(double x)
     return x - x == 0 ? json_real(x) : json_null();
 }
 
-static json_t *json_of_row(const cairn_comparison_row *r)
+static json_t *json_of_row(const cmd_comparison *c, const cairn_comparison_row *r)
 {
-    json_t *row = json_pack("{s:I, s:s, s:o, s:o}", "mark", (json_int_t)r->version, "verdict",
-                            verdict_name[r->verdict], "variable",
-                            r->variable ? cmd_json_text(r->variable) : json_null(), "text",
-                            r->text && *r->text ? cmd_json_text(r->text) : json_null());
+    json_t *mark = c->files ? json_null() : json_integer((json_int_t)r->version);
+    json_t *row =
+        json_pack("{s:o, s:s, s:o, s:o}", "mark", mark, "verdict", verdict_name[r->verdict],
+                  "variable", r->variable ? cmd_json_text(r->variable) : json_null(), "text",
+                  r->text && *r->text ? cmd_json_text(r->text) : json_null());
     if (!r->variable)
         return row;
     row = cmd_json_merge(
@@ -110,11 +129,13 @@ static void print_quoted(const char *s)
     putchar('"');
 }
 
-static void print_csv(const cairn_comparison_row *r)
+static void print_csv(const cmd_comparison *c, const cairn_comparison_row *r)
 {
     char index[INDEX_TEXT], low[INDEX_TEXT], high[INDEX_TEXT];
     const uint32_t n = r->ndiffering > 0 ? r->ndims : 0;
-    printf("%" PRIu64 ",", r->version);
+    if (!c->files)
+        printf("%" PRIu64, r->version);
+    putchar(',');
     print_quoted(r->variable ? r->variable : "");
     putchar(',');
     print_quoted(r->type ? r->type : "");
@@ -134,7 +155,8 @@ static void print_csv(const cairn_comparison_row *r)
 static void add_cells(cmd_comparison *c, const cairn_comparison_row *r)
 {
     char low[INDEX_TEXT], high[INDEX_TEXT];
-    cmd_cell(&c->t, "%" PRIu64, r->version);
+    if (!c->files)
+        cmd_cell(&c->t, "%" PRIu64, r->version);
     cmd_cell(&c->t, "%s", r->variable ? r->variable : "");
     if (r->ndiffering == 0) {
         cmd_cell(&c->t, "%s", verdict_name[r->verdict]);
@@ -156,10 +178,11 @@ static int on_row(void *arg, const cairn_comparison_row *r)
 {
     cmd_comparison *c = arg;
     cmd_progress_end(&c->progress);
+    c->nrows++;
     if (c->json)
-        cmd_json_append(&c->rows, json_of_row(r));
+        cmd_json_append(&c->rows, json_of_row(c, r));
     else if (c->csv)
-        print_csv(r);
+        print_csv(c, r);
     else if (r->verdict != CAIRN_SAME && !c->only_first)
         add_cells(c, r);
     return 0;
@@ -182,7 +205,7 @@ void cmd_comparison_begin(cmd_comparison *c, bool speaks, const char *what)
         return;
     c->how.row = on_row;
     c->how.progress = on_progress;
-    c->t.align = "rlrrrl";
+    c->t.align = c->files ? "lrrrl" : "rlrrrl";
     if (c->json)
         c->rows = json_array();
     if (c->csv)
@@ -192,13 +215,25 @@ void cmd_comparison_begin(cmd_comparison *c, bool speaks, const char *what)
 
 static int print_json(cmd_comparison *c, const cairn_comparison *r)
 {
-    return cmd_print_json(
+    json_t *first = r->first.struct_bytes ? json_of_row(c, &r->first) : json_null();
+    json_t *all =
         json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "verdict", verdict_name[r->verdict],
                   "marks", (json_int_t)r->nmarks, "left", (json_int_t)r->nleft, "nbytes",
                   (json_int_t)r->nbytes, "treed", (json_int_t)r->tree_bytes, "read",
-                  (json_int_t)r->read_bytes, "first",
-                  r->first.struct_bytes ? json_of_row(&r->first) : json_null(), "rows", c->rows),
-        code_of(r->verdict));
+                  (json_int_t)r->read_bytes, "first", first, "rows", c->rows);
+    if (c->files)
+        all = cmd_json_merge(all, json_pack("{s:I}", "skipped", (json_int_t)r->nskipped));
+    return cmd_print_json(all, code_of(r->verdict));
+}
+
+static void print_first_in_files(const cairn_comparison_row *r)
+{
+    char index[INDEX_TEXT];
+    if (r->ndiffering > 0)
+        cmd_line("first difference: '%s', index %s: %s and %s", r->variable,
+                 format_index(r->index, r->ndims, index, sizeof index), r->first, r->second);
+    else
+        cmd_line("first difference: '%s': %s", r->variable, r->text);
 }
 
 static void print_first(const cairn_comparison_row *r)
@@ -227,7 +262,7 @@ static void print_heads(cmd_comparison *c)
     cmd_columns head = c->t;
     static const char *const title[] = {"mark", "variable", "differing", "max", "rms", "where"};
     c->t = (cmd_columns){.align = head.align};
-    for (size_t i = 0; i < sizeof title / sizeof *title; i++)
+    for (size_t i = c->files; i < sizeof title / sizeof *title; i++)
         cmd_cell(&c->t, "%s", title[i]);
     for (size_t i = 0; i < head.cells.n; i++)
         cmd_cell(&c->t, "%s", head.cells.at[i]);
@@ -237,25 +272,38 @@ static void print_heads(cmd_comparison *c)
     c->t.failed |= head.failed;
 }
 
-static int print_text(cmd_comparison *c, const cairn_comparison *r)
+/* The last lines: how much that was. */
+static void print_sum(const cmd_comparison *c, const cairn_comparison *r)
 {
     char nbytes[CRN_NUMBER_TEXT], nread[CRN_NUMBER_TEXT];
+    crn_format_nbytes(r->nbytes, nbytes, sizeof nbytes);
+    if (c->files)
+        cmd_line("%s: %" PRIu64 " array%s compared, %s", verdict_name[r->verdict], c->nrows,
+                 c->nrows == 1 ? "" : "s", nbytes);
+    else
+        cmd_line("%s: %" PRIu64 " mark%s compared, %s, of which %s were read",
+                 verdict_name[r->verdict], r->nmarks, r->nmarks == 1 ? "" : "s", nbytes,
+                 crn_format_nbytes(r->read_bytes / 2, nread, sizeof nread));
+    if (r->nleft > 0)
+        cmd_line("%" PRIu64 " later mark%s not compared: --all does", r->nleft,
+                 r->nleft == 1 ? " was" : "s were");
+    if (r->nskipped > 0)
+        cmd_line("%" PRIu64 " dataset%s not compared: no numbers", r->nskipped,
+                 r->nskipped == 1 ? " was" : "s were");
+}
+
+static int print_text(cmd_comparison *c, const cairn_comparison *r)
+{
     int code = code_of(r->verdict);
     if (r->first.struct_bytes > 0)
-        print_first(&r->first);
+        (c->files ? print_first_in_files : print_first)(&r->first);
     if (c->t.cells.n > 0) {
         print_heads(c);
         code = cmd_columns_print(&c->t, 2, code);
     }
     if (c->only_first && r->first.struct_bytes > 0)
         return code;
-    cmd_line("%s: %" PRIu64 " mark%s compared, %s, of which %s were read", verdict_name[r->verdict],
-             r->nmarks, r->nmarks == 1 ? "" : "s",
-             crn_format_nbytes(r->nbytes, nbytes, sizeof nbytes),
-             crn_format_nbytes(r->read_bytes / 2, nread, sizeof nread));
-    if (r->nleft > 0)
-        cmd_line("%" PRIu64 " later mark%s not compared: --all does", r->nleft,
-                 r->nleft == 1 ? " was" : "s were");
+    print_sum(c, r);
     return code;
 }
 

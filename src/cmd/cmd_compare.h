@@ -12,10 +12,12 @@
 
 typedef struct cmd_comparison {
     cairn_comparison_options how;
-    const char *nan, *threads; /* as given */
+    const char *nan, *threads, *shape; /* as given */
     bool only_first, json, csv;
+    bool files; /* and not runs: there are no marks and no ranks */
     /* from here on its own */
-    bool speaks;   /* this process prints */
+    bool speaks; /* this process prints */
+    uint64_t nrows;
     json_t *rows;  /* with json */
     cmd_columns t; /* otherwise, of what is not the same */
     cmd_progress progress;

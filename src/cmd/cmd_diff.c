@@ -1,22 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * cairn diff: compare two runs, mark by mark, and say where they first part. Started by mpirun, its
- * processes share the work.
+ * cairn diff: compare two runs, mark by mark, and say where they first part; or two files of other
+ * programs. Started by mpirun, its processes share the work.
  */
 #include <mpi.h>
 
 #include "cmd/cmd_compare.h"
 
+#include <sys/stat.h>
+
 static const char usage[] =
     "cairn diff [--all | --first] [--bound BOUND] [--variable NAME] [--nan WORD] [--direct] "
-    "[--threads N] [--json | --csv] RUN RUN";
+    "[--threads N] [--json | --csv] RUN RUN\n"
+    "cairn diff [--first] [--bound BOUND] [--variable NAME] [--nan WORD] [--threads N] "
+    "[--raw TYPE [--shape NxN]] [--json | --csv] FILE FILE";
 
-static int compare(MPI_Comm comm, int rank, char **run, cmd_comparison *c)
+static int compare(MPI_Comm comm, int rank, char **name, cmd_comparison *c)
 {
     cairn_comparison result = {.struct_bytes = sizeof result};
     cmd_comparison_begin(c, rank == 0, "comparing");
-    int rc = cairn_compare(comm, run[0], run[1], &c->how, &result);
+    int rc =
+        (c->files ? cairn_compare_files : cairn_compare)(comm, name[0], name[1], &c->how, &result);
     return cmd_comparison_end(c, rc, &result);
+}
+
+static bool is_file(const char *name)
+{
+    struct stat st;
+    return stat(name, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 int cmd_diff(int argc, char **argv)
@@ -31,13 +42,16 @@ int cmd_diff(int argc, char **argv)
         CMD_TEXT(0, "nan", "WORD", &c.nan, "'same': NaN equals NaN (the default); 'differ': never"),
         CMD_FLAG(0, "direct", &c.how.direct, "read everything, whatever the trees say"),
         CMD_TEXT('t', "threads", "N", &c.threads, "threads to work with; as many as processors"),
+        CMD_TEXT(0, "raw", "TYPE", &c.how.raw, "files are values of a type, as 'float64'"),
+        CMD_TEXT(0, "shape", "NxN", &c.shape, "and these make an array of that shape"),
         CMD_JSON(&c.json),
         CMD_FLAG(0, "csv", &c.csv, "print a line for each variable of each mark"),
         CMD_END};
     if (!cmd_parse(usage, options, &argc, &argv, &code))
         return code;
     if (argc != 2)
-        return cmd_misuse(usage, "two runs must be named");
+        return cmd_misuse(usage, "two runs must be named, or two files");
+    c.files = c.how.raw || is_file(argv[0]) || is_file(argv[1]);
     if (!cmd_comparison_check(&c, usage))
         return CMD_UNKNOWN;
     if (!cmd_is_launched())

@@ -187,6 +187,68 @@ cairn_status crn_diff_verify(diff_worker *w, diff_share *share[2], const crn_var
 cairn_status crn_diff_ranges(diff_worker *w, diff_share *first, diff_share *second, size_t n,
                              const crn_var_spec *spec, diff_row *row);
 
+/* --- files of other programs ----------------------------------------------------------------
+ *
+ * HDF5 files, and raw ones with nothing but values, have no trees: all is read. Arrays of the same
+ * name are cut into slabs, which are the units here. What lies in a file as it is in memory is read
+ * past HDF5; only the rest (compressed, in chunks, of another byte order) passes through it, by one
+ * thread at a time.
+ */
+
+/* An array of a file. */
+typedef struct diff_array {
+    char *name, *type;
+    size_t item;
+    uint32_t ndims; /* at least 1 */
+    uint64_t shape[CRN_DIMS_MAX], nvalues;
+    uint64_t chunk[CRN_DIMS_MAX]; /* what is best read together */
+    bool plain;                   /* the values lie in the file as they are, */
+    uint64_t off;                 /* from here on */
+    int64_t dataset, memory;      /* otherwise HDF5's: the dataset, and the type it is read as */
+} diff_array;
+
+typedef struct diff_file {
+    char *name;
+    crn_file *file;            /* for what is plain */
+    int64_t hdf5;              /* HDF5's; 0: not opened by it */
+    CRN_VEC(diff_array) array; /* by name */
+    uint64_t nskipped;         /* datasets that are no numbers */
+} diff_file;
+
+/* A contiguous stretch of an array's values that is also a box: all of the dimensions behind dim.
+ */
+typedef struct diff_slab {
+    uint64_t first, n; /* values */
+    uint32_t dim;
+    uint64_t offset[CRN_DIMS_MAX], count[CRN_DIMS_MAX];
+} diff_slab;
+
+/* Open a file as HDF5, or with a type as values of that; ndims 0: in one dimension. Links are
+ * followed: a person has named it. */
+cairn_status crn_diff_file_open(diff_file *f, const char *name, const char *type, uint32_t ndims,
+                                const uint64_t *shape);
+void crn_diff_file_close(diff_file *f); /* a zeroed one is allowed */
+
+/* Read a slab of an array that is not plain. */
+cairn_status crn_diff_file_read(const diff_file *f, const diff_array *a, const diff_slab *slab,
+                                void *dst);
+
+/* Two files, array by array. */
+typedef struct diff_files diff_files;
+cairn_status crn_diff_files_open(const char *first, const char *second,
+                                 const cairn_comparison_options *how, diff_files **ret);
+void crn_diff_files_free(diff_files *f); /* NULL is allowed */
+uint64_t crn_diff_files_nunits(const diff_files *f);
+uint64_t crn_diff_files_nbytes(const diff_files *f); /* that both have, of one of them */
+uint64_t crn_diff_files_nskipped(const diff_files *f);
+
+/* A row for each array, in the order of names, with what is known without looking at values. */
+cairn_status crn_diff_files_rows(const diff_files *f, diff_rows *rows);
+
+/* As crn_diff_unit. */
+cairn_status crn_diff_files_unit(diff_worker *w, const diff_files *f, uint64_t unit,
+                                 diff_rows *rows, pthread_mutex_t *lock);
+
 /* How the values of a row are compared. */
 crn_value_rule crn_diff_rule(const diff_worker *w, const diff_row *row, const crn_var_spec *spec);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Comparing runs: mark by mark, each cut into units that processes and threads share. See diff.h.
+ * Comparing runs: mark by mark, each cut into units that processes and threads share; and files, in
+ * the same way. See diff.h.
  */
 #include <mpi.h>
 
@@ -15,9 +16,10 @@
 typedef struct comparison {
     crn_comm *comm;
     cairn_comparison_options how;
-    bool gate; /* the first side is a golden file */
+    enum { RUNS, GATE, FILES } kind; /* gate: the first side is a golden file */
     diff_question ask;
     diff_side side[2];
+    diff_files *files; /* instead of sides */
     unsigned nthreads;
     diff_worker **worker; /* one for each thread */
     cairn_comparison result;
@@ -25,15 +27,15 @@ typedef struct comparison {
     bool stopped; /* by the caller's function */
 } comparison;
 
-/* A mark under way, shared by the threads of a process. */
+/* A mark under way, or all of two files, shared by the threads of a process. */
 typedef struct mark_work {
     comparison *c;
     const diff_mark *mark[2];
-    uint32_t nunits;
-    atomic_uint next; /* which unit to take; its order does not matter */
-    diff_rows rows;   /* guarded by mutex */
-    crn_err err;      /* likewise: the first failure */
-    uint32_t done;    /* likewise */
+    uint64_t nunits, nbytes;
+    atomic_ullong next; /* which unit to take; its order does not matter */
+    diff_rows rows;     /* guarded by mutex */
+    crn_err err;        /* likewise: the first failure */
+    uint64_t done;      /* likewise */
     pthread_mutex_t mutex;
 } mark_work;
 
@@ -47,8 +49,7 @@ static void unit_done(mark_work *m, cairn_status rc)
     if (rc < 0 && m->err.code == 0)
         m->err = *crn_err_peek();
     if (c->how.progress && crn_comm_rank(c->comm) == 0)
-        c->how.progress(c->how.arg,
-                        c->result.nbytes + m->mark[0]->nbytes / CRN_MAX(m->nunits, 1) * m->done,
+        c->how.progress(c->how.arg, c->result.nbytes + m->nbytes / CRN_MAX(m->nunits, 1) * m->done,
                         c->total_bytes);
     pthread_mutex_unlock(&m->mutex);
 }
@@ -58,12 +59,14 @@ static void work(mark_work *m, diff_worker *w)
     comparison *c = m->c;
     for (;;) {
         /* relaxed: units are independent, and results are passed on under the mutex */
-        const unsigned i = atomic_fetch_add_explicit(&m->next, 1, memory_order_relaxed);
-        const uint64_t rank =
-            (uint64_t)i * (unsigned)crn_comm_size(c->comm) + (unsigned)crn_comm_rank(c->comm);
-        if (rank >= m->nunits)
+        const uint64_t i = atomic_fetch_add_explicit(&m->next, 1, memory_order_relaxed);
+        const uint64_t unit =
+            i * (unsigned)crn_comm_size(c->comm) + (unsigned)crn_comm_rank(c->comm);
+        if (unit >= m->nunits)
             return;
-        unit_done(m, crn_diff_unit(w, c->side, m->mark, (uint32_t)rank, &m->rows, &m->mutex));
+        unit_done(m, c->kind == FILES
+                         ? crn_diff_files_unit(w, c->files, unit, &m->rows, &m->mutex)
+                         : crn_diff_unit(w, c->side, m->mark, (uint32_t)unit, &m->rows, &m->mutex));
     }
 }
 
@@ -85,7 +88,7 @@ static cairn_status compare_units(comparison *c, mark_work *m)
 {
     thread_start *t;
     unsigned n = 0;
-    const unsigned wanted = CRN_MIN(c->nthreads, m->nunits);
+    const uint64_t wanted = CRN_MIN(c->nthreads, m->nunits);
     CRN_TRY(crn_alloc(&t, c->nthreads));
     while (n + 1 < wanted) {
         t[n] = (thread_start){.m = m, .w = c->worker[n + 1]};
@@ -148,7 +151,7 @@ static void keep_first(cairn_comparison *to, const cairn_comparison_row *row)
  * equal, since no more can be known. */
 static cairn_verdict gravity(const comparison *c)
 {
-    return c->gate ? CAIRN_UNPROVEN : CAIRN_ONLY_FIRST;
+    return c->kind == GATE ? CAIRN_UNPROVEN : CAIRN_ONLY_FIRST;
 }
 
 /* Hand a row to the caller, on the first process. */
@@ -205,22 +208,29 @@ static void report_missing(comparison *c, uint64_t version, int has)
 
 /* --- marks ---------------------------------------------------------------------------------- */
 
+/* Do all units, whose mutex is not made yet, and tell what they found. Collective. */
+static cairn_status do_work(comparison *c, mark_work *m, uint64_t version)
+{
+    pthread_mutex_init(&m->mutex, NULL);
+    cairn_status rc = crn_comm_agree(c->comm, compare_units(c, m));
+    if (rc == CAIRN_OK)
+        rc = gather_rows(c, m);
+    for (size_t i = 0; rc == CAIRN_OK && crn_comm_rank(c->comm) == 0 && i < m->rows.n; i++)
+        report_row(c, version, &m->rows.at[i]);
+    c->result.nbytes += m->nbytes;
+    crn_diff_rows_done(&m->rows);
+    pthread_mutex_destroy(&m->mutex);
+    return rc;
+}
+
 static cairn_status compare_mark(comparison *c, const diff_mark *a, const diff_mark *b)
 {
-    mark_work m = {.c = c, .mark = {a, b}, .nunits = CRN_MAX(a->nranks, b->nranks)};
-    pthread_mutex_init(&m.mutex, NULL);
-    cairn_status rc = crn_comm_agree(c->comm, compare_units(c, &m));
-    if (rc == CAIRN_OK)
-        rc = gather_rows(c, &m);
-    for (size_t i = 0; rc == CAIRN_OK && crn_comm_rank(c->comm) == 0 && i < m.rows.n; i++)
-        report_row(c, a->version, &m.rows.at[i]);
+    mark_work m = {
+        .c = c, .mark = {a, b}, .nunits = CRN_MAX(a->nranks, b->nranks), .nbytes = a->nbytes};
     c->result.nmarks++;
-    c->result.nbytes += a->nbytes;
     if (a->in_trees && b->in_trees)
         c->result.tree_bytes += a->nbytes;
-    crn_diff_rows_done(&m.rows);
-    pthread_mutex_destroy(&m.mutex);
-    return rc;
+    return do_work(c, &m, a->version);
 }
 
 /* Does the first process see a reason to end? Collective. */
@@ -298,11 +308,33 @@ static cairn_status share_result(comparison *c)
     return CAIRN_OK;
 }
 
+static cairn_status compare_files(comparison *c, const char *first, const char *second)
+{
+    mark_work m = {.c = c};
+    CRN_TRY(crn_comm_agree(c->comm, crn_diff_files_open(first, second, &c->how, &c->files)));
+    m.nunits = crn_diff_files_nunits(c->files);
+    m.nbytes = c->total_bytes = crn_diff_files_nbytes(c->files);
+    c->result.nskipped = crn_diff_files_nskipped(c->files);
+    cairn_status rc = CAIRN_OK;
+    if (crn_comm_rank(c->comm) == 0)
+        rc = crn_diff_files_rows(c->files, &m.rows);
+    rc = crn_comm_agree(c->comm, rc);
+    if (rc < 0) {
+        crn_diff_rows_done(&m.rows);
+        return rc;
+    }
+    return do_work(c, &m, 0);
+}
+
 static cairn_status compare(comparison *c, const char *first, const char *second)
 {
     CRN_TRY(crn_comm_agree(c->comm, prepare(c)));
-    CRN_TRY(c->gate ? crn_diff_open_golden(&c->side[0], first, c->comm)
-                    : crn_diff_open_run(&c->side[0], first, c->comm));
+    if (c->kind == FILES) {
+        CRN_TRY(compare_files(c, first, second));
+        return share_result(c);
+    }
+    CRN_TRY(c->kind == GATE ? crn_diff_open_golden(&c->side[0], first, c->comm)
+                            : crn_diff_open_run(&c->side[0], first, c->comm));
     CRN_TRY(crn_diff_open_run(&c->side[1], second, c->comm));
     for (size_t i = 0; i < c->side[0].mark.n; i++)
         c->total_bytes += c->side[0].mark.at[i].nbytes;
@@ -319,6 +351,7 @@ static void done(comparison *c)
     free(c->worker);
     crn_diff_close(&c->side[0]);
     crn_diff_close(&c->side[1]);
+    crn_diff_files_free(c->files);
     crn_comm_free(c->comm);
 }
 
@@ -357,6 +390,13 @@ int cairn_compare(MPI_Comm comm, const char *first, const char *second,
 int cairn_gate(MPI_Comm comm, const char *golden, const char *run,
                const cairn_comparison_options *how, cairn_comparison *ret)
 {
-    comparison c = {.gate = true};
+    comparison c = {.kind = GATE};
     return run_comparison(&c, comm, golden, run, how, ret);
+}
+
+int cairn_compare_files(MPI_Comm comm, const char *first, const char *second,
+                        const cairn_comparison_options *how, cairn_comparison *ret)
+{
+    comparison c = {.kind = FILES};
+    return run_comparison(&c, comm, first, second, how, ret);
 }
