@@ -170,6 +170,7 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level)
         c->var.at[i].captured = false;
     crn_tally_reset(c);
     c->open = true;
+    crn_ckpt_tell_recorder(version);
     fail_job(c, begin_draft(c));
     return CAIRN_OK;
 }

@@ -162,6 +162,7 @@ static cairn_status resume(cairn *c, const uint64_t *wanted, uint64_t *ret)
             c->resumed = c->rewind = true;
             c->resumed_from = mark.version;
             c->last_mark_ns = crn_now_ns();
+            crn_ckpt_tell_recorder(mark.version);
             if (ret)
                 *ret = mark.version;
             return CAIRN_OK;

@@ -421,6 +421,11 @@ cairn_status crn_tune_levels(cairn *c, unsigned *ret);
 uint64_t crn_tune_every(const cairn *c, crn_level level);
 bool crn_tune_is_configured(const cairn *c, crn_level level);
 
+/* --- tracing ------------------------------------------------------------------------------ */
+
+/* A mark is taken, or was resumed from: a trace of the program, if one is made, is to say so. */
+void crn_ckpt_tell_recorder(uint64_t version);
+
 /* --- stopping ----------------------------------------------------------------------------- */
 
 cairn_status crn_stop_init(cairn *c);

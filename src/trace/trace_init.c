@@ -62,6 +62,17 @@ CRN_EXPORT int MPI_Type_free(MPI_Datatype *type)
     return PMPI_Type_free(type);
 }
 
+/*
+ * A mark of the run lies here, or the program has resumed from it. libcairn calls this, if it finds
+ * it in the process: so neither library needs the other.
+ */
+CRN_EXPORT void cairn_trace_mark(uint64_t version);
+
+void cairn_trace_mark(uint64_t version)
+{
+    add_simple(CRN_CALL_mark, (int64_t)version, 1, HERE);
+}
+
 /* A program that ends without MPI_Finalize. */
 __attribute__((destructor)) static void at_end(void)
 {

@@ -461,3 +461,66 @@ CRN_EXPORT size_t fwrite(const void *buf, size_t item, size_t n, FILE *f)
     leave_moved(&e, item * n, (ssize_t)(item * put));
     return put;
 }
+
+/* ---- the names that calls have with _FORTIFY_SOURCE: they know how much room there is ---- */
+
+#define CHECKED_OPEN(name)                                                                         \
+    CRN_EXPORT int name(const char *path, int flags);                                              \
+    int name(const char *path, int flags)                                                          \
+    {                                                                                              \
+        crn_ev e;                                                                                  \
+        if (!crn_ev_enter(&e, CRN_CALL_open, HERE))                                                \
+            return REAL(name)(path, flags);                                                        \
+        crn_ev_start(&e);                                                                          \
+        return leave_open(&e, path, flags, 0, REAL(name)(path, flags));                            \
+    }
+
+#define CHECKED_OPENAT(name)                                                                       \
+    CRN_EXPORT int name(int dir, const char *path, int flags);                                     \
+    int name(int dir, const char *path, int flags)                                                 \
+    {                                                                                              \
+        crn_ev e;                                                                                  \
+        if (!crn_ev_enter(&e, CRN_CALL_open, HERE))                                                \
+            return REAL(name)(dir, path, flags);                                                   \
+        crn_ev_start(&e);                                                                          \
+        return leave_open(&e, path, flags, 0, REAL(name)(dir, path, flags));                       \
+    }
+
+#define CHECKED_PREAD(name, off_type)                                                              \
+    CRN_EXPORT ssize_t name(int fd, void *buf, size_t n, off_type off, size_t room);               \
+    ssize_t name(int fd, void *buf, size_t n, off_type off, size_t room)                           \
+    {                                                                                              \
+        crn_ev e;                                                                                  \
+        if (!enter_fd(&e, CRN_CALL_pread, fd, HERE))                                               \
+            return REAL(name)(fd, buf, n, off, room);                                              \
+        return leave_moved_at(&e, n, off, REAL(name)(fd, buf, n, off, room));                      \
+    }
+
+CHECKED_OPEN(__open_2)
+CHECKED_OPEN(__open64_2)
+CHECKED_OPENAT(__openat_2)
+CHECKED_OPENAT(__openat64_2)
+CHECKED_PREAD(__pread_chk, off_t)
+CHECKED_PREAD(__pread64_chk, off64_t)
+
+CRN_EXPORT ssize_t __read_chk(int fd, void *buf, size_t n, size_t room);
+
+ssize_t __read_chk(int fd, void *buf, size_t n, size_t room)
+{
+    crn_ev e;
+    if (!enter_fd(&e, CRN_CALL_read, fd, HERE))
+        return REAL(__read_chk)(fd, buf, n, room);
+    return leave_moved(&e, n, REAL(__read_chk)(fd, buf, n, room));
+}
+
+CRN_EXPORT size_t __fread_chk(void *buf, size_t room, size_t item, size_t n, FILE *f);
+
+size_t __fread_chk(void *buf, size_t room, size_t item, size_t n, FILE *f)
+{
+    crn_ev e;
+    if (!enter_fd(&e, CRN_CALL_fread, fileno(f), HERE))
+        return REAL(__fread_chk)(buf, room, item, n, f);
+    size_t got = REAL(__fread_chk)(buf, room, item, n, f);
+    leave_moved(&e, item * n, (ssize_t)(item * got));
+    return got;
+}

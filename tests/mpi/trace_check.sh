@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Record a program, expand the trace, and compare with the plain log of the same run:
-# trace_check.sh MPI RANKS RECORDER EXPANDER PROGRAM [ARGUMENTS]
+# trace_check.sh MPI RANKS RECORDER EXPANDER PROGRAM [ARGUMENTS]; TRACE_EXPECT has calls that must
+# be in it.
 set -eu
 mpi=$1 ranks=$2 recorder=$3 expander=$4
 shift 4
@@ -20,6 +21,9 @@ diff -r "$scratch/plain" "$scratch/expanded" > "$scratch/diff" || {
     head -40 "$scratch/diff"
     exit 1
 }
+for call in ${TRACE_EXPECT-}; do # the least that the log must have
+    cat "$scratch"/plain/* | grep -q "^$call " || { echo "no $call was recorded"; exit 1; }
+done
 ls "$scratch" | grep -q 'run.ctr\.' && { echo "files of single ranks were left"; exit 1; }
 printf '%s events, %s bytes of log, %s bytes of trace\n' "$(cat "$scratch"/plain/* | wc -l)" \
     "$(cat "$scratch"/plain/* | wc -c)" "$(wc -c < "$scratch/run.ctr")"
