@@ -230,7 +230,8 @@ typedef struct cairn_replay_result {
     double seconds;    /* from the first event to the last, of the slowest rank */
     double recorded;   /* the same in the trace */
     uint64_t nevents;  /* reissued, over all ranks */
-    uint64_t nskipped; /* that cannot be reissued (one-sided, unknown topologies) */
+    uint64_t nskipped; /* that cannot be reissued: of other threads, on communicators and windows
+                          that no recorded call has made, ... */
     uint64_t nlate;    /* blocking sends that had to become non-blocking ones */
     uint64_t sent_bytes, read_bytes, written_bytes;
 } cairn_replay_result;

@@ -17,7 +17,12 @@ static const char *const csv_head =
     "mark,variable,type,bound,verdict,values,differing,max,rms,rank,index,first,second,low,high,"
     "blocks,flagged,false,read";
 
-static int code_of(cairn_verdict v)
+const char *cmd_comparison_word(cairn_verdict v)
+{
+    return verdict_name[v];
+}
+
+int cmd_comparison_code(cairn_verdict v)
 {
     return v == CAIRN_SAME ? CMD_YES : v > CAIRN_UNTOLD ? CMD_NO : CMD_UNKNOWN;
 }
@@ -89,7 +94,7 @@ static json_t *json_number(double x)
     return x - x == 0 ? json_real(x) : json_null();
 }
 
-static json_t *json_of_row(const cmd_comparison *c, const cairn_comparison_row *r)
+json_t *cmd_comparison_json(const cmd_comparison *c, const cairn_comparison_row *r)
 {
     json_t *mark = c->files ? json_null() : json_integer((json_int_t)r->version);
     json_t *row =
@@ -180,7 +185,7 @@ static int on_row(void *arg, const cairn_comparison_row *r)
     cmd_progress_end(&c->progress);
     c->nrows++;
     if (c->json)
-        cmd_json_append(&c->rows, json_of_row(c, r));
+        cmd_json_append(&c->rows, cmd_comparison_json(c, r));
     else if (c->csv)
         print_csv(c, r);
     else if (r->verdict != CAIRN_SAME && !c->only_first)
@@ -215,7 +220,7 @@ void cmd_comparison_begin(cmd_comparison *c, bool speaks, const char *what)
 
 static int print_json(cmd_comparison *c, const cairn_comparison *r)
 {
-    json_t *first = r->first.struct_bytes ? json_of_row(c, &r->first) : json_null();
+    json_t *first = r->first.struct_bytes ? cmd_comparison_json(c, &r->first) : json_null();
     json_t *all =
         json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "verdict", verdict_name[r->verdict],
                   "marks", (json_int_t)r->nmarks, "left", (json_int_t)r->nleft, "nbytes",
@@ -223,7 +228,7 @@ static int print_json(cmd_comparison *c, const cairn_comparison *r)
                   (json_int_t)r->read_bytes, "first", first, "rows", c->rows);
     if (c->files)
         all = cmd_json_merge(all, json_pack("{s:I}", "skipped", (json_int_t)r->nskipped));
-    return cmd_print_json(all, code_of(r->verdict));
+    return cmd_print_json(all, cmd_comparison_code(r->verdict));
 }
 
 static void print_first_in_files(const cairn_comparison_row *r)
@@ -236,7 +241,7 @@ static void print_first_in_files(const cairn_comparison_row *r)
         cmd_line("first difference: '%s': %s", r->variable, r->text);
 }
 
-static void print_first(const cairn_comparison_row *r)
+void cmd_comparison_print_first(const cairn_comparison_row *r)
 {
     char index[INDEX_TEXT];
     if (r->ndiffering > 0)
@@ -294,7 +299,7 @@ static void print_sum(const cmd_comparison *c, const cairn_comparison *r)
 
 static int print_text(cmd_comparison *c, const cairn_comparison *r)
 {
-    int code = code_of(r->verdict);
+    int code = cmd_comparison_code(r->verdict);
     if (r->first.struct_bytes > 0)
         (c->files ? print_first_in_files : print_first)(&r->first);
     if (c->t.cells.n > 0) {
@@ -310,7 +315,7 @@ static int print_text(cmd_comparison *c, const cairn_comparison *r)
 int cmd_comparison_end(cmd_comparison *c, int rc, const cairn_comparison *result)
 {
     if (!c->speaks)
-        return rc < 0 ? CMD_UNKNOWN : code_of(result->verdict);
+        return rc < 0 ? CMD_UNKNOWN : cmd_comparison_code(result->verdict);
     cmd_progress_end(&c->progress);
     if (rc < 0) {
         json_decref(c->rows);
@@ -318,5 +323,5 @@ int cmd_comparison_end(cmd_comparison *c, int rc, const cairn_comparison *result
     }
     if (c->json)
         return print_json(c, result);
-    return c->csv ? code_of(result->verdict) : print_text(c, result);
+    return c->csv ? cmd_comparison_code(result->verdict) : print_text(c, result);
 }

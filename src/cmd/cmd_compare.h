@@ -30,4 +30,10 @@ bool cmd_comparison_check(cmd_comparison *c, const char *usage);
 void cmd_comparison_begin(cmd_comparison *c, bool speaks, const char *what);
 int cmd_comparison_end(cmd_comparison *c, int rc, const cairn_comparison *result);
 
+/* The words of these two for others: the first difference as a line, a row as JSON, verdicts. */
+void cmd_comparison_print_first(const cairn_comparison_row *r);
+json_t *cmd_comparison_json(const cmd_comparison *c, const cairn_comparison_row *r);
+const char *cmd_comparison_word(cairn_verdict v);
+int cmd_comparison_code(cairn_verdict v);
+
 #endif

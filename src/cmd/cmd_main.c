@@ -10,6 +10,7 @@ const cmd_row cmd_table[] = {
     {"bench", cmd_bench, "measure what a choice would mean on this machine"},
     {"diff", cmd_diff, "say where two runs part, or that they agree within a bound"},
     {"drain", cmd_drain, "bring a dead program's newest mark from its nodes into the trail"},
+    {"explain", cmd_explain, "say what happened in another order before two runs parted"},
     {"export", cmd_export, "make an HDF5 file of a mark, for other tools"},
     {"gate", cmd_gate, "check a run against a golden file, or make one"},
     {"help", cmd_help, "explain a command, or list all options"},

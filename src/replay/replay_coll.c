@@ -23,19 +23,19 @@ typedef struct args {
     MPI_Request *request; /* NULL: blocking */
 } args;
 
-static MPI_Op op_of(int64_t op)
+MPI_Op crn_play_op_of(int64_t op)
 {
     const MPI_Op known[] = {MPI_MAX,    MPI_MIN,    MPI_SUM,     MPI_PROD, MPI_LAND,
                             MPI_BAND,   MPI_LOR,    MPI_BOR,     MPI_LXOR, MPI_BXOR,
                             MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP};
-    return op >= 0 && op < CRN_OP_REPLACE ? known[op] : MPI_OP_NULL;
+    return op >= 0 && op < CRN_OP_USER ? known[op] : MPI_OP_NULL;
 }
 
 /* An operation of the program's own, or on its own types, is a bitwise or of as many bytes. */
 static cairn_status set_op(crn_player *p, args *a)
 {
     const crn_play_type *y = crn_play_type_of(p, a->ntype[0]);
-    a->op = op_of(crn_play_value(p, CRN_KIND_OP, 0, CRN_OP_NULL));
+    a->op = crn_play_op_of(crn_play_value(p, CRN_KIND_OP, 0, CRN_OP_NULL));
     if (y->named && a->op != MPI_OP_NULL)
         return CAIRN_OK;
     a->op = MPI_BOR;
@@ -232,13 +232,19 @@ static void equalise(args *a, uint32_t call)
     a->ntype[!side] = a->ntype[side];
 }
 
+/* Between groups the root's own side says who it is by two other words. */
+static int root_of(int64_t root)
+{
+    return root == CRN_PEER_ROOT ? MPI_ROOT : root == CRN_PEER_NULL ? MPI_PROC_NULL : (int)root;
+}
+
 static cairn_status set_args(crn_player *p, args *a)
 {
     uint32_t call = p->e.place->call;
     int sides = sides_with_lists(call);
-    CRN_TRY_MPI(MPI_Comm_size(a->comm, &a->size));
+    CRN_TRY(crn_play_peers(a->comm, &a->size));
     CRN_TRY_MPI(MPI_Comm_rank(a->comm, &a->rank));
-    a->root = (int)crn_play_value(p, CRN_KIND_ROOT, 0, 0);
+    a->root = root_of(crn_play_value(p, CRN_KIND_ROOT, 0, 0));
     for (int i = 0, nth = 0; i < 2; i++) { /* a side with a list has no count of its own */
         a->ntype[i] = crn_play_value(p, CRN_KIND_TYPE, i, -1);
         a->type[i] = crn_play_type_of(p, a->ntype[i])->mpi;
@@ -405,7 +411,7 @@ cairn_status crn_play_coll(crn_player *p)
     bool blocking = crn_event_find(&p->e, CRN_KIND_REQ, 0) < 0;
     args a = {.comm = crn_play_comm_of(p, crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL)),
               .request = blocking ? NULL : &pending};
-    if (a.comm == MPI_COMM_NULL ||
+    if (a.comm == MPI_COMM_NULL || (p->by_shadows && crn_play_is_between(a.comm)) ||
         (is_neighboring(p->e.place->call) && (p->by_shadows || !has_topology(a.comm)))) {
         crn_play_skip(p);
         return CAIRN_OK;

@@ -17,10 +17,42 @@ static cairn_status set_comm(crn_player *p, int64_t number, MPI_Comm comm)
     return CAIRN_OK;
 }
 
+static bool is_between_groups(uint32_t call)
+{
+    return call == CRN_CALL_MPI_Intercomm_create || call == CRN_CALL_MPI_Intercomm_merge;
+}
+
+static bool has_groups(const crn_trace *t)
+{
+    for (size_t i = 0; i < t->nlanes; i++)
+        for (size_t k = 0; k < t->lane[i].nsymbols; k++)
+            if (is_between_groups(t->lane[i].symbol[k].call))
+                return true;
+    return false;
+}
+
 cairn_status crn_play_comms_make(crn_player *p)
 {
+    p->bridge = MPI_COMM_NULL;
+    if (has_groups(p->t))
+        CRN_TRY_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &p->bridge));
     CRN_TRY(set_comm(p, CRN_COMM_WORLD, MPI_COMM_WORLD));
     return set_comm(p, CRN_COMM_SELF, MPI_COMM_SELF);
+}
+
+bool crn_play_is_between(MPI_Comm comm)
+{
+    int inter = 0;
+    return MPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS && inter;
+}
+
+cairn_status crn_play_peers(MPI_Comm comm, int *ret)
+{
+    if (crn_play_is_between(comm))
+        CRN_TRY_MPI(MPI_Comm_remote_size(comm, ret));
+    else
+        CRN_TRY_MPI(MPI_Comm_size(comm, ret));
+    return CAIRN_OK;
 }
 
 void crn_play_comms_free(crn_player *p)
@@ -28,6 +60,8 @@ void crn_play_comms_free(crn_player *p)
     for (size_t i = CRN_COMM_USER; i < p->comm.n; i++)
         if (p->comm.at[i] != MPI_COMM_NULL)
             MPI_Comm_free(&p->comm.at[i]);
+    if (p->bridge != MPI_COMM_NULL)
+        MPI_Comm_free(&p->bridge);
     crn_vec_done(&p->comm);
 }
 
@@ -116,9 +150,17 @@ static cairn_status add_topology(crn_player *p, MPI_Comm *comm)
     return CAIRN_OK;
 }
 
-static bool is_between_groups(uint32_t call)
+/*
+ * Two groups meet, or become one. Which leaders did it does not matter: the first ranks do it now,
+ * over all ranks' own communicator.
+ */
+static cairn_status make_between(crn_player *p, MPI_Comm parent, crn_list world, MPI_Comm *ret)
 {
-    return call == CRN_CALL_MPI_Intercomm_create || call == CRN_CALL_MPI_Intercomm_merge;
+    const int tag = (int)crn_play_value(p, CRN_KIND_INT, 0, 0);
+    if (p->e.place->call == CRN_CALL_MPI_Intercomm_merge)
+        return create_group(world, p->bridge, 0, ret);
+    CRN_TRY_MPI(MPI_Intercomm_create(parent, 0, p->bridge, (int)world.at[0], tag, ret));
+    return CAIRN_OK;
 }
 
 static cairn_status make(crn_player *p, int64_t number, crn_list world)
@@ -127,12 +169,16 @@ static cairn_status make(crn_player *p, int64_t number, crn_list world)
     MPI_Comm parent = crn_play_comm_of(p, crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL));
     MPI_Comm comm = MPI_COMM_NULL;
     int me = index_in(world, p->rank);
-    if (parent == MPI_COMM_NULL || is_between_groups(call)) {
+    const bool dup = call == CRN_CALL_MPI_Comm_dup || call == CRN_CALL_MPI_Comm_dup_with_info ||
+                     call == CRN_CALL_MPI_Comm_idup;
+    if (parent == MPI_COMM_NULL || (is_between_groups(call) && world.n == 0) ||
+        (crn_play_is_between(parent) && !dup && !is_between_groups(call))) {
         crn_play_skip(p);
         return set_comm(p, number, MPI_COMM_NULL);
     }
-    if (call == CRN_CALL_MPI_Comm_dup || call == CRN_CALL_MPI_Comm_dup_with_info ||
-        call == CRN_CALL_MPI_Comm_idup)
+    if (is_between_groups(call))
+        CRN_TRY(make_between(p, parent, world, &comm));
+    else if (dup)
         CRN_TRY_MPI(MPI_Comm_dup(parent, &comm));
     else if (call == CRN_CALL_MPI_Comm_create_group)
         CRN_TRY(create_group(world, parent, (int)crn_play_value(p, CRN_KIND_INT, 0, 0), &comm));

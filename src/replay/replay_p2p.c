@@ -155,6 +155,11 @@ static cairn_status start_message(crn_player *p, const crn_play_message *m, bool
                                   crn_play_slot *slot)
 {
     MPI_Request request;
+    crn_play_message unknown = *m;
+    if (m->comm == MPI_COMM_NULL) {
+        name_sender(p, &unknown);
+        return CAIRN_OK;
+    }
     if (!m->sends && slot)
         return receive(p, *m, slot);
     if (!m->sends)
@@ -233,6 +238,10 @@ static cairn_status receive_probed(crn_player *p)
     }
     MPI_Message message = p->message.at[0];
     memmove(p->message.at, p->message.at + 1, --p->message.n * sizeof *p->message.at);
+    if (message == MPI_MESSAGE_NULL) {
+        crn_play_skip(p);
+        return CAIRN_OK;
+    }
     if (p->e.place->call == CRN_CALL_MPI_Imrecv) {
         CRN_TRY(new_slot(p, &slot));
         if (slot) {
@@ -266,6 +275,23 @@ static cairn_status start_new(crn_player *p)
     return CAIRN_OK;
 }
 
+/* What cannot be reissued still has its part in what the scout tells. */
+static cairn_status pass_by(crn_player *p)
+{
+    uint32_t call = p->e.place->call;
+    bool both = call == CRN_CALL_MPI_Sendrecv || call == CRN_CALL_MPI_Sendrecv_replace;
+    bool saw = crn_play_value(p, CRN_KIND_FLAG, 0, 1) != 0;
+    crn_play_message m = crn_play_message_of(p, both, crn_call_sends(call) && !both);
+    crn_play_skip(p);
+    if (is_init(call))
+        return start_new(p);
+    if (saw)
+        name_sender(p, &m);
+    if (saw && (call == CRN_CALL_MPI_Mprobe || call == CRN_CALL_MPI_Improbe))
+        return crn_vec_push(&p->message, MPI_MESSAGE_NULL);
+    return CAIRN_OK;
+}
+
 cairn_status crn_play_p2p(crn_player *p)
 {
     uint32_t call = p->e.place->call;
@@ -274,10 +300,8 @@ cairn_status crn_play_p2p(crn_player *p)
         return start_all(p);
     if (call == CRN_CALL_MPI_Mrecv || call == CRN_CALL_MPI_Imrecv)
         return receive_probed(p);
-    if (m.comm == MPI_COMM_NULL) { /* between groups, or of a library that we do not know */
-        crn_play_skip(p);
-        return CAIRN_OK;
-    }
+    if (m.comm == MPI_COMM_NULL) /* of a call that the recorder does not know */
+        return pass_by(p);
     if (call == CRN_CALL_MPI_Sendrecv || call == CRN_CALL_MPI_Sendrecv_replace)
         return sendrecv(p);
     if (call >= CRN_CALL_MPI_Probe && call <= CRN_CALL_MPI_Improbe)

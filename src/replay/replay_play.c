@@ -53,7 +53,7 @@ static double gap_before(const crn_player *p)
 {
     const crn_lane *lane = &p->t->lane[0];
     const crn_hist *gap;
-    if (p->opt->no_delay || p->e.call->layer == CRN_LAYER_NOTE ||
+    if (p->opt->no_delay || p->e.place->call == CRN_CALL_match ||
         (p->e.from != CRN_NO_SYMBOL && lane->symbol[p->e.from].within != CRN_CALL_NONE) ||
         !(gap = crn_lane_gap(lane, p->e.from, p->e.symbol)))
         return 0;
@@ -106,8 +106,7 @@ static cairn_status play_event(crn_player *p, crn_bind *bind, crn_meaning *m)
     case CRN_LAYER_POSIX:
         return crn_play_posix(p);
     case CRN_LAYER_RMA:
-        crn_play_skip(p);
-        return CAIRN_OK;
+        return crn_play_rma(p);
     default: /* remarks, beginning and end */
         p->result->nevents--;
         return CAIRN_OK;
@@ -149,16 +148,48 @@ static cairn_status play(crn_player *p)
 
 /* ---- setting up ---- */
 
+static bool communicates(const crn_lane *l)
+{
+    for (size_t i = 0; i < l->nsymbols; i++) {
+        crn_layer layer = crn_call_row(l->symbol[i].call)->layer;
+        if (l->symbol[i].call != CRN_CALL_NONE && layer >= CRN_LAYER_P2P &&
+            layer <= CRN_LAYER_MPIIO)
+            return true;
+    }
+    return false;
+}
+
 /* Other threads are not replayed: nobody can rely on who talks to them, either. */
 static bool needs_shadows(const crn_trace *t)
 {
-    return t->precision < 100 || t->nlanes > 1;
+    bool threads = false;
+    for (size_t i = 1; i < t->nlanes; i++)
+        threads |= communicates(&t->lane[i]);
+    return t->precision < 100 || threads;
+}
+
+static cairn_status count_other_threads(crn_player *p)
+{
+    for (size_t i = 1; i < p->t->nlanes; i++) {
+        const crn_lane *l = &p->t->lane[i];
+        uint64_t *count, index;
+        if (!crn_seq_find(&l->ranks, p->rank, &index))
+            continue;
+        CRN_TRY(crn_alloc(&count, l->nsymbols));
+        cairn_status rc = crn_lane_counts(p->t, i, (uint32_t)p->rank, count);
+        for (size_t k = 0; rc == CAIRN_OK && k < l->nsymbols; k++)
+            p->result->nskipped += l->symbol[k].call != CRN_CALL_NONE ? count[k] : 0;
+        free(count);
+        CRN_TRY(rc);
+    }
+    return CAIRN_OK;
 }
 
 static cairn_status set_up(crn_player *p)
 {
     p->payload.random = true;
     p->by_shadows = needs_shadows(p->t);
+    CRN_TRY(count_other_threads(p));
     CRN_TRY(crn_play_types_make(p));
     CRN_TRY(crn_play_comms_make(p));
     CRN_TRY(crn_walk_open(p->t, 0, (uint32_t)p->rank, p->opt->seed, &p->walk));
@@ -209,6 +240,7 @@ static cairn_status replay(crn_player *p, crn_comm *comm)
     CRN_TRY(crn_comm_agree(comm, set_up(p)));
     CRN_TRY(crn_comm_agree(comm, crn_play_files_create(p, &p->files)));
     CRN_TRY(play(p));
+    crn_play_windows_free(p);
     crn_play_comms_free(p);
     crn_play_files_free(p, p->files);
     p->files = NULL;

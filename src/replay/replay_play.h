@@ -8,6 +8,7 @@
  *     replay_shadow.c  receives that follow from what the others send
  *     replay_coll.c    collectives
  *     replay_comm.c    communicators
+ *     replay_rma.c     windows and one-sided calls
  *     replay_type.c    datatypes and the memory that they need
  *     replay_file.c    files, of MPI and of the system
  *     replay_watch.c   the watchdog
@@ -64,6 +65,11 @@ typedef struct crn_play_slot {
     crn_play_message message; /* of a persistent one: what each start does */
 } crn_play_slot;
 
+typedef struct crn_play_window {
+    MPI_Win win;
+    bool in_group; /* between MPI_Win_start and MPI_Win_complete, which are not reissued */
+} crn_play_window;
+
 /* Memory that stays where it is: a larger piece is added when one is needed. */
 typedef struct crn_play_memory {
     CRN_VEC(char *) piece;
@@ -85,7 +91,9 @@ typedef struct crn_player {
     crn_walk *walk;
     crn_event e; /* the current one */
     crn_play_type *type;
-    CRN_VEC(MPI_Comm) comm; /* by number; MPI_COMM_NULL where there is none */
+    CRN_VEC(MPI_Comm) comm;          /* by number; MPI_COMM_NULL where there is none */
+    MPI_Comm bridge;                 /* of all ranks, over which groups meet; only if any do */
+    CRN_VEC(crn_play_window) window; /* by number */
     CRN_VEC(crn_play_slot) slot;
     CRN_VEC(MPI_Message) message; /* of probes that are still to be received */
     CRN_VEC(MPI_Request) late;    /* sends that go on in the background */
@@ -154,10 +162,16 @@ bool crn_event_of_all(const crn_event *e, uint32_t nranks);
 /* ---- the rest ---- */
 
 cairn_status crn_play_coll(crn_player *p);
+MPI_Op crn_play_op_of(int64_t op); /* MPI_OP_NULL: one of the program's own */
+cairn_status crn_play_rma(crn_player *p);
+void crn_play_windows_free(crn_player *p); /* collective */
 cairn_status crn_play_comms_make(crn_player *p);
 void crn_play_comms_free(crn_player *p);
 cairn_status crn_play_comm(crn_player *p);
 MPI_Comm crn_play_comm_of(const crn_player *p, int64_t number);
+bool crn_play_is_between(MPI_Comm comm); /* two groups */
+cairn_status crn_play_peers(MPI_Comm comm,
+                            int *ret); /* how many it has, in the other group if so */
 
 cairn_status crn_play_files_create(crn_player *p, crn_play_files **ret); /* collective */
 void crn_play_files_free(crn_player *p, crn_play_files *f);              /* collective */

@@ -187,7 +187,7 @@ static bool see(crn_scout *s)
     crn_event e;
     if (!crn_walk_next(s->walk, &e))
         return false;
-    if (e.call->layer == CRN_LAYER_NOTE) {
+    if (e.place->call == CRN_CALL_match) {
         see_match(s, &e);
         return true;
     }

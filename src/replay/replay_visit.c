@@ -8,12 +8,19 @@
 
 #include <math.h>
 
+enum { NUMBERS_MAX = 1 << 20 }; /* of files; a damaged trace may say anything */
+
+/* Names of files by their numbers; NULL where none is known. Owned. */
+typedef CRN_VEC(char *) names;
+
 typedef struct visit {
     const crn_trace *t;
     const crn_lane *lane;
     uint32_t rank, thread;
     crn_bind bind;
     bool ordered;
+    bool walks; /* for the public, event by event: files have their full names */
+    names file_name, fd_name;
     crn_view_fn *fn;
     void *arg;
     int stop; /* what fn returned */
@@ -28,10 +35,19 @@ typedef struct visit {
     char name[4096];
 } visit;
 
+static void names_done(names *n)
+{
+    for (size_t i = 0; i < n->n; i++)
+        free(n->at[i]);
+    crn_vec_done(n);
+}
+
 static void visit_done(visit *v)
 {
     for (size_t i = 0; i < CRN_COLUMNS; i++)
         free(v->list[i].at);
+    names_done(&v->file_name);
+    names_done(&v->fd_name);
     crn_meaning_done(&v->meaning);
     crn_bind_done(&v->bind);
 }
@@ -51,17 +67,47 @@ static void set_values(visit *v)
     }
 }
 
+/* What the file was called when it was opened. */
+static const char *opened_as(const visit *v)
+{
+    int file = crn_event_find(&v->e, CRN_KIND_FILE, 0), fd = crn_event_find(&v->e, CRN_KIND_FD, 0);
+    const names *n = file >= 0 ? &v->file_name : &v->fd_name;
+    int at = file >= 0 ? file : fd;
+    return at >= 0 && (uint64_t)v->e.value[at] < n->n ? n->at[v->e.value[at]] : NULL;
+}
+
 /* In order a file that is opened has its numbers; otherwise the pattern must do. */
 static const char *file_of(visit *v)
 {
     uint32_t name = crn_bind_file(&v->bind, &v->e);
     int first = v->e.call->ncolumns, n = v->e.ncolumns - first;
-    if (name == 0 || name >= v->t->nstrings)
-        return NULL;
+    const char *opened = v->walks && !v->e.place->name ? opened_as(v) : NULL;
+    if (opened || name == 0 || name >= v->t->nstrings)
+        return opened;
     if (v->ordered && name == v->e.place->name &&
         crn_pattern_join(v->t->string[name], v->e.value + first, n, v->name, sizeof v->name))
         return v->name;
     return v->t->string[name];
+}
+
+/* A number that the event gives to a file stands for its name from now on. */
+static cairn_status keep_name(visit *v)
+{
+    int file = crn_event_find(&v->e, CRN_KIND_FILE_NEW, 0);
+    int at = file >= 0 ? file : crn_event_find(&v->e, CRN_KIND_FD_NEW, 0);
+    names *n = file >= 0 ? &v->file_name : &v->fd_name;
+    const char *name = at < 0 ? NULL : file_of(v);
+    char *copy = NULL;
+    if (at < 0 || v->e.value[at] < 0 || v->e.value[at] >= NUMBERS_MAX)
+        return CAIRN_OK;
+    const size_t number = (size_t)v->e.value[at];
+    while (n->n <= number)
+        CRN_TRY(crn_vec_push(n, NULL));
+    if (name)
+        CRN_TRY(crn_strdup(name, &copy));
+    free(n->at[number]);
+    n->at[number] = copy;
+    return CAIRN_OK;
 }
 
 static void set_times(const visit *v, cairn_trace_event *event)
@@ -294,6 +340,8 @@ static cairn_status walk_lane(visit *v)
     memset(v->step, 0, sizeof v->step);
     while (rc == CAIRN_OK && !v->stop && crn_walk_next(w, &v->e)) {
         rc = give(v, 1);
+        if (rc == CAIRN_OK && v->walks)
+            rc = keep_name(v);
         if (rc == CAIRN_OK)
             rc = crn_bind_learn(&v->bind, &v->e);
     }
@@ -377,7 +425,7 @@ int cairn_trace_walk(cairn_trace *trace, uint32_t rank, uint32_t thread, cairn_t
     CRN_TRY(crn_alloc(&v, 1));
     v->t = trace->t;
     v->rank = rank;
-    v->ordered = true;
+    v->ordered = v->walks = true;
     v->fn = give_outside;
     v->arg = &o;
     rc = crn_bind_init(&v->bind, trace->t, rank);
