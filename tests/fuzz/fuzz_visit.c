@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Any bytes as the payload of a trace, looked at through the public calls: described, visited,
+ * walked, summed, outlined. Callbacks end what takes too long: a few bytes can mean 2^48 events.
+ */
+#include "replay/replay.h"
+
+enum { EVENTS = 1000, RANKS = 3 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int on_event(void *arg, const cairn_trace_event *e)
+{
+    int *left = arg;
+    size_t text = strlen(e->call) + strlen(e->layer) + (e->file ? strlen(e->file) : 0);
+    for (size_t i = 0; i < e->nvalues; i++)
+        for (size_t k = 0; k < e->value[i].nlist; k++)
+            text += (size_t)e->value[i].list[k];
+    for (size_t i = 0; i < e->nmessages; i++)
+        text += e->message[i].nbytes;
+    return --*left <= 0 || text == SIZE_MAX;
+}
+
+static int on_piece(void *arg, const cairn_trace_piece *p)
+{
+    int *left = arg;
+    return --*left <= 0 || strlen(p->ranks) == SIZE_MAX;
+}
+
+static int on_gap(void *arg, const cairn_trace_gap *g)
+{
+    int *left = arg;
+    return --*left <= 0 || g->n == UINT64_MAX;
+}
+
+static void look(cairn_trace *t)
+{
+    cairn_trace_info info = {.struct_bytes = sizeof info};
+    char site[64];
+    int left = EVENTS;
+    if (cairn_trace_describe(t, &info) < 0)
+        return;
+    for (uint32_t i = 0; i < 3; i++)
+        cairn_trace_site(t, i, site, sizeof site);
+    for (uint32_t r = 0; r < CRN_MIN(info.nranks, RANKS); r++) {
+        left = EVENTS;
+        (void)!cairn_trace_visit(t, r, on_event, &left);
+        left = EVENTS;
+        (void)!cairn_trace_walk(t, r, 0, on_event, &left);
+    }
+    left = EVENTS;
+    (void)!cairn_trace_outline(t, on_piece, &left);
+    left = EVENTS;
+    (void)!cairn_trace_gaps(t, on_gap, &left);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char name[] = "fuzz";
+    cairn_trace t = {.path = name};
+    if (crn_trace_parse(data, size, &t.t) < 0)
+        return 0;
+    look(&t);
+    crn_trace_free(t.t);
+    return 0;
+}
