@@ -302,6 +302,7 @@ static cairn_status take_trees(cairn *c, uint64_t version)
         CRN_TRY(crn_ckpt_check_shares(c));
     c->job = (ckpt_job){
         .version = version, .wall_ns = wall_ns, .only_trees = true, .begin_ns = crn_now_ns()};
+    crn_ckpt_tell_recorder(version);
     fail_job(c, crn_ckpt_trees_capture(c));
     c->job.held_ns = crn_now_ns() - c->open_ns;
     crn_engine_submit(c);

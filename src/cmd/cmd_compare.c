@@ -301,7 +301,7 @@ static int print_text(cmd_comparison *c, const cairn_comparison *r)
 {
     int code = cmd_comparison_code(r->verdict);
     if (r->first.struct_bytes > 0)
-        (c->files ? print_first_in_files : print_first)(&r->first);
+        (c->files ? print_first_in_files : cmd_comparison_print_first)(&r->first);
     if (c->t.cells.n > 0) {
         print_heads(c);
         code = cmd_columns_print(&c->t, 2, code);
