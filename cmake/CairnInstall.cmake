@@ -47,3 +47,15 @@ foreach(section 1 5 7)
     file(GLOB pages CONFIGURE_DEPENDS docs/man/*.${section})
     install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
+
+# The manual pages of the calls say what the headers say.
+file(GLOB headers CONFIGURE_DEPENDS include/cairn/*.h)
+list(FILTER headers EXCLUDE REGEX "/cairn\\.h$") # has none of its own
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+set(pages ${PROJECT_BINARY_DIR}/man/man3)
+add_custom_command(OUTPUT ${pages}/cairn_ckpt.3
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${pages}
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/header-pages ${pages} ${headers}
+    DEPENDS ${headers} tools/header-pages VERBATIM)
+add_custom_target(header_pages ALL DEPENDS ${pages}/cairn_ckpt.3)
+install(DIRECTORY ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR})

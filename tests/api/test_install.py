@@ -81,7 +81,7 @@ class Install(api.TestCase):
     def test_everything_is_there_and_names_no_build_folder(self):
         for header in api.HEADERS:
             self.assertTrue((self.tree / "include" / "cairn" / header.name).exists(), header)
-        made = list((api.BUILD / "man").glob("*.[157]"))
+        made = list((api.BUILD / "man").rglob("*.[1357]"))
         for page in [*(api.SOURCE / "docs" / "man").glob("*.[157]"), *made]:
             place = self.tree / "share" / "man" / f"man{page.suffix[1:]}" / page.name
             self.assertTrue(place.exists(), page)
