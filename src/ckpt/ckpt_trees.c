@@ -358,15 +358,17 @@ static cairn_status capture_var(cairn *c, size_t i, size_t *used)
     ckpt_trees *t = c->trees;
     const ckpt_var *v = &c->var.at[i];
     const crn_var_spec spec = crn_ckpt_spec(v);
-    unsigned char *to = t->room + *used;
     CRN_TRY(add_var(t, v));
     CRN_TRY(crn_trees_declare(&t->alone->var[i], &spec));
     c->job.nbytes += v->nbytes;
     if (!c->engine.running || v->nbytes > t->room_bytes - *used)
         return digest_now(t, i, v);
+    if (v->nbytes == 0)
+        return digest_var(t, i, NULL);
+    unsigned char *to = t->room + *used;
     if (v->padded)
         crn_ckpt_copy_padded(v, to);
-    else if (v->nbytes > 0)
+    else
         memcpy(to, v->data, v->nbytes);
     t->var.at[i].copy = to;
     *used += v->nbytes;

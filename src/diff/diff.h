@@ -56,6 +56,9 @@ cairn_status crn_diff_open_run(diff_side *s, const char *name, crn_comm *comm);
 
 /* Open a golden file. Collective over comm. */
 cairn_status crn_diff_open_golden(diff_side *s, const char *name, crn_comm *comm);
+
+/* The same from bytes, which are s's from now on, without crn_diff_check_whole. Not collective. */
+cairn_status crn_diff_golden_of(diff_side *s, const char *name, void *data, size_t nbytes);
 void crn_diff_close(diff_side *s); /* a zeroed one is allowed */
 
 /* Add the marks of the first rank's trees; whether the other ranks have them, too, is found out

@@ -87,25 +87,40 @@ static cairn_status parse(diff_side *s, size_t nbytes)
                 "golden file '%s' is damaged or cut short", s->name);
     CRN_TRY(crn_alloc(&s->trees, nranks));
     CRN_TRY(crn_alloc(&s->tried, nranks));
-    for (; s->nranks < nranks; s->nranks++) {
+    for (uint32_t r = 0; r < nranks; r++) {
         const uint64_t n = crn_get_u64(&c);
         crn_cursor_expect(&c, n <= c.n);
         const void *data = crn_get_view(&c, c.failed ? 0 : n);
         CRN_TRY(crn_cursor_status(&c, s->name));
-        s->tried[s->nranks] = true;
-        CRN_TRY(crn_trees_of(s->name, data, n, &s->trees[s->nranks]));
+        s->nranks = r + 1;
+        s->tried[r] = true;
+        CRN_TRY(crn_trees_of(s->name, data, n, &s->trees[r]));
+        CRN_FAIL_IF(crn_trees_rank(s->trees[r]) != r, CAIRN_ECORRUPT,
+                    "golden file '%s' has trees of rank %u in the place of rank %u", s->name,
+                    crn_trees_rank(s->trees[r]), r);
     }
     return CAIRN_OK;
 }
 
-static cairn_status open_alone(diff_side *s, const char *name)
+cairn_status crn_diff_golden_of(diff_side *s, const char *name, void *data, size_t nbytes)
 {
-    size_t nbytes;
+    cairn_status rc = crn_strdup(name, &s->name);
+    if (rc < 0) {
+        free(data);
+        return rc;
+    }
     pthread_mutex_init(&s->mutex, NULL);
-    CRN_TRY(crn_strdup(name, &s->name));
-    CRN_TRY(crn_file_slurp(AT_FDCWD, name, GOLDEN_MAX, &s->golden, &nbytes));
+    s->golden = data;
     CRN_TRY(parse(s, nbytes));
     return crn_diff_list_trees(s);
+}
+
+static cairn_status open_alone(diff_side *s, const char *name)
+{
+    void *data;
+    size_t nbytes;
+    CRN_TRY(crn_file_slurp(AT_FDCWD, name, GOLDEN_MAX, &data, &nbytes));
+    return crn_diff_golden_of(s, name, data, nbytes);
 }
 
 cairn_status crn_diff_open_golden(diff_side *s, const char *name, crn_comm *comm)

@@ -155,7 +155,8 @@ static cairn_status open_alone(diff_side *s, const char *name)
     CRN_TRY(crn_alloc(&s->trees, 1));
     CRN_TRY(crn_alloc(&s->tried, 1));
     CRN_TRY(crn_diff_list_trees(s));
-    qsort(s->mark.at, s->mark.n, sizeof *s->mark.at, by_version);
+    if (s->mark.n > 0)
+        qsort(s->mark.at, s->mark.n, sizeof *s->mark.at, by_version);
     return CAIRN_OK;
 }
 

@@ -7,8 +7,11 @@
  *     good-part-compound  one mark of a variable of structures
  *     good-manifest-1   two marks on four ranks
  *     good-trees-1      trees of three marks (small_trees.h)
+ *     good-golden-1     marks 3 and 6 of examples/heat2d --size 16 --every 3 on two ranks, with the
+ *                       bounds 1e-3 and 1e-9, by 'cairn gate --bless'
  *     bad-*             the same, damaged
  */
+#include "diff/diff.h"
 #include "harness/small_trees.h"
 #include "store/store_part.h"
 
@@ -196,6 +199,35 @@ static void test_good_trees(void **state)
     data = slurp_golden("bad-trees-newer", &n);
     assert_fails(crn_trees_of("bad-trees-newer", data, n, &t), CAIRN_EUNSUPPORTED, "reads format");
     free(data);
+}
+
+static void test_good_golden(void **state)
+{
+    (void)state;
+    void *data;
+    size_t n;
+    diff_side s = {0};
+    crn_comm *comm;
+    int dir = golden_dir();
+    assert_ok(crn_file_slurp(dir, "good-golden-1", 1 << 20, &data, &n));
+    assert_ok(crn_comm_create_self(&comm));
+    assert_ok(crn_diff_golden_of(&s, "good-golden-1", data, n));
+    assert_ok(crn_diff_check_whole(&s, comm));
+    assert_int_equal(s.nranks, 2);
+    assert_int_equal(s.mark.n, 2);
+    for (uint32_t r = 0; r < 2; r++) {
+        for (size_t i = 0; i < 2; i++) {
+            crn_trees_mark *m = crn_trees_at(crn_diff_trees(&s, r), i);
+            crn_trees_var *field = crn_trees_find(m, "field");
+            assert_int_equal(m->version, 3 * (i + 1));
+            assert_non_null(field);
+            assert_int_equal(field->nbounds, 2);
+            assert_ok(crn_trees_load(crn_diff_trees(&s, r), m, field));
+        }
+    }
+    crn_diff_close(&s);
+    crn_comm_free(comm);
+    close(dir);
 }
 
 static void test_bad_files(void **state)
@@ -393,7 +425,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good_part),     cmocka_unit_test(test_good_compound),
         cmocka_unit_test(test_good_manifest), cmocka_unit_test(test_good_trees),
-        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_good_golden),   cmocka_unit_test(test_bad_files),
     };
     const struct CMUnitTest writing[] = {cmocka_unit_test(write_all)};
     const struct CMUnitTest trees[] = {cmocka_unit_test(write_trees)};
