@@ -31,7 +31,7 @@ typedef struct plate {
 typedef struct options {
     uint64_t size, steps, every; /* every: steps from mark to mark, 0: when Cairn thinks best */
     uint64_t nudge;              /* the step at which one value is disturbed; 0: never */
-    double tolerance;
+    double tolerance, flow;      /* flow: how much heat goes from a cell to the next in a step */
     long pause_ms;
     bool single; /* let only one thread use MPI: Cairn then works in calls of the program */
     const char *output, *config;
@@ -101,7 +101,7 @@ static void nudge(plate *p)
 
 /* One step; the largest change anywhere on the plate. A maximum does not depend on the order of the
  * ranks, so that the result is the same on any number of them. */
-static double advance(plate *p)
+static double advance(plate *p, double flow)
 {
     const uint64_t n = p->size;
     double change = 0, largest;
@@ -110,7 +110,7 @@ static double advance(plate *p)
         const double *row = p->now + i * n, *above = row - n, *below = row + n;
         double *out = p->next + i * n;
         for (uint64_t j = 1; j + 1 < n; j++) { /* the left and right edges stay cold */
-            out[j] = row[j] + 0.2 * (above[j] + below[j] + row[j - 1] + row[j + 1] - 4 * row[j]);
+            out[j] = row[j] + flow * (above[j] + below[j] + row[j - 1] + row[j + 1] - 4 * row[j]);
             change = fmax(change, fabs(out[j] - row[j]));
         }
     }
@@ -192,7 +192,7 @@ static bool compute(plate *p, cairn *c, uint64_t *step, const options *o)
             return false;
         if (o->nudge > 0 && *step == o->nudge)
             nudge(p);
-        change = advance(p);
+        change = advance(p, o->flow);
         ++*step;
         if (o->pause_ms > 0)
             nanosleep(&pause, NULL);
@@ -211,12 +211,18 @@ static uint64_t number(const char *text)
 
 static options parse(int argc, char **argv)
 {
-    static const struct option names[] = {{"size", 1, 0, 's'},   {"steps", 1, 0, 'n'},
-                                          {"every", 1, 0, 'e'},  {"tolerance", 1, 0, 't'},
-                                          {"pause", 1, 0, 'p'},  {"output", 1, 0, 'o'},
-                                          {"config", 1, 0, 'c'}, {"single", 0, 0, '1'},
-                                          {"nudge", 1, 0, 'u'},  {0}};
-    options o = {.size = 256, .steps = 1000};
+    static const struct option names[] = {{"size", 1, 0, 's'},
+                                          {"steps", 1, 0, 'n'},
+                                          {"every", 1, 0, 'e'},
+                                          {"tolerance", 1, 0, 't'},
+                                          {"pause", 1, 0, 'p'},
+                                          {"output", 1, 0, 'o'},
+                                          {"config", 1, 0, 'c'},
+                                          {"single", 0, 0, '1'},
+                                          {"nudge", 1, 0, 'u'},
+                                          {"flow", 1, 0, 'f'},
+                                          {0}};
+    options o = {.size = 256, .steps = 1000, .flow = 0.2};
     for (int k; (k = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         switch (k) {
         case 's':
@@ -230,6 +236,9 @@ static options parse(int argc, char **argv)
             break;
         case 't':
             o.tolerance = strtod(optarg, NULL);
+            break;
+        case 'f':
+            o.flow = strtod(optarg, NULL);
             break;
         case 'p':
             o.pause_ms = (long)number(optarg);
@@ -248,7 +257,7 @@ static options parse(int argc, char **argv)
             break;
         default:
             die("usage: heat2d [--size N] [--steps N] [--tolerance X] [--every STEPS]"
-                " [--nudge STEP] [--pause MILLISECONDS] [--single] [--output FILE]"
+                " [--nudge STEP] [--flow X] [--pause MILLISECONDS] [--single] [--output FILE]"
                 " [--config FILE]");
         }
     }

@@ -9,7 +9,9 @@
  * Bodies are kept in the order of strips, whoever has them, and forces are added up in that order:
  * a run gives the same result each time, and goes on to the same result when it is started again on
  * another number of ranks. With --arrival they are added up in the order in which messages come, as
- * many programs do, and two runs part. Everything that Cairn needs is marked CAIRN below.
+ * many programs do, and two runs may part; with --shuffle SEED in one that a seed makes up, step by
+ * step, so that runs with different seeds surely do. Everything that Cairn needs is marked CAIRN
+ * below.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -39,6 +41,7 @@ typedef struct options {
     uint64_t nbodies, steps, every;
     long pause_ms;
     bool arrival;
+    uint64_t shuffle; /* seed; 0: forces are added up in the order of ranks */
     const char *output, *config;
 } options;
 
@@ -166,18 +169,33 @@ static void attract(bodies *ours, const bodies *others)
         }
 }
 
+/* The order in which what ranks send is added up. */
+static void choose_order(int *order, const options *o, uint64_t step)
+{
+    for (int r = 0; r < nranks; r++)
+        order[r] = o->arrival ? MPI_ANY_SOURCE : r;
+    for (int r = nranks - 1; r > 0 && o->shuffle > 0; r--) {
+        const uint64_t draw = ((o->shuffle << 32) + step) * STRIPS + (uint64_t)r;
+        const int other = (int)(noise(draw) * (r + 1)), swapped = order[r];
+        order[r] = order[other];
+        order[other] = swapped;
+    }
+}
+
 /* Every rank sends its bodies to all, itself included. */
-static void attract_all(bodies *b, bool arrival)
+static void attract_all(bodies *b, const options *o, uint64_t step)
 {
     MPI_Request sent[nranks];
+    int order[nranks];
     bodies copy = {0}; /* ours change while they are sent */
     bodies_resize(&copy, b->n);
     memcpy(copy.at, b->at, b->n * sizeof *b->at);
+    choose_order(order, o, step);
     for (int r = 0; r < nranks; r++)
         bodies_send(&copy, r, 0, &sent[r]);
     for (int r = 0; r < nranks; r++) {
         bodies others = {0};
-        bodies_receive(&others, arrival ? MPI_ANY_SOURCE : r, 0);
+        bodies_receive(&others, order[r], 0);
         attract(b, &others);
         free(others.at);
     }
@@ -322,7 +340,7 @@ static bool compute(bodies *b, cairn *c, uint64_t *step, const options *o)
             mark(c, b, *step);
         if (stop)
             return false;
-        attract_all(b, o->arrival);
+        attract_all(b, o, *step);
         move(b);
         migrate(b);
         if (o->pause_ms > 0)
@@ -334,8 +352,9 @@ static bool compute(bodies *b, cairn *c, uint64_t *step, const options *o)
 static options parse(int argc, char **argv)
 {
     static const struct option names[] = {
-        {"bodies", 1, 0, 'b'},  {"steps", 1, 0, 'n'},  {"every", 1, 0, 'e'},  {"pause", 1, 0, 'p'},
-        {"arrival", 0, 0, 'a'}, {"output", 1, 0, 'o'}, {"config", 1, 0, 'c'}, {0}};
+        {"bodies", 1, 0, 'b'}, {"steps", 1, 0, 'n'},   {"every", 1, 0, 'e'},
+        {"pause", 1, 0, 'p'},  {"arrival", 0, 0, 'a'}, {"shuffle", 1, 0, 's'},
+        {"output", 1, 0, 'o'}, {"config", 1, 0, 'c'},  {0}};
     options o = {.nbodies = 1000, .steps = 500};
     for (int k; (k = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         switch (k) {
@@ -354,6 +373,9 @@ static options parse(int argc, char **argv)
         case 'a':
             o.arrival = true;
             break;
+        case 's':
+            o.shuffle = strtoull(optarg, NULL, 10);
+            break;
         case 'o':
             o.output = optarg;
             break;
@@ -362,7 +384,7 @@ static options parse(int argc, char **argv)
             break;
         default:
             die("usage: nbody [--bodies N] [--steps N] [--every STEPS] [--pause MILLISECONDS]"
-                " [--arrival] [--output FILE] [--config FILE]");
+                " [--arrival] [--shuffle SEED] [--output FILE] [--config FILE]");
         }
     }
     return o;
