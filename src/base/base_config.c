@@ -23,7 +23,8 @@ enum {
 typedef struct setting {
     char *text;
     crn_opt_value value;
-    int line; /* of the file, 0 when it comes from elsewhere */
+    int line;   /* of the file, 0 when it comes from elsewhere */
+    bool given; /* not the default, though it may say the same */
 } setting;
 
 typedef struct override {
@@ -46,7 +47,7 @@ static cairn_status assign(const crn_opt *row, const char *text, setting *set)
     CRN_TRY(crn_opt_parse(row, text, &value));
     CRN_TRY(crn_strdup(text, &copy));
     free(set->text);
-    *set = (setting){.text = copy, .value = value};
+    *set = (setting){.text = copy, .value = value, .given = true};
     return CAIRN_OK;
 }
 
@@ -68,8 +69,10 @@ void crn_config_free(crn_config *cfg)
 static cairn_status set_defaults(crn_config *cfg)
 {
     CRN_TRY(crn_alloc(&cfg->settings, cfg->nrows));
-    for (size_t i = 0; i < cfg->nrows; i++)
+    for (size_t i = 0; i < cfg->nrows; i++) {
         CRN_TRY(assign(&cfg->rows[i], cfg->rows[i].def, &cfg->settings[i]));
+        cfg->settings[i].given = false;
+    }
     return CAIRN_OK;
 }
 
@@ -396,6 +399,11 @@ cairn_status crn_config_set(crn_config *cfg, crn_opt_id id, const char *value, c
     return rc;
 }
 
+bool crn_config_is_given(const crn_config *cfg, crn_opt_id id)
+{
+    return cfg->settings[id].given;
+}
+
 static const crn_opt_value *value_of(const crn_config *cfg, crn_opt_id id, crn_opt_type type)
 {
     assert((size_t)id < cfg->nrows && cfg->rows[id].type == type);
@@ -457,8 +465,10 @@ const char *crn_config_for_variable(const crn_config *cfg, crn_opt_id id, const 
 /* Overrides stand in the order of the file, which all who read the same file share. */
 void crn_config_put(const crn_config *cfg, crn_buf *buf)
 {
-    for (size_t i = 0; i < cfg->nrows; i++)
+    for (size_t i = 0; i < cfg->nrows; i++) {
         crn_put_str(buf, cfg->settings[i].text);
+        crn_put_u32(buf, cfg->settings[i].given);
+    }
     for (size_t i = 0; i < cfg->overrides.n; i++) {
         const override *o = &cfg->overrides.at[i];
         crn_put_str(buf, cfg->rows[o->row].key);

@@ -93,6 +93,10 @@ void crn_config_free(crn_config *cfg);
 /* Set one option over all else; where is named in messages ("--keep", for instance). */
 cairn_status crn_config_set(crn_config *cfg, crn_opt_id id, const char *value, const char *where);
 
+/* Did someone give this option a value? It may be the default's, and is a demand nevertheless: what
+ * cannot be met must be refused, where a default may be relaxed. */
+bool crn_config_is_given(const crn_config *cfg, crn_opt_id id);
+
 /* Values; the type must be the row's. crn_config_word gives the index of the word in the range. */
 bool crn_config_bool(const crn_config *cfg, crn_opt_id id);
 uint64_t crn_config_count(const crn_config *cfg, crn_opt_id id);

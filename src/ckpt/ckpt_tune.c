@@ -27,8 +27,7 @@ uint64_t crn_tune_every(const cairn *c, crn_level level)
 
 bool crn_tune_is_configured(const cairn *c, crn_level level)
 {
-    const crn_opt_id id = every_option[level];
-    return strcmp(crn_config_text(c->cfg, id), crn_opt_row(id)->def) != 0;
+    return crn_config_is_given(c->cfg, every_option[level]);
 }
 
 /* Without node-local storage the own part is in the trail, and there is no other global copy. */

@@ -404,6 +404,15 @@ static void test_bad_configuration_is_refused_everywhere(void **state)
     assert_int_equal(cairn_open(w.at.mpi, w.at.config, &c), CAIRN_EINVAL);
     assert_non_null(strstr(cairn_last_error(NULL), "node"));
     world_done(&w);
+    /* a demand also where it says what the default says, which alone may be relaxed */
+    world_init(&w, *state, "[level]\npartner = 4\nnode_size = 100\n");
+    assert_int_equal(cairn_open(w.at.mpi, w.at.config, &c), CAIRN_EINVAL);
+    assert_non_null(strstr(cairn_last_error(NULL), "level 'partner' needs at least 2 nodes"));
+    world_done(&w);
+    world_init(&w, *state, "[level]\nnode_size = 100\n");
+    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
+    assert_ok(cairn_close(c));
+    world_done(&w);
 }
 
 /* A place that cannot be used is told of before the program has computed for an hour. */

@@ -224,6 +224,34 @@ static void test_load_reads_file_then_environment(void **state)
     assert_fails(crn_config_load(path, &cfg), CAIRN_ENOTFOUND, "cannot open configuration");
 }
 
+/* Who says what the default says has said it. */
+static void test_given(void **state)
+{
+    (void)state;
+    crn_config *cfg;
+    crn_buf a = {0}, b = {0};
+    assert_ok(parse("[disk]\nkeep = 2\n", &cfg));
+    assert_true(crn_config_is_given(cfg, KEEP));
+    assert_false(crn_config_is_given(cfg, BLOCK));
+    assert_ok(crn_config_set(cfg, BLOCK, "64KiB", "--block"));
+    assert_true(crn_config_is_given(cfg, BLOCK));
+    crn_config_put(cfg, &a);
+    crn_config_free(cfg);
+    setenv("CAIRN_LEVEL_PARTNER", "4", 1);
+    assert_ok(crn_config_load(NULL, &cfg));
+    assert_true(crn_config_is_given(cfg, CRN_OPT_LEVEL_PARTNER));
+    assert_false(crn_config_is_given(cfg, CRN_OPT_LEVEL_GLOBAL));
+    crn_config_free(cfg);
+    unsetenv("CAIRN_LEVEL_PARTNER");
+    /* ranks of which one was told and another was not must notice */
+    assert_ok(parse("", &cfg));
+    crn_config_put(cfg, &b);
+    assert_true(a.n != b.n || memcmp(a.at, b.at, a.n) != 0);
+    crn_config_free(cfg);
+    crn_buf_done(&a);
+    crn_buf_done(&b);
+}
+
 static void test_environment_mistakes(void **state)
 {
     (void)state;
@@ -270,6 +298,7 @@ int main(void)
         cmocka_unit_test(test_garbage_is_refused),
         cmocka_unit_test(test_set_names_where),
         cmocka_unit_test(test_load_reads_file_then_environment),
+        cmocka_unit_test(test_given),
         cmocka_unit_test(test_environment_mistakes),
         cmocka_unit_test(test_load_survives_lack_of_memory),
     };
