@@ -42,8 +42,16 @@ cairn_status crn_file_open(int dirfd, const char *name, int flags, crn_file **re
 /* Close; NULL is allowed. Never fails: what must last was synced before. */
 void crn_file_close(crn_file *f);
 
+/*
+ * Lock f against all others that lock it, in this process or another, on this machine or, where the
+ * file system carries locks to its server, on any; until it is closed or the process ends, whatever
+ * processes that has started. CAIRN_EBUSY when another has it; CAIRN_EUNSUPPORTED where the file
+ * system knows no locks; CAIRN_EIO, CAIRN_ENOMEM.
+ */
+cairn_status crn_file_lock(crn_file *f);
+
 const char *crn_file_name(const crn_file *f);
-int crn_file_fd(const crn_file *f); /* for flock and statistics; never for writing */
+int crn_file_fd(const crn_file *f); /* for statistics; never for writing */
 cairn_status crn_file_nbytes(const crn_file *f, uint64_t *ret);
 
 /*

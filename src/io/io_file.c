@@ -135,6 +135,7 @@ void crn_file_close(crn_file *f)
 {
     if (!f)
         return;
+    crn_file_unlock(f);
     if (f->direct_fd >= 0)
         close(f->direct_fd);
     if (f->fd >= 0)

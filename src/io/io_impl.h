@@ -18,7 +18,7 @@
 
 #include "io/io_fault.h"
 
-/* Never changed while open, apart from direct_refused. */
+/* Never changed while open, apart from direct_refused and what io_lock.c has. */
 struct crn_file {
     int fd;                      /* through the page cache */
     int direct_fd;               /* past it; -1 where the file system cannot */
@@ -27,7 +27,12 @@ struct crn_file {
     _Atomic bool direct_refused; /* any thread sets it, once, when the kernel refused a transfer */
     int dirfd;                   /* as given to open; only told to watchers, may be closed by now */
     char *name;
+    bool locked;             /* io_lock.c: then it is in the list, */
+    crn_file *next, *before; /* between these */
 };
+
+/* Let go of the lock on f, if there is one. */
+void crn_file_unlock(crn_file *f);
 
 /* May this attempt go past the page cache? */
 bool crn_file_takes_direct(const crn_file *f, const struct iovec *iov, int niov, uint64_t off);

@@ -6,10 +6,8 @@
  */
 #include "io/io_impl.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,10 +25,14 @@ static cairn_status open_owned(int dirfd, const char *temp, crn_file **ret)
     crn_file *f = NULL;
     CRN_TRY(crn_file_open(dirfd, temp, CRN_WRITE | CRN_CREATE, &f));
     /* Some file systems know no locks: there the caller's own exclusion has to do. */
-    bool taken = flock(crn_file_fd(f), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-    if (taken || !is_still_named(f, dirfd, temp)) {
+    cairn_status rc = crn_file_lock(f);
+    if (rc == CAIRN_EUNSUPPORTED)
+        rc = CAIRN_OK;
+    if (rc == CAIRN_OK && !is_still_named(f, dirfd, temp))
+        rc = crn_fail(CAIRN_EBUSY, "'%s' is being written by another process", temp);
+    if (rc < 0) {
         crn_file_close(f);
-        return crn_fail(CAIRN_EBUSY, "'%s' is being written by another process", temp);
+        return rc;
     }
     *ret = f;
     return CAIRN_OK;

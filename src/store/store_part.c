@@ -13,7 +13,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -181,15 +180,6 @@ static cairn_status check_id(const crn_part *part, const crn_part_id *want)
                     want->series);
 }
 
-static cairn_status lock(const crn_part *part)
-{
-    if (flock(crn_file_fd(part->file), LOCK_EX | LOCK_NB) == 0)
-        return CAIRN_OK;
-    if (errno == EWOULDBLOCK)
-        return crn_fail(CAIRN_EBUSY, "'%s' is being written by another process", part->name);
-    return crn_fail_sys(errno, "cannot lock '%s'", part->name);
-}
-
 static cairn_status open_file(crn_part *part, int dirfd, const crn_part_options *opt)
 {
     int mode = part->write ? CRN_READ | CRN_WRITE : CRN_READ;
@@ -235,7 +225,7 @@ cairn_status crn_part_open(int dirfd, const char *name, const crn_part_id *id, b
     CRN_TRY_OUT(rc, crn_strdup(name, &part->name));
     CRN_TRY_OUT(rc, open_file(part, dirfd, opt));
     if (write)
-        CRN_TRY_OUT(rc, lock(part));
+        CRN_TRY_OUT(rc, crn_file_lock(part->file));
     CRN_TRY_OUT(rc, load_head(part));
     CRN_TRY_OUT(rc, check_id(part, id));
     if (write)

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -219,15 +218,16 @@ static cairn_status take_lock(crn_run *run)
 {
     char who[128] = "", host[64] = "";
     CRN_TRY(crn_file_open(run->fd, "lock", CRN_READ | CRN_WRITE | CRN_CREATE, &run->lock));
-    int fd = crn_file_fd(run->lock);
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        if (errno != EWOULDBLOCK)
-            return crn_fail_sys(errno, "cannot lock run '%s'", run->name);
-        ssize_t n = pread(fd, who, sizeof who - 1, 0);
+    cairn_status rc = crn_file_lock(run->lock);
+    if (rc == CAIRN_EBUSY) {
+        ssize_t n = pread(crn_file_fd(run->lock), who, sizeof who - 1, 0);
         who[n < 0 ? 0 : strcspn(who, "\n")] = 0;
         return crn_fail(CAIRN_EBUSY, "run '%s' is being written by %s", run->name,
                         who[0] ? who : "another process");
     }
+    if (rc < 0)
+        crn_err_prefix("run '%s': ", run->name);
+    CRN_TRY(rc);
     look_back(run);
     gethostname(host, sizeof host - 1);
     int n = snprintf(who, sizeof who, "process %ld on '%s'\n", (long)getpid(), host);

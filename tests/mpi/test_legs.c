@@ -272,6 +272,157 @@ static void test_damage_is_healed(void **state)
     remove_tree(dir);
 }
 
+/* A leg with a child that outlives it: the child is told of through told, and ends when *wait does.
+ */
+static _Noreturn void be_parent(int told, int wait)
+{
+    static uint64_t field[CELLS];
+    cairn *c;
+    char byte = 0;
+    if (cairn_open(MPI_COMM_SELF, config, &c) < 0 ||
+        cairn_protect(c, "field", field, CAIRN_UINT64, CELLS) < 0 || cairn_resume(c, NULL) < 0 ||
+        cairn_mark(c, 1, CAIRN_LEVEL_GLOBAL) < 0 || cairn_settle(c) < 0)
+        _exit(2);
+    if (fork() == 0) {
+        if (write(told, &byte, 1) == 1)
+            (void)!read(wait, &byte, 1);
+        _exit(0);
+    }
+    for (;;)
+        pause();
+}
+
+/* A child of fork has copies of all that its parent had open; the lock is not among them. */
+static void test_the_lock_dies_with_its_process(void **state)
+{
+    (void)state;
+    int told[2], wait[2], status;
+    char byte;
+    cairn *c;
+    static uint64_t field[CELLS];
+    set_up("");
+    assert_int_equal(pipe(told) + pipe(wait), 0);
+    pid_t parent = fork();
+    assert_true(parent >= 0);
+    if (parent == 0) {
+        close(wait[1]);
+        be_parent(told[1], wait[0]);
+    }
+    close(told[1]);
+    assert_int_equal(read(told[0], &byte, 1), 1);
+    assert_int_equal(cairn_open(MPI_COMM_SELF, config, &c), CAIRN_EBUSY);
+    assert_int_equal(kill(parent, SIGKILL), 0);
+    assert_int_equal(waitpid(parent, &status, 0), parent);
+    assert_ok(cairn_open(MPI_COMM_SELF, config, &c));
+    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
+    assert_ok(cairn_resume(c, NULL));
+    assert_ok(cairn_mark(c, 2, CAIRN_LEVEL_GLOBAL)); /* parts have locks, too */
+    assert_ok(cairn_close(c));
+    close(wait[0]);
+    close(wait[1]); /* the child may go */
+    close(told[0]);
+    remove_tree(dir);
+}
+
+/* Scratch directories are often links. */
+static void test_local_may_be_a_link(void **state)
+{
+    (void)state;
+    set_up("");
+    run_in_dir("mkdir real && ln -s real local");
+    run_leg((leg){.mark = {1}, .level = CAIRN_LEVEL_LOCAL});
+    expect_version(1);
+    run_in_dir("test -n \"$(find real -name own-0)\"");
+    remove_tree(dir);
+}
+
+static void finish_run(void *arg, const crn_fault_event *event)
+{
+    char from[96], to[112];
+    (void)arg;
+    if (event->kind != CRN_SEEN_OPEN || strcmp(event->name, "lock") != 0)
+        return;
+    snprintf(from, sizeof from, "%s/finished", dir);
+    snprintf(to, sizeof to, "%s/run-1/manifest", trail);
+    (void)rename(from, to);
+}
+
+/* Between finding a run and locking it, its program may come to its end. */
+static void test_a_run_that_ends_meanwhile_is_not_continued(void **state)
+{
+    (void)state;
+    cairn *c;
+    set_up("");
+    run_leg((leg){.mark = {1}, GLOBAL_MARK});
+    run_in_dir("cp trail/run-1/manifest before");
+    assert_ok(cairn_open(MPI_COMM_SELF, config, &c));
+    static uint64_t field[CELLS];
+    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
+    assert_ok(cairn_resume(c, NULL));
+    assert_ok(cairn_close(c));
+    run_in_dir("mv trail/run-1/manifest finished && mv before trail/run-1/manifest");
+    crn_fault_watch(finish_run, NULL);
+    assert_ok(cairn_open(MPI_COMM_SELF, config, &c));
+    crn_fault_watch(NULL, NULL);
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
+    assert_ok(cairn_close(c));
+    run_in_dir("test -e trail/run-2");
+    remove_tree(dir);
+}
+
+/* A leg that came back to an older mark writes to new files; the old ones go with their last mark.
+ */
+static void test_old_series_are_removed(void **state)
+{
+    (void)state;
+    set_up("[keep]\nlocal = 2\nglobal = 1\n");
+    run_leg((leg){.mark = {1, 2}, GLOBAL_MARK});
+    run_in_dir("test -d trail/run-1/series-1 && test -n \"$(find local -name series-1)\"");
+    run_leg((leg){.at = 1, .mark = {2}, GLOBAL_MARK});
+    run_in_dir("test -n \"$(find local -name series-1)\""); /* mark 1 is there */
+    run_leg((leg){.mark = {3}, GLOBAL_MARK});
+    run_in_dir("test ! -e trail/run-1/series-1 && test -z \"$(find local -name series-1)\"");
+    run_in_dir("test -d trail/run-1/series-2 && test -n \"$(find local -name series-2)\"");
+    expect_sound();
+    expect_version(3);
+    remove_tree(dir);
+}
+
+/* What is left out by a program that did not look at the result of cairn_open. */
+static void test_no_session_is_an_error(void **state)
+{
+    (void)state;
+    uint64_t n = 1;
+    size_t count;
+    cairn_piece piece = {.struct_bytes = sizeof piece};
+    cairn_type type;
+    cairn *none = NULL;
+    assert_int_equal(cairn_protect(none, "x", &n, CAIRN_UINT64, 1), CAIRN_EINVAL);
+    assert_non_null(strstr(cairn_last_error(none), "cairn_protect: there is no session"));
+    assert_int_equal(cairn_protect_part(none, "x", &n, CAIRN_UINT64, 1, &n, &n, &n), CAIRN_EINVAL);
+    assert_int_equal(cairn_protect_piece(none, "x", &n, CAIRN_UINT64, &piece), CAIRN_EINVAL);
+    assert_int_equal(cairn_protect_ragged(none, "x", &n, CAIRN_UINT64, 1, 1, &n, &n), CAIRN_EINVAL);
+    assert_int_equal(cairn_protect_list(none, "x", &n, CAIRN_UINT64, 1), CAIRN_EINVAL);
+    assert_int_equal(cairn_define_type(none, 8, NULL, 0, &type), CAIRN_EINVAL);
+    assert_int_equal(cairn_describe(none, "x", "units", "m"), CAIRN_EINVAL);
+    assert_int_equal(cairn_set_bounds(none, "x", "1e-6"), CAIRN_EINVAL);
+    assert_int_equal(cairn_release(none, "x"), CAIRN_EINVAL);
+    assert_int_equal(cairn_resume(none, NULL), CAIRN_EINVAL);
+    assert_int_equal(cairn_resume_at(none, 1), CAIRN_EINVAL);
+    assert_int_equal(cairn_probe(none, NULL), CAIRN_EINVAL);
+    assert_int_equal(cairn_probe_count(none, "x", &count), CAIRN_EINVAL);
+    assert_int_equal(cairn_probe_cells(none, "x", 1, &n, &n), CAIRN_EINVAL);
+    assert_int_equal(cairn_mark(none, 1, CAIRN_AUTO), CAIRN_EINVAL);
+    assert_int_equal(cairn_begin(none, 1, CAIRN_AUTO), CAIRN_EINVAL);
+    assert_int_equal(cairn_capture(none, "x"), CAIRN_EINVAL);
+    assert_int_equal(cairn_commit(none), CAIRN_EINVAL);
+    assert_int_equal(cairn_cancel(none), CAIRN_EINVAL);
+    assert_int_equal(cairn_settle(none), CAIRN_EINVAL);
+    assert_int_equal(cairn_reopen(none, MPI_COMM_SELF), CAIRN_EINVAL);
+    assert_false(cairn_due(none) || cairn_should_stop(none));
+    assert_ok(cairn_close(none));
+}
+
 static struct sigaction ours;
 static unsigned nhandled;
 
@@ -314,7 +465,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_refusals_tell_of_the_newest),
         cmocka_unit_test(test_levels_are_counted_over_legs),
         cmocka_unit_test(test_damage_is_healed),
+        cmocka_unit_test(test_the_lock_dies_with_its_process),
+        cmocka_unit_test(test_local_may_be_a_link),
+        cmocka_unit_test(test_a_run_that_ends_meanwhile_is_not_continued),
+        cmocka_unit_test(test_old_series_are_removed),
+        cmocka_unit_test(test_no_session_is_an_error),
         cmocka_unit_test(test_a_chained_handler_is_called_once),
+        cmocka_unit_test(test_names_of_signals_and_ignored_ones),
     };
     return run_mpi_tests(argc, argv, tests);
 }
