@@ -64,7 +64,8 @@ typedef enum cairn_level {
  *   ret     [out] the session, to be closed with cairn_close; NULL on failure
  *
  * CAIRN_EINVAL (configuration, or levels that these nodes cannot give), CAIRN_EBUSY (another
- * program writes this run), CAIRN_ENOTFOUND (a directory above the trail), CAIRN_EIO, CAIRN_ENOSPC,
+ * program writes this run), CAIRN_ENOTFOUND (a directory above the trail; all marks of a run whose
+ * manifest is lost), CAIRN_ECORRUPT (a run that cannot be read), CAIRN_EIO, CAIRN_ENOSPC,
  * CAIRN_ENOMEM, CAIRN_EUNSUPPORTED, CAIRN_EPEER. The sentence is cairn_last_error(NULL).
  */
 CAIRN_API CAIRN_CHECK int cairn_open(MPI_Comm comm, const char *config, cairn **ret);

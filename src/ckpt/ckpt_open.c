@@ -88,8 +88,8 @@ static cairn_status find_local(cairn *c)
 
 /*
  * Take a run's name into *best if it is not finished and no older than *newest. A run that cannot
- * be read is not passed over: the program would begin anew, and nobody would know why. Without a
- * manifest it was never begun.
+ * be read is not passed over: the program would begin anew, and nobody would know why. One that is
+ * not found was never begun.
  */
 static cairn_status consider(cairn *c, const char *name, uint64_t *newest, char **best)
 {
@@ -193,23 +193,26 @@ out:
     return rc;
 }
 
-/* The marks of the run, and the series that this leg writes to: the newest one's, if it was written
- * by as many ranks, or a new one. */
+void crn_ckpt_choose_series(cairn *c)
+{
+    const crn_manifest_mark *newest = c->mark.n > 0 ? &c->mark.at[c->mark.n - 1] : NULL;
+    c->series = 0;
+    for (size_t i = 0; i < c->mark.n; i++)
+        c->series = CRN_MAX(c->series, c->mark.at[i].series);
+    if (newest && newest->nranks == (uint32_t)crn_comm_size(c->comm))
+        c->series = newest->series;
+    else
+        c->series++;
+}
+
+/* The marks of the run, and where this leg writes to. */
 static cairn_status take_over(cairn *c)
 {
     const crn_manifest *m = crn_run_manifest(c->run);
-    const uint32_t nranks = (uint32_t)crn_comm_size(c->comm);
     CRN_TRY(crn_vec_reserve(&c->mark, m->mark.n));
-    for (size_t i = 0; i < m->mark.n; i++) {
+    for (size_t i = 0; i < m->mark.n; i++)
         c->mark.at[c->mark.n++] = m->mark.at[i];
-        c->series = CRN_MAX(c->series, m->mark.at[i].series);
-    }
-    if (c->mark.n == 0)
-        c->series = 1;
-    else if (c->mark.at[c->mark.n - 1].nranks == nranks)
-        c->series = c->mark.at[c->mark.n - 1].series;
-    else
-        c->series++;
+    crn_ckpt_choose_series(c);
     return CAIRN_OK;
 }
 
@@ -268,7 +271,8 @@ cairn_status crn_ckpt_enter(cairn *c, cairn_status (*find)(cairn *c))
     CRN_TRY(crn_comm_agree(c->comm, rc));
     CRN_TRY(share_run(c));
     CRN_TRY(crn_comm_agree(c->comm, take_over(c)));
-    return open_vault(c);
+    CRN_TRY(open_vault(c));
+    return crn_ckpt_recover(c);
 }
 
 /* A place that cannot be used is better refused now than at the first mark; one that is only full
@@ -297,9 +301,11 @@ cairn_status crn_ckpt_start(cairn *c)
     if (rc == CAIRN_OK)
         rc = crn_engine_start(c);
     CRN_TRY(crn_comm_agree(c->comm, rc));
-    crn_ckpt_event(c, "{s:s, s:i, s:i, s:f}", "event", "open", "nranks", crn_comm_size(c->comm),
-                   "nnodes", crn_vault_nodes(c->vault)->nnodes, "seen",
-                   (double)crn_run_seen(c->run) * 1e-9);
+    char id[CRN_RUN_ID_TEXT];
+    crn_ckpt_event(c, "{s:s, s:i, s:i, s:f, s:s}", "event", "open", "nranks",
+                   crn_comm_size(c->comm), "nnodes", crn_vault_nodes(c->vault)->nnodes, "seen",
+                   (double)crn_run_seen(c->run) * 1e-9, "id",
+                   crn_run_id_format(crn_run_manifest(c->run)->run, id));
     return CAIRN_OK;
 }
 

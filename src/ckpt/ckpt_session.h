@@ -237,6 +237,14 @@ cairn_status crn_ckpt_join(cairn *c, const char *config, cairn_status (*find)(ca
 /* The second half of that: c->cfg is known. */
 cairn_status crn_ckpt_enter(cairn *c, cairn_status (*find)(cairn *c));
 
+/* The series that this leg writes to: the newest mark's, if it was written by as many ranks, or a
+ * new one. */
+void crn_ckpt_choose_series(cairn *c);
+
+/* When the manifest was lost, and what the trail knows is not all: find the marks that the nodes
+ * have, and let the manifest say so. Collective. */
+cairn_status crn_ckpt_recover(cairn *c);
+
 /* Let a session that has joined take marks: levels, signals, the engine. Collective. */
 cairn_status crn_ckpt_start(cairn *c);
 

@@ -143,6 +143,15 @@ void crn_vault_begin_series(crn_vault *v, uint32_t series);
 cairn_status crn_vault_survey(crn_vault *v, const crn_manifest_mark *known, size_t n);
 
 /*
+ * After a survey: the marks that it has seen of own parts and partners' copies, each once, oldest
+ * first; without their sizes, and at the levels at which they are whole. Where files of a series
+ * have several marks of one version, the latest is meant. For who has lost the manifest; the same
+ * on all ranks. Not collective.
+ */
+typedef CRN_VEC(crn_manifest_mark) crn_marks;
+cairn_status crn_vault_sighted(crn_vault *v, crn_marks *ret);
+
+/*
  * After a survey: can a mark be produced, as far as the files tell? levels are the manifest's.
  * On CAIRN_ENOTFOUND the sentence says which rank's share is missing and where it was looked for.
  * Same on all ranks; not collective.

@@ -141,34 +141,57 @@ static cairn_status remove_tree(int up, const char *name, int depth, uint64_t *n
     return rc < 0 ? rc : crn_unlink(up, name);
 }
 
-/* The directory of the run in that of a node, which may never have had one. Closes node. */
+/* The directory of the run in that of a node, which may never have had one. */
 static cairn_status remove_run(const crn_vault *v, int node, uint64_t *nfiles)
 {
-    char run[CRN_RUN_DIR];
+    char run[CRN_RUN_ID_TEXT];
     cairn_status rc = remove_tree(node, crn_vault_run_dir(v, run), 2, nfiles);
-    close(node);
     return rc == CAIRN_ENOTFOUND ? CAIRN_OK : rc;
+}
+
+/* The same in that of a virtual node. */
+static cairn_status remove_virtual(const crn_vault *v, int local, const char *name,
+                                   uint64_t *nfiles)
+{
+    int node;
+    if (crn_dir_open(local, name, false, &node) < 0)
+        return CAIRN_OK;
+    cairn_status rc = remove_run(v, node, nfiles);
+    close(node);
+    return rc;
+}
+
+static cairn_status remove_all_virtual(const crn_vault *v, int local, uint64_t *nfiles)
+{
+    char **names;
+    size_t n;
+    cairn_status rc = CAIRN_OK;
+    CRN_TRY(crn_dir_list(local, &names, &n));
+    for (size_t i = 0; i < n; i++) {
+        if (rc == CAIRN_OK && strncmp(names[i], "node-", 5) == 0)
+            rc = remove_virtual(v, local, names[i], nfiles);
+        free(names[i]);
+    }
+    free(names);
+    return rc;
 }
 
 cairn_status crn_vault_remove(crn_vault *v, uint64_t *nfiles)
 {
-    char **names;
-    size_t n;
-    int local, node;
-    if (!v->local || crn_dir_open(AT_FDCWD, v->local, false, &local) < 0)
+    char name[32];
+    cairn_status rc;
+    int local;
+    crn_vault_close_all(v);
+    if (!v->local || crn_vault_rank_at(v, v->nodes.node, 0) != v->rank ||
+        crn_dir_open(AT_FDCWD, v->local, false, &local) < 0)
         return CAIRN_OK;
+    snprintf(name, sizeof name, "node-%" PRIu32, v->home);
     if (v->opt.node_size == 0)
-        return remove_run(v, local, nfiles);
-    cairn_status rc = crn_dir_list(local, &names, &n);
-    if (rc == CAIRN_OK) {
-        for (size_t i = 0; i < n; i++) {
-            if (rc == CAIRN_OK && strncmp(names[i], "node-", 5) == 0 &&
-                crn_dir_open(local, names[i], false, &node) == CAIRN_OK)
-                rc = remove_run(v, node, nfiles);
-            free(names[i]);
-        }
-        free(names);
-    }
+        rc = remove_run(v, local, nfiles);
+    else if (v->nranks > 1)
+        rc = remove_virtual(v, local, name, nfiles);
+    else
+        rc = remove_all_virtual(v, local, nfiles);
     close(local);
     return rc;
 }

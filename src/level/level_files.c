@@ -51,17 +51,14 @@ static cairn_status descend(int up, const char *name, bool create, int *ret)
     return rc;
 }
 
-char *crn_vault_run_dir(const crn_vault *v, char buf[CRN_RUN_DIR])
+char *crn_vault_run_dir(const crn_vault *v, char buf[CRN_RUN_ID_TEXT])
 {
-    const unsigned char *run = crn_run_manifest(v->opt.run)->run;
-    for (size_t i = 0; i < sizeof crn_run_manifest(v->opt.run)->run; i++)
-        snprintf(buf + 2 * i, 3, "%02x", run[i]);
-    return buf;
+    return crn_run_id_format(crn_run_manifest(v->opt.run)->run, buf);
 }
 
 cairn_status crn_vault_dir(crn_vault *v, uint32_t dir, bool create, int *ret_fd)
 {
-    char name[CRN_RUN_DIR];
+    char name[CRN_RUN_ID_TEXT];
     int fd;
     CRN_FAIL_IF(!v->local, CAIRN_EINVAL, "no node-local directory is configured");
     CRN_TRY(descend(AT_FDCWD, v->local, create, &fd));

@@ -82,9 +82,8 @@ cairn_status crn_vault_part(crn_vault *v, const crn_part_id *id, bool write, crn
 cairn_status crn_vault_visit(crn_vault *v, const crn_part_id *id,
                              cairn_status (*visit)(crn_part *part, uint64_t arg), uint64_t arg);
 
-/* What the run's directory on a node is called: its id, hexadecimal. Returns buf. */
-enum { CRN_RUN_DIR = 2 * 16 + 1 };
-char *crn_vault_run_dir(const crn_vault *v, char buf[CRN_RUN_DIR]);
+/* What the run's directory on a node is called: by its identity. Returns buf. */
+char *crn_vault_run_dir(const crn_vault *v, char buf[CRN_RUN_ID_TEXT]);
 
 /* The directory of the run on this node's storage; dir counts for virtual nodes only. */
 cairn_status crn_vault_dir(crn_vault *v, uint32_t dir, bool create, int *ret_fd);

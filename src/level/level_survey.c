@@ -304,6 +304,53 @@ int crn_vault_ncopies(const crn_vault *v, uint32_t role, const crn_manifest_mark
     return most;
 }
 
+/* Note a mark that was seen, if it is not the same as or older than one that was noted before. */
+static cairn_status note_mark(crn_marks *marks, const crn_sighting *s)
+{
+    for (size_t i = 0; i < marks->n; i++) {
+        crn_manifest_mark *m = &marks->at[i];
+        if (m->series != s->series || m->version != s->version || m->nranks != s->nranks)
+            continue;
+        m->wall_ns = CRN_MAX(m->wall_ns, s->wall_ns);
+        return CAIRN_OK;
+    }
+    return crn_vec_push(marks, (crn_manifest_mark){.version = s->version,
+                                                   .wall_ns = s->wall_ns,
+                                                   .series = s->series,
+                                                   .nranks = s->nranks});
+}
+
+/* The levels at which no rank's share is missing. */
+static uint32_t whole_at(const crn_vault *v, const crn_manifest_mark *mark)
+{
+    uint32_t levels = 0;
+    for (int level = 0; level < CRN_NLEVELS; level++) {
+        uint32_t rank = 0;
+        while (rank < mark->nranks && crn_level_table[level]->holds(v, mark, rank))
+            rank++;
+        levels |= (uint32_t)(rank == mark->nranks) << level;
+    }
+    return levels;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const crn_manifest_mark *x = a, *y = b;
+    return (x->wall_ns > y->wall_ns) - (x->wall_ns < y->wall_ns);
+}
+
+cairn_status crn_vault_sighted(crn_vault *v, crn_marks *ret)
+{
+    for (size_t i = 0; i < v->seen.n; i++)
+        if (v->seen.at[i].role != CRN_ROLE_PARITY)
+            CRN_TRY(note_mark(ret, &v->seen.at[i]));
+    for (size_t i = 0; i < ret->n; i++)
+        ret->at[i].levels = whole_at(v, &ret->at[i]);
+    if (ret->n > 0)
+        qsort(ret->at, ret->n, sizeof *ret->at, by_time);
+    return CAIRN_OK;
+}
+
 cairn_status crn_vault_can_load(crn_vault *v, const crn_manifest_mark *mark)
 {
     for (uint32_t rank = 0; rank < mark->nranks; rank++) {

@@ -335,8 +335,15 @@ void crn_run_close(crn_run *run);
 const char *crn_run_name(const crn_run *run);
 const crn_manifest *crn_run_manifest(const crn_run *run);
 
-/* The manifest was missing or damaged and was rebuilt from the part files. */
+/*
+ * The manifest was missing or damaged and was rebuilt from the part files in the trail; of what is
+ * elsewhere it knows nothing. Its identity may come from the run's log.
+ */
 bool crn_run_was_rebuilt(const crn_run *run);
+
+/* The identity of a run as text, hexadecimal. Returns buf. */
+enum { CRN_RUN_ID_TEXT = 2 * 16 + 1 };
+char *crn_run_id_format(const unsigned char run[16], char buf[CRN_RUN_ID_TEXT]);
 
 /* Open the part of a rank; to write creates it where there is none. */
 cairn_status crn_run_part(crn_run *run, uint32_t series, uint32_t rank, uint32_t nranks, bool write,

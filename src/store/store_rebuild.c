@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A manifest from part files. Each part knows its run, series and rank, and lists its marks; a mark
- * that all ranks of a series have committed counts, because that is what the manifest records.
+ * A manifest from what else there is of a run. Each part knows its run, series and rank, and lists
+ * its marks; a mark that all ranks of a series have committed counts, because that is what the
+ * manifest records. The log knows the run, too, and whether it came to its end.
  */
 #include "store/store_trail.h"
 
+#include <jansson.h>
 #include <unistd.h>
 
 static const crn_part_options plain = {.backend = CRN_IO_THREADS, .depth = 1, .direct = false};
@@ -89,6 +91,74 @@ static cairn_status rebuild_series(crn_run *run, uint32_t series, crn_manifest *
     return CAIRN_OK;
 }
 
+/* --- the log -------------------------------------------------------------------------------- */
+
+char *crn_run_id_format(const unsigned char run[16], char buf[CRN_RUN_ID_TEXT])
+{
+    for (size_t i = 0; i < 16; i++)
+        snprintf(buf + 2 * i, 3, "%02x", run[i]);
+    return buf;
+}
+
+static bool parse_id(const char *text, unsigned char run[16])
+{
+    static const char digits[] = "0123456789abcdef";
+    if (!text || strlen(text) != CRN_RUN_ID_TEXT - 1 || strspn(text, digits) != CRN_RUN_ID_TEXT - 1)
+        return false;
+    for (size_t i = 0; i < 16; i++)
+        run[i] = (unsigned char)((strchr(digits, text[2 * i]) - digits) << 4 |
+                                 (strchr(digits, text[2 * i + 1]) - digits));
+    return true;
+}
+
+/* What the log tells. */
+typedef struct told {
+    bool any, known, finished; /* there is one; it names the run; that has come to its end */
+    unsigned char run[16];
+    uint64_t since_ns;
+} told;
+
+static int on_event(void *arg, const char *line)
+{
+    told *t = arg;
+    json_t *event = json_loads(line, 0, NULL);
+    const char *kind = json_string_value(json_object_get(event, "event"));
+    if (!t->any)
+        t->since_ns = (uint64_t)(json_number_value(json_object_get(event, "time")) * 1e9);
+    t->any = true;
+    if (kind && strcmp(kind, "open") == 0) {
+        t->known |= parse_id(json_string_value(json_object_get(event, "id")), t->run);
+        t->finished = false;
+    } else if (kind && strcmp(kind, "close") == 0) {
+        t->finished = json_is_true(json_object_get(event, "finished"));
+    }
+    json_decref(event);
+    return 0;
+}
+
+/* Complete a manifest that was made of parts, as far as there were whole ones. */
+static cairn_status ask_log(crn_run *run, bool parts, crn_manifest *m)
+{
+    static const unsigned char nobody[sizeof m->run];
+    told t = {0};
+    cairn_status rc = crn_run_events(run, on_event, &t);
+    if (rc == CAIRN_ENOMEM)
+        return rc;
+    CRN_FAIL_IF(!parts && !t.any, CAIRN_ENOTFOUND, "run '%s' was never begun", run->name);
+    m->finished = t.finished;
+    m->created_ns = t.since_ns;
+    if (memcmp(m->run, nobody, sizeof nobody) != 0)
+        return CAIRN_OK;
+    CRN_FAIL_IF(!t.known, CAIRN_ECORRUPT,
+                "run '%s' has lost its manifest, and neither a part file nor its log tells which "
+                "files on the nodes are its own: remove the directory of the run to begin anew",
+                run->name);
+    memcpy(m->run, t.run, sizeof m->run);
+    return CAIRN_OK;
+}
+
+/* --- the manifest --------------------------------------------------------------------------- */
+
 static int by_time(const void *a, const void *b)
 {
     const crn_manifest_mark *x = a, *y = b;
@@ -123,15 +193,16 @@ cairn_status crn_run_rebuild(crn_run *run)
         free(names[i]);
     }
     free(names);
-    if (rc == CAIRN_OK && !found)
-        rc = crn_fail(CAIRN_ENOTFOUND, "run '%s' has no part files", run->name);
+    if (rc == CAIRN_OK)
+        rc = ask_log(run, found, &m);
     if (rc < 0) {
         crn_manifest_done(&m);
         return rc;
     }
     if (m.mark.n > 0) {
         qsort(m.mark.at, m.mark.n, sizeof *m.mark.at, by_time);
-        m.created_ns = m.mark.at[0].wall_ns;
+        m.created_ns =
+            m.created_ns > 0 ? CRN_MIN(m.created_ns, m.mark.at[0].wall_ns) : m.mark.at[0].wall_ns;
     }
     crn_manifest_done(&run->manifest);
     run->manifest = m;

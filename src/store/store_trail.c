@@ -77,8 +77,9 @@ static int by_version(const void *a, const void *b)
     return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Does a directory that has no manifest hold parts of a run that has lost it? */
-static bool has_series(const crn_trail *t, const char *name)
+/* Does a directory that has no manifest hold what is left of a run that has lost it: parts, or the
+ * log of marks that are elsewhere? The manifest comes before both. */
+static bool was_begun(const crn_trail *t, const char *name)
 {
     char **names;
     size_t n;
@@ -108,7 +109,7 @@ static bool is_run(const crn_trail *t, const char *name)
         return false;
     if (faccessat(t->fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return true;
-    return errno == ENOENT ? has_series(t, name) : errno != ENOTDIR;
+    return errno == ENOENT ? was_begun(t, name) : errno != ENOTDIR;
 }
 
 cairn_status crn_trail_runs(crn_trail *t, char ***ret_names, size_t *ret_n)
@@ -259,8 +260,9 @@ static cairn_status read_manifest(crn_run *run)
     if (rc == CAIRN_OK || rc == CAIRN_EUNSUPPORTED || rc == CAIRN_ENOMEM)
         return rc;
     crn_err why = *crn_err_peek();
-    if (crn_run_rebuild(run) == CAIRN_OK)
-        return CAIRN_OK;
+    cairn_status rebuilt = crn_run_rebuild(run);
+    if (rebuilt == CAIRN_OK || (rc == CAIRN_ENOTFOUND && rebuilt == CAIRN_ECORRUPT))
+        return rebuilt;
     crn_err_give(&why);
     crn_err_prefix("run '%s': ", run->name);
     return rc;

@@ -64,7 +64,8 @@ cairn_status crn_run_part_dir(crn_run *run, uint32_t series, uint32_t rank, bool
 
 /*
  * Derive a run's manifest from its part files: a mark counts when every rank of its series has it.
- * CAIRN_ENOTFOUND when there is no part to derive it from.
+ * The log of a run without any tells who it is. CAIRN_ENOTFOUND when it was never begun,
+ * CAIRN_ECORRUPT when its identity is lost.
  */
 cairn_status crn_run_rebuild(crn_run *run);
 

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A manifest that was lost, made again. The store has asked the part files in the trail; here the
+ * nodes are asked for the marks that are on their storage only. A mark counts when every rank's
+ * share of it can be produced: all ranks had committed it.
+ */
+#include "ckpt/ckpt_session.h"
+
+#include <jansson.h>
+
+/* --- which marks there are ------------------------------------------------------------------ */
+
+static crn_manifest_mark *find_mark(cairn *c, const crn_manifest_mark *like)
+{
+    for (size_t i = 0; i < c->mark.n; i++) {
+        crn_manifest_mark *m = &c->mark.at[i];
+        if (m->series == like->series && m->version == like->version && m->wall_ns == like->wall_ns)
+            return m;
+    }
+    return NULL;
+}
+
+/* Bytes of a mark's state over all ranks, whose shares are asked for in turns. Collective. */
+static cairn_status measure(cairn *c, crn_manifest_mark *mark)
+{
+    const uint32_t size = (uint32_t)crn_comm_size(c->comm), me = (uint32_t)crn_comm_rank(c->comm);
+    uint64_t nbytes = 0;
+    for (uint32_t first = 0; first < mark->nranks; first += size) {
+        const uint32_t rank = first + me;
+        crn_mark *share = NULL;
+        CRN_TRY(crn_vault_describe(c->vault, mark, &rank, rank < mark->nranks, &share));
+        for (size_t i = 0; share && i < share->nvars; i++)
+            nbytes += share->var[i].spec.nbytes;
+        crn_mark_free(share);
+    }
+    CRN_TRY(crn_comm_allreduce_u64(c->comm, CRN_REDUCE_SUM, &nbytes, 1));
+    mark->nbytes = nbytes;
+    return CAIRN_OK;
+}
+
+/* Take in a mark that the nodes have, unless it is not whole. Collective. */
+static cairn_status take_mark(cairn *c, const crn_manifest_mark *seen)
+{
+    crn_manifest_mark *known = find_mark(c, seen);
+    if (known) { /* in the trail */
+        known->levels |= seen->levels;
+        return CAIRN_OK;
+    }
+    crn_manifest_mark mark = *seen;
+    cairn_status rc = crn_vault_can_load(c->vault, &mark);
+    if (rc == CAIRN_OK)
+        rc = measure(c, &mark);
+    if (rc == CAIRN_ENOTFOUND)
+        return CAIRN_OK;
+    CRN_TRY(rc);
+    mark.levels |= 1u << CRN_LEVEL_LOCAL; /* also one that is whole only over several levels */
+    return crn_comm_agree(c->comm, crn_vec_push(&c->mark, mark));
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const crn_manifest_mark *x = a, *y = b;
+    return (x->wall_ns > y->wall_ns) - (x->wall_ns < y->wall_ns);
+}
+
+/* Versions grow from mark to mark: what does not fit was abandoned for what came later. */
+static void drop_abandoned(cairn *c)
+{
+    size_t kept = c->mark.n;
+    if (c->mark.n > 0)
+        qsort(c->mark.at, c->mark.n, sizeof *c->mark.at, by_time);
+    for (size_t i = c->mark.n; i-- > 0;)
+        if (kept == c->mark.n || c->mark.at[i].version < c->mark.at[kept].version)
+            c->mark.at[--kept] = c->mark.at[i];
+    c->mark.n -= kept;
+    memmove(c->mark.at, c->mark.at + kept, c->mark.n * sizeof *c->mark.at);
+}
+
+static cairn_status ask_nodes(cairn *c)
+{
+    crn_marks seen = {0};
+    CRN_TRY(crn_vault_survey(c->vault, NULL, 0));
+    cairn_status rc = crn_comm_agree(c->comm, crn_vault_sighted(c->vault, &seen));
+    if (rc == CAIRN_OK) /* once more, without the files of other marks of the same versions */
+        rc = crn_vault_survey(c->vault, seen.at, seen.n);
+    for (size_t i = 0; rc == CAIRN_OK && i < seen.n; i++)
+        rc = take_mark(c, &seen.at[i]);
+    crn_vec_done(&seen);
+    drop_abandoned(c);
+    return rc;
+}
+
+/* --- telling -------------------------------------------------------------------------------- */
+
+static int on_event(void *arg, const char *line)
+{
+    json_t *event = json_loads(line, 0, NULL);
+    const char *kind = json_string_value(json_object_get(event, "event"));
+    *(uint64_t *)arg += kind && strcmp(kind, "mark") == 0;
+    json_decref(event);
+    return 0;
+}
+
+/* A run that has had marks and has none now must not begin anew without a word. On rank 0. */
+static cairn_status check_found(cairn *c)
+{
+    uint64_t had = 0;
+    if (c->mark.n > 0 || crn_run_manifest(c->run)->finished)
+        return CAIRN_OK;
+    CRN_TRY(crn_run_events(c->run, on_event, &had));
+    CRN_FAIL_IF(had > 0, CAIRN_ENOTFOUND,
+                "run '%s' has lost its manifest, and none of its marks is whole in the trail or on "
+                "the nodes here: start it on the nodes that it had, or remove the directory of the "
+                "run to begin anew",
+                crn_run_name(c->run));
+    return CAIRN_OK;
+}
+
+cairn_status crn_ckpt_recover(cairn *c)
+{
+    const bool root = crn_comm_rank(c->comm) == 0;
+    unsigned char lost = root && crn_run_was_rebuilt(c->run);
+    CRN_TRY(crn_comm_bcast(c->comm, &lost, sizeof lost, 0));
+    if (!lost)
+        return CAIRN_OK;
+    CRN_TRY(ask_nodes(c));
+    CRN_TRY(crn_comm_agree(c->comm, root ? check_found(c) : CAIRN_OK));
+    CRN_TRY(crn_ckpt_publish(c, c->comm, crn_run_manifest(c->run)->finished));
+    crn_ckpt_choose_series(c);
+    crn_vault_begin_series(c->vault, c->series);
+    crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT,
+                  "run '%s' had lost its manifest: %zu marks were found again",
+                  crn_run_name(c->run), c->mark.n);
+    crn_ckpt_event(c, "{s:s, s:I}", "event", "recovered", "marks", (json_int_t)c->mark.n);
+    return CAIRN_OK;
+}
