@@ -54,10 +54,13 @@ typedef struct cairn_pruning {
 /*
  * Let go of what is no longer needed of a run: marks in the trail beyond the newest ones (the space
  * that they took in part files is free for later marks), part files that no mark refers to, and
- * node-local files of a finished run. Not collective: node-local files of this machine only.
- * CAIRN_OK, CAIRN_ENOTFOUND, CAIRN_EBUSY, CAIRN_EINVAL, CAIRN_EIO, CAIRN_ENOMEM.
+ * node-local files of a finished run. Collective; any number of ranks, at least one on each node
+ * whose files are to go, on one machine with virtual nodes MPI_COMM_SELF (also without MPI_Init).
+ *   config  [in]  as for cairn_open
+ *   how     [in, out] the same on all ranks
+ * CAIRN_OK, CAIRN_ENOTFOUND, CAIRN_EBUSY, CAIRN_EINVAL, CAIRN_EIO, CAIRN_ENOMEM, CAIRN_EPEER.
  */
-CAIRN_API CAIRN_CHECK int cairn_prune(const char *config, cairn_pruning *how);
+CAIRN_API CAIRN_CHECK int cairn_prune(MPI_Comm comm, const char *config, cairn_pruning *how);
 
 /*
  * Append an event to the log of a run. Not collective.

@@ -56,9 +56,10 @@ static uint64_t newest_in_trail(const cairn *c)
 /* Remove what a leg left that was killed before any mark of the series counted. */
 static cairn_status clear_series(cairn *c)
 {
+    uint64_t nfiles = 0;
     cairn_status rc = crn_vault_remove_series(c->vault, c->series);
     if (rc == CAIRN_OK && crn_comm_rank(c->comm) == 0)
-        rc = crn_run_remove_series(c->run, c->series);
+        rc = crn_run_remove_series(c->run, c->series, &nfiles);
     return rc;
 }
 

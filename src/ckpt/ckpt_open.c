@@ -359,6 +359,32 @@ static bool is_finished(const cairn *c)
     return !c->stopping && !untouched;
 }
 
+/*
+ * Nobody resumes a finished run: when its last mark is in the trail, what is on the nodes, which
+ * may be their memory, is of no use any more. Unless all marks are to be kept, wherever they are.
+ */
+static bool leaves_nodes(const cairn *c)
+{
+    for (crn_level l = CRN_LEVEL_LOCAL; l < CRN_LEVEL_GLOBAL; l++)
+        if (crn_ckpt_keep(c, l) == CRN_KEEP_ALL)
+            return false;
+    return c->local && (c->mark.n == 0 || c->mark.at[c->mark.n - 1].levels & CRN_IN_TRAIL);
+}
+
+/* Let the manifest say that the run came to its end; only then may files go that it named before.
+ * What cannot be removed is only in the way: 'cairn prune --local'. */
+static cairn_status finish_run(cairn *c)
+{
+    const bool leaves = leaves_nodes(c);
+    uint64_t nfiles = 0;
+    if (leaves)
+        crn_ckpt_forget_nodes(c);
+    CRN_TRY(crn_ckpt_publish(c, c->comm, true));
+    if (leaves && crn_vault_remove(c->vault, &nfiles) < 0)
+        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_EACH, "%s", crn_err_peek()->text);
+    return CAIRN_OK;
+}
+
 int cairn_close(cairn *c)
 {
     if (!c)
@@ -371,7 +397,7 @@ int cairn_close(cairn *c)
         (void)cairn_cancel(c);
     cairn_status rc = cairn_settle(c);
     crn_err why = c->err;
-    cairn_status ended = is_finished(c) ? crn_ckpt_publish(c, c->comm, true) : CAIRN_NOTHING;
+    cairn_status ended = is_finished(c) ? finish_run(c) : CAIRN_NOTHING;
     if (ended < 0 && rc == CAIRN_OK) {
         rc = ended;
         why = *crn_err_peek();

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Letting go of what is no longer needed of a run. The manifest goes first: a mark that it names
- * must not be gone; what it does not name is only in the way.
+ * must not be gone; what it does not name is only in the way. Rank 0 cleans up the trail, one rank
+ * of each node that node's storage.
  */
+#include <mpi.h>
+
 #include "ckpt/ckpt_session.h"
 
 #include <cairn/keep.h>
@@ -21,20 +24,18 @@ enum { IN_TRAIL = 1 << CRN_LEVEL_GLOBAL };
 static void forget_marks(cairn *c, cairn_pruning *how)
 {
     const bool gone = !c->local || crn_run_manifest(c->run)->finished;
+    const size_t before = c->mark.n;
     uint64_t seen = 0;
-    size_t n = 0;
     for (size_t i = c->mark.n; i-- > 0;) {
         crn_manifest_mark *m = &c->mark.at[i];
         if (m->levels & IN_TRAIL && seen++ >= how->keep)
             m->levels = gone ? 0 : m->levels & ~(unsigned)IN_TRAIL;
-        if (how->local)
-            m->levels &= IN_TRAIL;
     }
-    for (size_t i = 0; i < c->mark.n; i++)
-        if (c->mark.at[i].levels != 0)
-            c->mark.at[n++] = c->mark.at[i];
-    how->nmarks = c->mark.n - n;
-    c->mark.n = n;
+    if (how->local)
+        crn_ckpt_forget_nodes(c);
+    else
+        crn_ckpt_drop_levelless(c);
+    how->nmarks = before - c->mark.n;
 }
 
 /* How many there are of a series, and the version of the newest. */
@@ -85,8 +86,7 @@ static cairn_status clean_series(cairn *c, const crn_manifest_mark *was, size_t 
         if (marks_in_trail(c, series, &newest) > 0) {
             CRN_TRY(trim_series(c, series, was[i].nranks, &how->nfiles));
         } else if (!c->local || crn_run_manifest(c->run)->finished || series != c->series) {
-            CRN_TRY(crn_run_remove_series(c->run, series));
-            how->nfiles += was[i].nranks;
+            CRN_TRY(crn_run_remove_series(c->run, series, &how->nfiles));
         }
     }
     return CAIRN_OK;
@@ -114,10 +114,14 @@ static cairn_status prune_run(cairn *c, const crn_manifest_mark *was, size_t nwa
     if (how->dry)
         return CAIRN_OK;
     CRN_TRY(crn_ckpt_publish(c, c->comm, finished));
-    CRN_TRY(clean_series(c, was, nwas, how));
+    cairn_status rc = CAIRN_OK;
+    if (crn_comm_rank(c->comm) == 0)
+        rc = clean_series(c, was, nwas, how);
     crn_ckpt_tell_viewers(c);
-    if (how->local)
-        CRN_TRY(crn_vault_remove(c->vault, &how->nfiles));
+    if (rc == CAIRN_OK && how->local)
+        rc = crn_vault_remove(c->vault, &how->nfiles);
+    CRN_TRY(crn_comm_agree(c->comm, rc));
+    CRN_TRY(crn_comm_allreduce_u64(c->comm, CRN_REDUCE_SUM, &how->nfiles, 1));
     crn_ckpt_event(c, "{s:s, s:I, s:I}", "event", "pruned", "marks", (json_int_t)how->nmarks,
                    "files", (json_int_t)how->nfiles);
     return CAIRN_OK;
@@ -125,12 +129,11 @@ static cairn_status prune_run(cairn *c, const crn_manifest_mark *was, size_t nwa
 
 static cairn_status prune(cairn *c, const char *config, cairn_pruning *how)
 {
-    crn_manifest_mark *was;
-    CRN_TRY(crn_comm_create_self(&c->comm));
+    crn_manifest_mark *was = NULL;
     CRN_TRY(crn_ckpt_join(c, config, crn_ckpt_find_existing));
     CRN_TRY(check(c, how));
     const size_t nwas = c->mark.n;
-    CRN_TRY(crn_alloc(&was, nwas));
+    CRN_TRY(crn_comm_agree(c->comm, crn_alloc(&was, nwas)));
     for (size_t i = 0; i < nwas; i++)
         was[i] = c->mark.at[i];
     cairn_status rc = prune_run(c, was, nwas, how);
@@ -138,14 +141,16 @@ static cairn_status prune(cairn *c, const char *config, cairn_pruning *how)
     return rc;
 }
 
-int cairn_prune(const char *config, cairn_pruning *how)
+int cairn_prune(MPI_Comm comm, const char *config, cairn_pruning *how)
 {
     cairn *c;
     CRN_FAIL_IF(!how || how->struct_bytes != sizeof *how, CAIRN_EINVAL,
                 "cairn_prune: struct_bytes is not set");
     how->nmarks = how->nfiles = 0;
     CRN_TRY(crn_ckpt_create(&c));
-    cairn_status rc = prune(c, config, how);
+    cairn_status rc = crn_comm_create(comm, &c->comm);
+    if (rc == CAIRN_OK)
+        rc = prune(c, config, how);
     crn_err why = *crn_err_peek();
     crn_ckpt_free(c);
     return rc < 0 ? crn_err_give(&why) : rc;

@@ -365,6 +365,10 @@ bool crn_ckpt_has_series(const cairn *c, uint32_t series);
 void crn_ckpt_retain(cairn *c, crn_level level);
 uint64_t crn_ckpt_keep(const cairn *c, crn_level level); /* how many those are */
 
+/* What is at no level any more is no mark; and: nothing is at a level below the trail any more. */
+void crn_ckpt_drop_levelless(cairn *c);
+void crn_ckpt_forget_nodes(cairn *c);
+
 /* Make a file for other tools, for the vault. */
 crn_frame_fn crn_ckpt_frame;
 

@@ -124,20 +124,32 @@ cairn_status crn_ckpt_publish(cairn *c, crn_comm *comm, bool finished)
     return crn_comm_agree(comm, rc);
 }
 
+void crn_ckpt_drop_levelless(cairn *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->mark.n; i++)
+        if (c->mark.at[i].levels != 0)
+            c->mark.at[n++] = c->mark.at[i];
+    c->mark.n = n;
+}
+
 void crn_ckpt_retain(cairn *c, crn_level level)
 {
     uint64_t seen = 0;
-    size_t n = 0;
     const unsigned bits = level == CRN_LEVEL_LOCAL ? own_bits(c) : 1u << level;
     for (size_t i = c->mark.n; i-- > 0;) {
         crn_manifest_mark *m = &c->mark.at[i];
         if (m->levels & 1u << level && seen++ >= crn_ckpt_keep(c, level))
             m->levels &= ~bits;
     }
+    crn_ckpt_drop_levelless(c);
+}
+
+void crn_ckpt_forget_nodes(cairn *c)
+{
     for (size_t i = 0; i < c->mark.n; i++)
-        if (c->mark.at[i].levels != 0)
-            c->mark.at[n++] = c->mark.at[i];
-    c->mark.n = n;
+        c->mark.at[i].levels &= GLOBAL_BIT;
+    crn_ckpt_drop_levelless(c);
 }
 
 /* Note a failure, said by all ranks, of the mark at a level, or of its trees. The first one is
@@ -209,11 +221,12 @@ bool crn_ckpt_has_series(const cairn *c, uint32_t series)
  * only in the way, and tried again with the next mark. */
 static void drop_old_series(cairn *c)
 {
+    uint64_t nfiles = 0;
     for (; c->oldest_series < c->series && !crn_ckpt_has_series(c, c->oldest_series);
          c->oldest_series++) {
         cairn_status rc = crn_vault_remove_series(c->vault, c->oldest_series);
         if (rc == CAIRN_OK && crn_comm_rank(c->comm) == 0)
-            rc = crn_run_remove_series(c->run, c->oldest_series);
+            rc = crn_run_remove_series(c->run, c->oldest_series, &nfiles);
         if (rc < 0) {
             crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_EACH, "%s", crn_err_peek()->text);
             return;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * cairn prune: let go of marks and files that are no longer needed.
+ * cairn prune: let go of marks and files that are no longer needed. Started by mpirun or srun, one
+ * process on each node, it removes the node-local files of all of them.
  */
+#include <mpi.h>
+
 #include "cmd/cmd.h"
 
 #include <cairn/keep.h>
@@ -23,16 +26,24 @@ static int print(const cairn_pruning *p, bool json)
     return CMD_YES;
 }
 
+static int prune(MPI_Comm comm, int rank, const char *config, cairn_pruning *p, bool json)
+{
+    int rc = cairn_prune(comm, config, p);
+    if (rank > 0)
+        return rc < 0 ? CMD_UNKNOWN : CMD_YES;
+    return rc < 0 ? cmd_fail("%s", cairn_error_text()) : print(p, json);
+}
+
 int cmd_prune(int argc, char **argv)
 {
     cairn_pruning p = {.struct_bytes = sizeof p};
     bool json = false;
     const char *config = NULL, *keep = "1";
-    int code;
+    int code, rank = 0;
     const cmd_option options[] = {
         CMD_JSON(&json),
         CMD_FLAG('n', "dry-run", &p.dry, "change nothing, tell what would be done"),
-        CMD_FLAG('l', "local", &p.local, "also files of a finished run on this machine's nodes"),
+        CMD_FLAG('l', "local", &p.local, "also files of a finished run on the nodes it is run on"),
         CMD_TEXT('k', "keep", "N", &keep, "marks to keep in the trail (1)"),
         CMD_TEXT('c', "config", "FILE", &config, "the configuration of the program, if it has one"),
         CMD_END};
@@ -44,7 +55,11 @@ int cmd_prune(int argc, char **argv)
         return cmd_misuse(usage, "--keep: %s", crn_err_peek()->text);
     if (cmd_place_configure(argv[0]) != CMD_YES)
         return CMD_UNKNOWN;
-    if (cairn_prune(config, &p) < 0)
-        return cmd_fail("%s", cairn_error_text());
-    return print(&p, json);
+    if (!cmd_is_launched())
+        return prune(MPI_COMM_SELF, 0, config, &p, json);
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    code = prune(MPI_COMM_WORLD, rank, config, &p, json);
+    MPI_Finalize();
+    return code;
 }

@@ -192,7 +192,7 @@ cairn_status crn_vault_load(crn_vault *v, const crn_manifest_mark *mark, crn_wan
                             crn_load_stats *ret_stats);
 
 /* Remove the run's files from this node's storage, as a lone process from that of all virtual
- * nodes, and count them in *nfiles. Not collective. */
+ * nodes, and add to *nfiles. Each rank may call; the first of the node does it. Not collective. */
 cairn_status crn_vault_remove(crn_vault *v, uint64_t *nfiles);
 
 /* Remove the files of an old series, which no mark is in any more, from this node's storage. Each

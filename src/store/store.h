@@ -378,8 +378,8 @@ cairn_status crn_run_pulse(crn_trail *t, const char *name, uint64_t *ret_ns);
 /* Open a run that another rank has opened to write, knowing its manifest; the file is not read. */
 cairn_status crn_run_attach(crn_trail *t, const char *name, const crn_manifest *m, crn_run **ret);
 
-/* Remove the part files of a series, which no mark refers to any more. */
-cairn_status crn_run_remove_series(crn_run *run, uint32_t series);
+/* Remove the files of a series, which no mark refers to any more, and add to *nfiles. */
+cairn_status crn_run_remove_series(crn_run *run, uint32_t series, uint64_t *nfiles);
 
 /* --- files for other tools ---------------------------------------------------------------- */
 

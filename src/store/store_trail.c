@@ -443,21 +443,24 @@ cairn_status crn_run_attach(crn_trail *t, const char *name, const crn_manifest *
     return CAIRN_OK;
 }
 
-/* Remove what is in a directory, and the directory itself; or what is no directory. */
-static cairn_status remove_dir(int up, const char *name, int depth)
+/* Remove what is in a directory, so many levels deep, and the directory itself; or what is none. */
+static cairn_status remove_dir(int up, const char *name, int depth, uint64_t *nfiles)
 {
     char **names;
     size_t n;
     int fd;
     struct stat st;
-    if (fstatat(up, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
-        return crn_unlink(up, name);
+    if (fstatat(up, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (depth == 0 || !S_ISDIR(st.st_mode))) {
+        CRN_TRY(crn_unlink(up, name));
+        ++*nfiles;
+        return CAIRN_OK;
+    }
     CRN_TRY(crn_dir_open(up, name, false, &fd));
     cairn_status rc = crn_dir_list(fd, &names, &n);
     if (rc == CAIRN_OK) {
         for (size_t i = 0; i < n; i++) {
             if (rc == CAIRN_OK)
-                rc = depth > 0 ? remove_dir(fd, names[i], depth - 1) : crn_unlink(fd, names[i]);
+                rc = remove_dir(fd, names[i], depth - 1, nfiles);
             free(names[i]);
         }
         free(names);
@@ -466,11 +469,11 @@ static cairn_status remove_dir(int up, const char *name, int depth)
     return rc < 0 ? rc : crn_unlink(up, name);
 }
 
-cairn_status crn_run_remove_series(crn_run *run, uint32_t series)
+cairn_status crn_run_remove_series(crn_run *run, uint32_t series, uint64_t *nfiles)
 {
     char name[PATH_TEXT];
     crn_series_name(series, name);
-    cairn_status rc = remove_dir(run->fd, name, 1);
+    cairn_status rc = remove_dir(run->fd, name, 2, nfiles);
     return rc == CAIRN_ENOTFOUND ? CAIRN_OK : rc;
 }
 

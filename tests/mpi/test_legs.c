@@ -152,7 +152,7 @@ static void test_prune_keeps_what_counts(void **state)
     set_up("");
     run_leg((leg){.mark = {1}, GLOBAL_MARK});
     run_leg((leg){BEFORE_MANIFEST, .mark = {2}, GLOBAL_MARK});
-    assert_ok(cairn_prune(config, &how));
+    assert_ok(cairn_prune(MPI_COMM_SELF, config, &how));
     run_in_dir("rm -rf local");
     expect_version(1);
     remove_tree(dir);

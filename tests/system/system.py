@@ -218,10 +218,11 @@ class Case(unittest.TestCase):
                     events.append(json.loads(line))
         return [e for e in events if kind in (None, e["event"])]
 
-    def cairn(self, *args):
-        """The command: (exit code, everything that it printed)."""
-        done = subprocess.run([str(w) for w in (BUILD / "bin" / "cairn", *args)], check=False,
-                              text=True, env=self.env(), stdout=subprocess.PIPE,
+    def cairn(self, *args, ranks=0):
+        """The command, as a job of so many ranks if given: (exit code, everything it printed)."""
+        under = (SOURCE / "tools" / "mpi-test", MPI, ranks) if ranks else ()
+        done = subprocess.run([str(w) for w in (*under, BUILD / "bin" / "cairn", *args)],
+                              check=False, text=True, env=self.env(), stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
         return done.returncode, done.stdout
 

@@ -74,8 +74,20 @@ class After(system.Case):
         self.assertIn("resumed at step 12\n", self.must_run())
         self.must_cairn("prune", "--keep", 0, "--local", self.trail / "run-1")
         self.assertEqual(self.versions(), {})
-        self.assertEqual([p for p in self.local.rglob("*") if p.is_file()], [])
+        self.assertEqual(self.local_files(), [])
         self.assertEqual(list(self.trail.rglob("part-*")), [])
+
+    def local_files(self):
+        return [p for p in self.local.rglob("*") if p.is_file()]
+
+    def test_prune_by_all_nodes(self):
+        """A finished run whose last mark is not in the trail leaves its files; a job prunes them."""
+        self.must_run()
+        self.assertNotEqual(self.local_files(), [])
+        code, text = self.cairn("prune", "--local", self.trail / "run-1", ranks=self.ranks)
+        self.assertEqual(code, 0, text)
+        self.assertIn("2 marks dropped, ", text)
+        self.assertEqual(self.local_files(), [])
 
 
 class AfterEncoded(After):
@@ -86,6 +98,7 @@ class AfterEncoded(After):
         self.skipTest("as with a partner")
 
     test_drain_while_running = test_prune = test_drain_nothing_left = test_drain_older
+    test_prune_by_all_nodes = test_drain_older
 
 
 if __name__ == "__main__":
