@@ -23,7 +23,10 @@
  * Results. 0, a positive answer, or a negative code (<cairn/error.h>); the sentence for a person is
  * cairn_last_error(c). Calls that say "Collective" must be made by all ranks of the communicator in
  * the same order, and return the same result on all of them. A failed mark never harms the run or
- * an earlier mark: the program may ignore it and go on.
+ * an earlier mark: the program may ignore it and go on. What goes wrong with a mark in the
+ * background is said once, with the mark and its level, by the next of these calls: cairn_mark,
+ * which takes its own mark all the same; cairn_begin, cairn_resume and the probes, which then do
+ * nothing else, and can be called again; cairn_commit, cairn_settle, cairn_close.
  *
  * Threads. A session is used by one thread at a time, the one that may call MPI. Sessions are
  * independent of each other. With MPI_THREAD_MULTIPLE everything but the copying happens on a

@@ -90,5 +90,6 @@ cairn_status crn_ckpt_label(ckpt_var *v)
 
 int cairn_describe(cairn *c, const char *name, const char *key, const char *value)
 {
+    CKPT_NEEDS(c);
     return crn_ckpt_result(c, describe(c, name, key, value));
 }

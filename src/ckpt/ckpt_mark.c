@@ -139,7 +139,24 @@ static cairn_status begin_draft(cairn *c)
     return CAIRN_OK;
 }
 
-static cairn_status begin(cairn *c, uint64_t version, cairn_level level)
+/* What background work has left to say, once. */
+static cairn_status say_behind(cairn *c)
+{
+    if (c->behind.code == 0)
+        return CAIRN_OK;
+    cairn_status rc = crn_err_give(&c->behind);
+    memset(&c->behind, 0, sizeof c->behind);
+    return rc;
+}
+
+cairn_status crn_ckpt_catch_up(cairn *c)
+{
+    crn_engine_finish(c);
+    return say_behind(c);
+}
+
+/* With tells, what went wrong with the mark before ends this one before it has begun. */
+static cairn_status begin(cairn *c, uint64_t version, cairn_level level, bool tells)
 {
     unsigned levels;
     uint64_t wall_ns = 0;
@@ -151,6 +168,8 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level)
     if (rc != CAIRN_OK)
         return rc;
     crn_engine_finish(c);
+    if (tells)
+        CRN_TRY(say_behind(c));
     if (is_there(c, version)) {
         rc = c->stopping ? make_way(c) : CAIRN_OK;
         if (c->stopping && rc == CAIRN_OK)
@@ -192,16 +211,6 @@ static void capture(cairn *c, ckpt_var *v)
     crn_stage_enter(CRN_STAGE_CAPTURE);
 }
 
-/* What background work has left to say, once. */
-static cairn_status say_behind(cairn *c)
-{
-    if (c->behind.code == 0)
-        return CAIRN_OK;
-    cairn_status rc = crn_err_give(&c->behind);
-    memset(&c->behind, 0, sizeof c->behind);
-    return rc;
-}
-
 static cairn_status commit(cairn *c)
 {
     CRN_FAIL_IF(!c->open, CAIRN_EINVAL, "no mark is open");
@@ -223,8 +232,9 @@ static cairn_status commit(cairn *c)
 
 int cairn_begin(cairn *c, uint64_t version, cairn_level level)
 {
+    CKPT_NEEDS(c);
     const uint64_t start = crn_now_ns();
-    cairn_status rc = begin(c, version, level);
+    cairn_status rc = begin(c, version, level, true);
     if (rc == CAIRN_OK)
         c->job.held_ns = crn_now_ns() - start;
     return crn_ckpt_result(c, rc);
@@ -232,6 +242,7 @@ int cairn_begin(cairn *c, uint64_t version, cairn_level level)
 
 int cairn_capture(cairn *c, const char *name)
 {
+    CKPT_NEEDS_ALSO(c, name);
     const uint64_t start = crn_now_ns();
     ckpt_var *v = crn_ckpt_find(c, name);
     if (!c->open)
@@ -248,12 +259,14 @@ int cairn_capture(cairn *c, const char *name)
 
 int cairn_commit(cairn *c)
 {
+    CKPT_NEEDS(c);
     c->open_ns = crn_now_ns();
     return crn_ckpt_result(c, commit(c));
 }
 
 int cairn_cancel(cairn *c)
 {
+    CKPT_NEEDS(c);
     if (!c->open)
         return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL, "no mark is open"));
     crn_draft_drop(c->job.draft);
@@ -264,8 +277,9 @@ int cairn_cancel(cairn *c)
 
 int cairn_mark(cairn *c, uint64_t version, cairn_level level)
 {
+    CKPT_NEEDS(c);
     c->open_ns = crn_now_ns();
-    cairn_status rc = begin(c, version, level);
+    cairn_status rc = begin(c, version, level, false);
     if (rc == CAIRN_OK)
         rc = commit(c);
     return crn_ckpt_result(c, rc);
@@ -314,6 +328,7 @@ static cairn_status take_trees(cairn *c, uint64_t version)
 
 int cairn_mark_trees(cairn *c, uint64_t version)
 {
+    CKPT_NEEDS(c);
     c->open_ns = crn_now_ns();
     return crn_ckpt_result(c, take_trees(c, version));
 }
@@ -322,9 +337,9 @@ int cairn_mark_trees(cairn *c, uint64_t version)
 
 int cairn_settle(cairn *c)
 {
+    CKPT_NEEDS(c);
     if (c->open)
         return crn_ckpt_result(
             c, crn_fail(CAIRN_EINVAL, "mark %" PRIu64 " is open: commit it first", c->job.version));
-    crn_engine_finish(c);
-    return crn_ckpt_result(c, say_behind(c));
+    return crn_ckpt_result(c, crn_ckpt_catch_up(c));
 }

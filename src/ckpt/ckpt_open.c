@@ -75,8 +75,12 @@ static cairn_status find_local(cairn *c)
     char path[512];
     if (strcmp(text, "trail") == 0)
         return CAIRN_OK;
-    if (strcmp(text, "auto") != 0)
-        return crn_strdup(text, &c->local);
+    if (strcmp(text, "auto") != 0) {
+        /* what a person names may be a link, as scratch directories often are; what we choose
+         * ourselves, below a directory that all may write to, may not */
+        c->local = realpath(text, NULL);
+        return c->local ? CAIRN_OK : crn_strdup(text, &c->local);
+    }
     const char *tmp = getenv("TMPDIR");
     int n =
         snprintf(path, sizeof path, "%s/cairn-%ld", tmp && *tmp ? tmp : "/tmp", (long)geteuid());
@@ -112,7 +116,8 @@ static cairn_status consider(cairn *c, const char *name, uint64_t *newest, char 
     return rc;
 }
 
-cairn_status crn_ckpt_newest_unfinished(cairn *c, crn_run **ret)
+/* The name of the run that was begun last and is not finished, or NULL. */
+static cairn_status name_newest(cairn *c, char **ret)
 {
     char **names;
     size_t n;
@@ -126,11 +131,28 @@ cairn_status crn_ckpt_newest_unfinished(cairn *c, crn_run **ret)
         free(names[i]);
     }
     free(names);
-    *ret = NULL;
-    if (rc == CAIRN_OK && best)
-        rc = crn_run_open(c->trail, best, true, ret);
-    free(best);
+    if (rc == CAIRN_OK)
+        *ret = best;
+    else
+        free(best);
     return rc;
+}
+
+cairn_status crn_ckpt_newest_unfinished(cairn *c, crn_run **ret)
+{
+    for (;;) {
+        char *name = NULL;
+        crn_run *run = NULL;
+        CRN_TRY(name_newest(c, &name));
+        cairn_status rc = name ? crn_run_open(c->trail, name, true, &run) : CAIRN_OK;
+        free(name);
+        CRN_TRY(rc);
+        if (!run || !crn_run_manifest(run)->finished) {
+            *ret = run;
+            return CAIRN_OK;
+        }
+        crn_run_close(run); /* its program came to its end before we had the lock */
+    }
 }
 
 /* On rank 0: continue a run, or begin one. */
@@ -344,6 +366,7 @@ int cairn_open(MPI_Comm comm, const char *config, cairn **ret)
 
 int cairn_reopen(cairn *c, MPI_Comm comm)
 {
+    CKPT_NEEDS(c);
     crn_comm *next;
     cairn_status rc = crn_comm_create(comm, &next);
     if (rc == CAIRN_OK)

@@ -148,6 +148,7 @@ static void add_stats(crn_load_stats *sum, const crn_load_stats *s)
         sum->from[l].blocks += s->from[l].blocks;
         sum->from[l].bytes += s->from[l].bytes;
         sum->from[l].bad += s->from[l].bad;
+        sum->from[l].absent += s->from[l].absent;
     }
 }
 

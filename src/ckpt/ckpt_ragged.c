@@ -41,6 +41,7 @@ static void set_layout(ckpt_var *v, ckpt_layout layout)
 
 int cairn_protect_list(cairn *c, const char *name, void *data, cairn_type type, size_t count)
 {
+    CKPT_NEEDS(c);
     ckpt_var v;
     cairn_status rc = crn_ckpt_begin_var(c, name, data, type, count, &v);
     if (rc == CAIRN_OK) {
@@ -110,6 +111,7 @@ static cairn_status protect_ragged(cairn *c, const char *name, void *data, cairn
     uint64_t count = 0;
     char full[CRN_VAR_NAME + 1];
     CRN_FAIL_IF(!name, CAIRN_EINVAL, "a variable needs a name");
+    CRN_FAIL_IF(ncells > 0 && (!cell || !nitems), CAIRN_EINVAL, "variable '%s' has no cells", name);
     CRN_TRY(check_cells(name, global, ncells, cell, nitems, &count));
     CRN_TRY(index_name(name, full));
     CRN_TRY(crn_ckpt_begin_var(c, name, data, type, count, &items));
@@ -127,5 +129,6 @@ static cairn_status protect_ragged(cairn *c, const char *name, void *data, cairn
 int cairn_protect_ragged(cairn *c, const char *name, void *data, cairn_type type, uint64_t global,
                          size_t ncells, const uint64_t *cell, const uint64_t *nitems)
 {
+    CKPT_NEEDS(c);
     return crn_ckpt_result(c, protect_ragged(c, name, data, type, global, ncells, cell, nitems));
 }

@@ -307,6 +307,8 @@ bool crn_reference_stops(const cairn *c)
 
 bool cairn_diverged(cairn *c, cairn_divergence *ret)
 {
+    if (crn_ckpt_check_usable(c, __func__) < 0)
+        return false;
     const ckpt_reference *r = c->reference;
     crn_ckpt_beat(c);
     if (!r)

@@ -96,25 +96,29 @@ static cairn_status load_same(cairn *c, const crn_manifest_mark *mark, crn_load_
 static void tell(cairn *c, const crn_manifest_mark *mark, const crn_load_stats *mine,
                  uint64_t start)
 {
-    uint64_t v[3 * CRN_NLEVELS];
+    enum { BLOCKS, BYTES, BAD, ABSENT, NCOUNTS };
+    uint64_t v[CRN_NLEVELS][NCOUNTS], blocks[CRN_NLEVELS];
     for (int l = 0; l < CRN_NLEVELS; l++) {
-        v[3 * l] = mine->from[l].blocks;
-        v[3 * l + 1] = mine->from[l].bytes;
-        v[3 * l + 2] = mine->from[l].bad;
+        v[l][BLOCKS] = mine->from[l].blocks;
+        v[l][BYTES] = mine->from[l].bytes;
+        v[l][BAD] = mine->from[l].bad;
+        v[l][ABSENT] = mine->from[l].absent;
     }
-    c->damaged = mine->from[CRN_LEVEL_LOCAL].bad > 0;
-    if (crn_comm_allreduce_u64(c->comm, CRN_REDUCE_SUM, v, 3 * CRN_NLEVELS) < 0)
+    c->damaged = mine->from[CRN_LEVEL_LOCAL].bad + mine->from[CRN_LEVEL_LOCAL].absent > 0;
+    if (crn_comm_allreduce_u64(c->comm, CRN_REDUCE_SUM, *v, NCOUNTS * CRN_NLEVELS) < 0)
         return;
     const double took = (double)(crn_now_ns() - start) * 1e-9;
-    const uint64_t blocks[CRN_NLEVELS] = {v[0], v[3], v[6], v[9]};
+    for (int l = 0; l < CRN_NLEVELS; l++)
+        blocks[l] = v[l][BLOCKS];
     crn_tune_restart(c, blocks, took);
     json_t *from = json_object();
     for (int l = 0; l < CRN_NLEVELS; l++)
-        if (v[3 * l] + v[3 * l + 2] > 0)
+        if (v[l][BLOCKS] + v[l][BAD] + v[l][ABSENT] > 0)
             json_object_set_new(from, crn_level_name((crn_level)l),
-                                json_pack("{s:I, s:I, s:I}", "blocks", (json_int_t)v[3 * l],
-                                          "bytes", (json_int_t)v[3 * l + 1], "bad",
-                                          (json_int_t)v[3 * l + 2]));
+                                json_pack("{s:I, s:I, s:I, s:I}", "blocks",
+                                          (json_int_t)v[l][BLOCKS], "bytes",
+                                          (json_int_t)v[l][BYTES], "bad", (json_int_t)v[l][BAD],
+                                          "absent", (json_int_t)v[l][ABSENT]));
     crn_ckpt_event(c, "{s:s, s:I, s:f, s:o}", "event", "resume", "version",
                    (json_int_t)mark->version, "seconds", took, "from", from);
     if (crn_comm_rank(c->comm) != 0)
@@ -144,7 +148,7 @@ static cairn_status resume(cairn *c, const uint64_t *wanted, uint64_t *ret)
 {
     CRN_FAIL_IF(c->open, CAIRN_EINVAL, "mark %" PRIu64 " is open", c->job.version);
     crn_ckpt_beat(c);
-    crn_engine_finish(c);
+    CRN_TRY(crn_ckpt_catch_up(c));
     if (c->mark.n == 0 && !wanted) {
         c->resumed = true;
         return CAIRN_NOTHING;
@@ -190,18 +194,20 @@ static cairn_status resume(cairn *c, const uint64_t *wanted, uint64_t *ret)
 
 int cairn_resume(cairn *c, uint64_t *version)
 {
+    CKPT_NEEDS(c);
     return crn_ckpt_result(c, resume(c, NULL, version));
 }
 
 int cairn_resume_at(cairn *c, uint64_t version)
 {
+    CKPT_NEEDS(c);
     return crn_ckpt_result(c, resume(c, &version, NULL));
 }
 
 /* The newest mark that can be produced, as far as the files and earlier tries tell. */
 static cairn_status find_newest(cairn *c, crn_manifest_mark *ret)
 {
-    crn_engine_finish(c);
+    CRN_TRY(crn_ckpt_catch_up(c));
     if (c->mark.n == 0)
         return CAIRN_NOTHING;
     crn_vault_use_comm(c->vault, c->comm);
@@ -221,6 +227,7 @@ static cairn_status find_newest(cairn *c, crn_manifest_mark *ret)
 
 int cairn_probe(cairn *c, uint64_t *version)
 {
+    CKPT_NEEDS(c);
     crn_manifest_mark mark;
     cairn_status rc = find_newest(c, &mark);
     if (rc == CAIRN_OK && version)
@@ -253,13 +260,18 @@ static cairn_status probe_count(cairn *c, const char *name, size_t *ret)
 
 int cairn_probe_count(cairn *c, const char *name, size_t *count)
 {
+    CKPT_NEEDS_ALSO(c, name);
+    CKPT_NEEDS_ALSO(c, count);
     return crn_ckpt_result(c, probe_count(c, name, count));
 }
 
 int cairn_probe_cells(cairn *c, const char *name, size_t ncells, const uint64_t *cell,
                       uint64_t *nitems)
 {
+    CKPT_NEEDS_ALSO(c, name);
     crn_manifest_mark mark;
+    if (ncells > 0 && (!cell || !nitems))
+        return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL, "variable '%s' has no cells", name));
     cairn_status rc = find_newest(c, &mark);
     if (rc == CAIRN_OK)
         rc = crn_redist_count_cells(c, &mark, name, ncells, cell, nitems);

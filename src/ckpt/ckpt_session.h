@@ -218,7 +218,7 @@ struct cairn {
     uint64_t last_mark_ns, end_wall_ns; /* end: of the job's time; 0: unknown */
     double cost_s, trail_s;             /* measured: a mark; a mark in the trail */
     bool stopping, marked_since_stop;
-    bool handles_signals;
+    uint64_t signals;         /* that are handled for this session: bit n - 1 for number n */
     unsigned signals_at_open; /* how many had come before */
     uint64_t beat_ns;         /* the last sign of life; rank 0 */
 };
@@ -265,6 +265,20 @@ const char *crn_ckpt_type(const cairn *c, cairn_type type, uint32_t *ret_nbytes)
 
 /* Errors of the public line: keep the thread's record in the session and return the code. */
 int crn_ckpt_result(cairn *c, cairn_status rc);
+
+/* Is c a session that the named call can work with? CAIRN_EINVAL says why not. */
+cairn_status crn_ckpt_check_usable(cairn *c, const char *call);
+
+/* The first line of every public call that needs a session, and whatever else it cannot do without.
+ */
+#define CKPT_NEEDS(c) CRN_TRY(crn_ckpt_check_usable((c), __func__))
+#define CKPT_NEEDS_ALSO(c, arg)                                                                    \
+    do {                                                                                           \
+        CKPT_NEEDS(c);                                                                             \
+        if (!(arg))                                                                                \
+            return crn_ckpt_result((c),                                                            \
+                                   crn_fail(CAIRN_EINVAL, "%s: '%s' is NULL", __func__, #arg));    \
+    } while (0)
 
 /* The declaration of a variable for a draft. */
 crn_var_spec crn_ckpt_spec(const ckpt_var *v);
@@ -343,6 +357,9 @@ void crn_engine_progress(cairn *c);
 
 /* Wait for the job, do what is left of it, and note how it ended. Collective. */
 void crn_engine_finish(cairn *c);
+
+/* The same, and say what went wrong with it, which is said once. Collective. */
+cairn_status crn_ckpt_catch_up(cairn *c);
 
 /* --- stages ------------------------------------------------------------------------------- */
 

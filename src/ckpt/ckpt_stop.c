@@ -47,8 +47,13 @@ static void on_signal(int number, siginfo_t *info, void *context)
     passing_on &= ~bit;
 }
 
+/* By its name, with or without "SIG"; 0: there is none. */
 static int signal_number(const char *name, size_t n)
 {
+    if (n > 3 && memcmp(name, "SIG", 3) == 0) {
+        name += 3;
+        n -= 3;
+    }
     for (int s = 1; s < NSIG; s++) {
         const char *abbrev = sigabbrev_np(s);
         if (abbrev && strlen(abbrev) == n && memcmp(abbrev, name, n) == 0)
@@ -72,22 +77,40 @@ static int stand_before(int number, struct sigaction *before)
     return sigaction(number, &ours, NULL);
 }
 
-/* Can it be handled at all? Asked for all of them before any is. */
-static cairn_status check(int number)
+/*
+ * Shells and nohup let the signals of a terminal be ignored by what is to outlive it or runs in the
+ * background. That is the user's word, as it is for all programs.
+ */
+static bool is_to_be_ignored(int number)
 {
+    struct sigaction now;
+    return (number == SIGINT || number == SIGQUIT || number == SIGHUP) &&
+           sigaction(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+           now.sa_handler == SIG_IGN;
+}
+
+/* Can it be handled at all? Asked for all of them before any is. */
+static cairn_status check(cairn *c, int number)
+{
+    (void)c;
     CRN_FAIL_IF(number == SIGKILL || number == SIGSTOP, CAIRN_EINVAL,
                 "stop.signals: no program can handle signal %s", sigabbrev_np(number));
     return CAIRN_OK;
 }
 
-static cairn_status install(int number)
+static cairn_status install(cairn *c, int number)
 {
     cairn_status rc = CAIRN_OK;
+    const uint64_t bit = UINT64_C(1) << (number - 1);
     pthread_mutex_lock(&signals_mutex);
-    if (handled[number].users == 0 && stand_before(number, &handled[number].before) < 0)
+    if (c->signals & bit || (handled[number].users == 0 && is_to_be_ignored(number))) {
+        /* named twice, or not ours to handle */
+    } else if (handled[number].users == 0 && stand_before(number, &handled[number].before) < 0) {
         rc = crn_fail_sys(errno, "cannot handle signal %s", sigabbrev_np(number));
-    else
+    } else {
         handled[number].users++;
+        c->signals |= bit;
+    }
     pthread_mutex_unlock(&signals_mutex);
     return rc;
 }
@@ -96,14 +119,14 @@ static void uninstall(int number)
 {
     struct sigaction now;
     pthread_mutex_lock(&signals_mutex);
-    if (handled[number].users > 0 && --handled[number].users == 0 &&
-        sigaction(number, NULL, &now) == 0 && now.sa_sigaction == on_signal)
+    if (--handled[number].users == 0 && sigaction(number, NULL, &now) == 0 &&
+        now.sa_sigaction == on_signal)
         sigaction(number, &handled[number].before, NULL);
     pthread_mutex_unlock(&signals_mutex);
 }
 
 /* Call fn for each signal that the configuration names. */
-static cairn_status each_signal(cairn *c, cairn_status (*fn)(int number))
+static cairn_status each_signal(cairn *c, cairn_status (*fn)(cairn *c, int number))
 {
     for (const char *p = crn_config_text(c->cfg, CRN_OPT_STOP_SIGNALS); *p;) {
         size_t n = strcspn(p, " ,");
@@ -111,15 +134,9 @@ static cairn_status each_signal(cairn *c, cairn_status (*fn)(int number))
         CRN_FAIL_IF(n > 0 && number == 0, CAIRN_EINVAL, "stop.signals: there is no signal '%.*s'",
                     (int)n, p);
         if (number > 0)
-            CRN_TRY(fn(number));
+            CRN_TRY(fn(c, number));
         p += n + strspn(p + n, " ,");
     }
-    return CAIRN_OK;
-}
-
-static cairn_status uninstall_ok(int number)
-{
-    uninstall(number);
     return CAIRN_OK;
 }
 
@@ -143,16 +160,15 @@ cairn_status crn_stop_init(cairn *c)
     c->signals_at_open = atomic_load_explicit(&signals_seen, memory_order_relaxed);
     c->end_wall_ns = job_end(c);
     CRN_TRY(each_signal(c, check));
-    CRN_TRY(each_signal(c, install));
-    c->handles_signals = true;
-    return CAIRN_OK;
+    return each_signal(c, install);
 }
 
 void crn_stop_done(cairn *c)
 {
-    if (c->handles_signals)
-        (void)each_signal(c, uninstall_ok);
-    c->handles_signals = false;
+    for (int number = 1; number <= 64; number++)
+        if (c->signals >> (number - 1) & 1)
+            uninstall(number);
+    c->signals = 0;
 }
 
 /* Is only the time left that a last mark in the trail needs? Its cost is known once there was one;
@@ -168,6 +184,8 @@ static bool time_is_up(const cairn *c)
 
 bool cairn_should_stop(cairn *c)
 {
+    if (crn_ckpt_check_usable(c, __func__) < 0)
+        return false;
     crn_ckpt_beat(c);
     crn_engine_progress(c);
     /* any rank may know of a signal; of a divergence all shall, so that all can say where it is */
@@ -203,6 +221,8 @@ void crn_ckpt_beat(cairn *c)
 bool cairn_due(cairn *c)
 {
     unsigned char due = false;
+    if (crn_ckpt_check_usable(c, __func__) < 0)
+        return false;
     crn_ckpt_beat(c);
     if (c->open)
         return false;

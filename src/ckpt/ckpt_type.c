@@ -65,5 +65,6 @@ static cairn_status define(cairn *c, size_t nbytes, const cairn_member *member, 
 int cairn_define_type(cairn *c, size_t nbytes, const cairn_member *member, size_t n,
                       cairn_type *ret)
 {
+    CKPT_NEEDS_ALSO(c, ret);
     return crn_ckpt_result(c, define(c, nbytes, member, n, ret));
 }

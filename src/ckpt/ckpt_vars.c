@@ -13,6 +13,16 @@ int crn_ckpt_result(cairn *c, cairn_status rc)
     return rc;
 }
 
+cairn_status crn_ckpt_check_usable(cairn *c, const char *call)
+{
+    CRN_FAIL_IF(!c, CAIRN_EINVAL, "%s: there is no session: did cairn_open fail?", call);
+    if (!c->vault)
+        return crn_ckpt_result(
+            c, crn_fail(CAIRN_EINVAL, "%s: the session was not reopened, and can only be closed",
+                        call));
+    return CAIRN_OK;
+}
+
 ckpt_var *crn_ckpt_find(cairn *c, const char *name)
 {
     for (size_t i = 0; i < c->var.n; i++)
@@ -134,6 +144,7 @@ cairn_status crn_ckpt_begin_var(const cairn *c, const char *name, const void *da
 
 int cairn_protect(cairn *c, const char *name, void *data, cairn_type type, size_t count)
 {
+    CKPT_NEEDS(c);
     ckpt_var v;
     cairn_status rc = crn_ckpt_begin_var(c, name, data, type, count, &v);
     if (rc == CAIRN_OK)
@@ -204,6 +215,7 @@ static cairn_status protect_piece(cairn *c, const char *name, void *data, cairn_
 int cairn_protect_piece(cairn *c, const char *name, void *data, cairn_type type,
                         const cairn_piece *piece)
 {
+    CKPT_NEEDS_ALSO(c, piece);
     return crn_ckpt_result(c, protect_piece(c, name, data, type, piece));
 }
 
@@ -211,6 +223,9 @@ int cairn_protect_part(cairn *c, const char *name, void *data, cairn_type type, 
                        const uint64_t *global, const uint64_t *offset, const uint64_t *count)
 {
     cairn_piece p = {.struct_bytes = sizeof p, .ndims = ndims};
+    CKPT_NEEDS_ALSO(c, global);
+    CKPT_NEEDS_ALSO(c, offset);
+    CKPT_NEEDS_ALSO(c, count);
     for (int d = 0; d < CRN_MIN(ndims, CRN_DIMS_MAX); d++) {
         p.global[d] = global[d];
         p.offset[d] = offset[d];
@@ -236,11 +251,14 @@ static cairn_status set_bounds(cairn *c, const char *name, const char *bounds)
 
 int cairn_set_bounds(cairn *c, const char *name, const char *bounds)
 {
+    CKPT_NEEDS_ALSO(c, name);
+    CKPT_NEEDS_ALSO(c, bounds);
     return crn_ckpt_result(c, set_bounds(c, name, bounds));
 }
 
 int cairn_release(cairn *c, const char *name)
 {
+    CKPT_NEEDS_ALSO(c, name);
     ckpt_var *v = crn_ckpt_find(c, name);
     if (!v || v->layout == CKPT_INDEX)
         return crn_ckpt_result(c, crn_fail(CAIRN_ENOTFOUND, "no variable '%s' is protected", name));

@@ -6,6 +6,8 @@
 
 static const char usage[] = "cairn verify [--json] TRAIL[/RUN] ...";
 
+enum { IN_TRAIL = 1 << 3 }; /* of cairn_mark_info.levels */
+
 static const char rebuilt[] =
     "the manifest was lost or damaged; marks are taken from the part files";
 
@@ -14,7 +16,8 @@ typedef struct verdict {
     bool json;
     json_t *damage; /* a list, with json */
     uint64_t nruns, nmarks, nbytes, ndamaged;
-    bool untold; /* something could not be checked */
+    uint64_t nelsewhere; /* marks that are on the nodes only, and are not read */
+    bool untold;         /* something could not be checked */
 } verdict;
 
 /* The run that is being read. */
@@ -84,6 +87,16 @@ static void report_run(check *c, const char *text)
         cmd_line("%s: %s", c->place, text);
 }
 
+static uint64_t count_elsewhere(const cmd_place *place, size_t r, size_t nmarks)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < nmarks; i++) {
+        cairn_mark_info mark = {.struct_bytes = sizeof mark};
+        n += cairn_trail_mark(place->trail, r, i, &mark) == CAIRN_OK && !(mark.levels & IN_TRAIL);
+    }
+    return n;
+}
+
 static void verify_run(verdict *all, const char *name, const cmd_place *place, size_t r)
 {
     char what[CRN_ERR_TEXT];
@@ -103,6 +116,7 @@ static void verify_run(verdict *all, const char *name, const cmd_place *place, s
         snprintf(what, sizeof what, "verifying '%s', run '%s'", name, run.name);
         all->nruns++;
         all->nmarks += run.nmarks;
+        all->nelsewhere += count_elsewhere(place, r, run.nmarks);
         cmd_progress_start(&c.progress, what);
         rc = cairn_trail_verify(place->trail, r, CAIRN_ALL_MARKS, on_finding, &c);
         cmd_progress_end(&c.progress);
@@ -126,28 +140,40 @@ static void verify_place(verdict *all, const char *name)
     cmd_place_close(&place);
 }
 
-/* Damage is an answer even if not everything could be read. */
+/* Damage is an answer even if not everything could be read; of nothing there is none. */
 static int code_of(const verdict *v)
 {
-    return v->ndamaged > 0 ? CMD_NO : v->untold ? CMD_UNKNOWN : CMD_YES;
+    const bool nothing = v->nmarks > 0 && v->nelsewhere == v->nmarks;
+    return v->ndamaged > 0 ? CMD_NO : v->untold || nothing ? CMD_UNKNOWN : CMD_YES;
+}
+
+static void print_words(const verdict *v)
+{
+    char nbytes[CRN_NUMBER_TEXT], words[CMD_WORDS] = "sound", rest[64] = "";
+    if (v->ndamaged > 0)
+        snprintf(words, sizeof words, "damaged in %" PRIu64 " place%s", v->ndamaged,
+                 v->ndamaged == 1 ? "" : "s");
+    else if (code_of(v) != CMD_YES)
+        snprintf(words, sizeof words, "nothing is known");
+    if (v->nelsewhere > 0)
+        snprintf(rest, sizeof rest, "; %" PRIu64 " mark%s on the nodes, not read", v->nelsewhere,
+                 v->nelsewhere == 1 ? " is" : "s are");
+    cmd_line("%" PRIu64 " run%s, %" PRIu64 " mark%s, %s read: %s%s", v->nruns,
+             v->nruns == 1 ? "" : "s", v->nmarks, v->nmarks == 1 ? "" : "s",
+             crn_format_nbytes(v->nbytes, nbytes, sizeof nbytes), words, rest);
 }
 
 static int print_verdict(const verdict *v)
 {
-    char nbytes[CRN_NUMBER_TEXT], words[CMD_WORDS] = "sound";
     if (v->json)
-        return cmd_print_json(json_pack("{s:b, s:b, s:I, s:I, s:I, s:o}", "sound",
-                                        code_of(v) == CMD_YES, "complete", !v->untold, "runs",
-                                        (json_int_t)v->nruns, "marks", (json_int_t)v->nmarks,
-                                        "nbytes", (json_int_t)v->nbytes, "damage", v->damage),
-                              code_of(v));
-    if (v->ndamaged > 0)
-        snprintf(words, sizeof words, "damaged in %" PRIu64 " place%s", v->ndamaged,
-                 v->ndamaged == 1 ? "" : "s");
+        return cmd_print_json(
+            json_pack("{s:b, s:b, s:I, s:I, s:I, s:I, s:o}", "sound", code_of(v) == CMD_YES,
+                      "complete", !v->untold && v->nelsewhere == 0, "runs", (json_int_t)v->nruns,
+                      "marks", (json_int_t)v->nmarks, "elsewhere", (json_int_t)v->nelsewhere,
+                      "nbytes", (json_int_t)v->nbytes, "damage", v->damage),
+            code_of(v));
     if (v->ndamaged > 0 || !v->untold)
-        cmd_line("%" PRIu64 " run%s, %" PRIu64 " mark%s, %s read: %s", v->nruns,
-                 v->nruns == 1 ? "" : "s", v->nmarks, v->nmarks == 1 ? "" : "s",
-                 crn_format_nbytes(v->nbytes, nbytes, sizeof nbytes), words);
+        print_words(v);
     return code_of(v);
 }
 

@@ -177,8 +177,9 @@ typedef struct crn_want {
 
 typedef struct crn_load_stats {
     struct {
-        uint64_t blocks, bytes; /* that came from this level */
-        uint64_t bad; /* blocks that this level should have had and were damaged or lost */
+        uint64_t blocks, bytes; /* that came from this level, */
+        uint64_t bad;           /* that should have, and are damaged there */
+        uint64_t absent;        /* that should have, and whose files are gone, or not here */
     } from[CRN_NLEVELS];
 } crn_load_stats;
 

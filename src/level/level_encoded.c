@@ -8,15 +8,15 @@ static cairn_status encoded_check(const crn_vault *v)
 {
     const int group = v->opt.group, nparity = v->opt.nparity, nnodes = v->nodes.nnodes;
     CRN_FAIL_IF(!v->local, CAIRN_EINVAL,
-                "level encoded needs storage on each node: set a local directory");
-    CRN_FAIL_IF(nparity < 1, CAIRN_EINVAL, "level encoded needs at least one parity, not %d",
+                "level 'encoded' needs node-local storage: name a directory with level.local");
+    CRN_FAIL_IF(nparity < 1, CAIRN_EINVAL, "level 'encoded' needs at least one parity, not %d",
                 nparity);
     CRN_FAIL_IF(group <= nparity, CAIRN_EINVAL,
                 "a group of %d nodes cannot lose %d of them: the group must be larger than the "
                 "parity",
                 group, nparity);
     CRN_FAIL_IF(nnodes < group, CAIRN_EINVAL,
-                "level encoded needs a group of %d nodes, and this job has %d", group, nnodes);
+                "level 'encoded' needs a group of %d nodes, and this job has %d", group, nnodes);
     int largest = nnodes / (nnodes / group) + (nnodes % (nnodes / group) != 0);
     CRN_FAIL_IF(largest > CRN_ERASURE_MAX, CAIRN_EINVAL,
                 "a group of %d nodes is too large: at most %d are possible", largest,

@@ -145,8 +145,10 @@ static cairn_status load_from(crn_vault *v, crn_level level, const crn_manifest_
     count_missing(want, n, &left, &left_bytes);
     stats->from[level].blocks += blocks - left;
     stats->from[level].bytes += bytes - left_bytes;
-    if (mark->levels >> level & 1)
-        stats->from[level].bad += left;
+    for (size_t i = 0; mark->levels >> level & 1 && i < n; i++) {
+        const bool there = crn_level_table[level]->holds(v, mark, want[i].rank);
+        *(there ? &stats->from[level].bad : &stats->from[level].absent) += want[i].missing.n;
+    }
     return CAIRN_OK;
 }
 

@@ -27,9 +27,9 @@ static int keeper_at(const crn_vault *v, int node, int place)
 static cairn_status partner_check(const crn_vault *v)
 {
     CRN_FAIL_IF(!v->local, CAIRN_EINVAL,
-                "level 'partner' needs node-local storage: configure a local directory");
+                "level 'partner' needs node-local storage: name a directory with level.local");
     CRN_FAIL_IF(v->nodes.nnodes < 2, CAIRN_EINVAL,
-                "level 'partner' needs at least 2 nodes, and all %d ranks are on one", v->nranks);
+                "level 'partner' needs at least 2 nodes, and this job has 1");
     return CAIRN_OK;
 }
 

@@ -90,7 +90,7 @@ static bool was_begun(const crn_trail *t, const char *name)
         return false;
     if (crn_dir_list(fd, &names, &n) == CAIRN_OK) {
         for (size_t i = 0; i < n; i++) {
-            found |= crn_series_parse(names[i], &series);
+            found |= crn_series_parse(names[i], &series) || strcmp(names[i], "events") == 0;
             free(names[i]);
         }
         free(names);
@@ -247,7 +247,8 @@ static cairn_status write_manifest(crn_run *run, const crn_manifest *m)
     return rc;
 }
 
-/* A manifest that is lost or damaged is no loss: the part files know the marks as well. */
+/* A manifest that is lost or damaged can be made again: the part files know the marks as well.
+ * Those in the trail are asked here, and who writes the run asks the nodes for theirs. */
 static cairn_status read_manifest(crn_run *run)
 {
     void *data;

@@ -391,6 +391,52 @@ static void test_tallies(void **state)
     check_tallies("kernel", "never"); /* all blocks means all */
 }
 
+/* Take marks until tracking is used for one, or no more; at most so many. All pages are written
+ * before each, or one. */
+static bool mark_until(cairn *c, unsigned char *data, uint64_t *version, bool all, bool tracked)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (int n = 0; n < 500; n++) {
+        for (size_t i = 0; i < ALL; i += all ? page : ALL)
+            data[i]++;
+        const ckpt_tally t = tally_after(c, data, ++*version);
+        if ((t.tracked && c->var.at[0].change.watch) == tracked)
+            return true;
+    }
+    return false;
+}
+
+/* Tracking is dropped when it does not pay any more, and taken up again when it does. */
+static void test_tracking_follows_what_changes(void **state)
+{
+    (void)state;
+    cairn *c;
+    uint64_t version = 0;
+    if (!can_track)
+        skip();
+    unsigned char *data =
+        mmap(NULL, ALL, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(data != MAP_FAILED);
+    FILE *f = fopen(config, "w");
+    assert_non_null(f);
+    fprintf(f,
+            "[run]\ntrail = %s/auto\n[level]\nlocal = trail\n[compare]\ntrees = no\n"
+            "[variable data]\nblock = 16KiB\ntrack = auto\n",
+            scratch);
+    fclose(f);
+    assert_ok(cairn_open(MPI_COMM_SELF, config, &c));
+    assert_ok(cairn_protect(c, "data", data, CAIRN_UINT8, ALL));
+    assert_true(mark_until(c, data, &version, false, true));
+    for (int turn = 0; turn < 2; turn++) {
+        assert_true(mark_until(c, data, &version, true, false));
+        assert_null(c->var.at[0].change.watch);
+        assert_true(c->var.at[0].change.pause > 0); /* not at once */
+        assert_true(mark_until(c, data, &version, false, true));
+    }
+    assert_ok(cairn_close(c));
+    munmap(data, ALL);
+}
+
 /* In memory where there is some: what is tested is not the disk. */
 static int set_up(void **state)
 {
@@ -420,6 +466,7 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_tallies),
+                                       cmocka_unit_test(test_tracking_follows_what_changes),
                                        cmocka_unit_test(test_random_lives)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

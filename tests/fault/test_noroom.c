@@ -271,6 +271,66 @@ static void test_every_allocation_fails(void **state)
 /* --- a draft that is not given up ------------------------------------------------------------ */
 
 /* A put fails because an earlier write did; a caller that goes on must not get a mark of it. */
+/* A mark of one variable of so many bytes. */
+static cairn_status mark_bytes(crn_part *part, uint64_t version, const void *data, size_t nbytes)
+{
+    const crn_var_spec spec = {
+        .name = "x", .type = "bytes", .item = 1, .block = 4096, .nbytes = nbytes};
+    crn_draft *d;
+    size_t v;
+    CRN_TRY(crn_draft_begin(part, version, &d));
+    cairn_status rc = crn_draft_add(d, &spec, &v);
+    if (rc == CAIRN_OK)
+        rc = crn_draft_put_all(d, v, data);
+    if (rc == CAIRN_OK)
+        return crn_draft_commit(d, 2, NULL);
+    crn_draft_drop(d);
+    return rc;
+}
+
+static uint64_t file_bytes(const crn_part *part)
+{
+    crn_part_info info;
+    crn_part_describe(part, &info);
+    return info.file_bytes;
+}
+
+/* What a mark wrote that found no room in the end is given back to the disk, where whatever comes
+ * next needs it. Only behind a superblock that may be there nothing is. */
+static void test_no_room_gives_the_end_back(void **state)
+{
+    (void)state;
+    enum { LARGE = 300000 };
+    static unsigned char data[LARGE];
+    const crn_part_options opt = {CRN_IO_THREADS, 4, false};
+    crn_fault fault = {CRN_FAULT_WRITE, CRN_FAULT_ENOSPC, 0, 1};
+    crn_part *part;
+    uint64_t nwrites = 2;
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (unsigned char)(i / 4096 + i);
+    for (fault.at = 0; fault.at < nwrites; fault.at++) {
+        snprintf(where, sizeof where, "write %" PRIu64 " of %" PRIu64, fault.at, nwrites);
+        must(crn_part_create(dir, "part", &model_id, &opt, &part));
+        must(mark_bytes(part, 1, data, 5000));
+        const uint64_t before = file_bytes(part);
+        crn_fault_arm(&fault);
+        cairn_status rc = mark_bytes(part, 2, data, LARGE);
+        if (fault.at == 0) { /* only counted: the last one is the superblock's */
+            assert_ok(rc);
+            assert_true(file_bytes(part) >= before + LARGE);
+            nwrites = crn_fault_seen();
+            assert_true(nwrites > 2);
+        } else {
+            assert_int_equal(rc, CAIRN_ENOSPC);
+            assert_int_equal(file_bytes(part), before);
+        }
+        crn_fault_arm(NULL);
+        must(mark_bytes(part, 3, data, LARGE));
+        crn_part_close(part);
+        unlinkat(dir, "part", 0);
+    }
+}
+
 static void test_a_failed_draft_cannot_be_committed(void **state)
 {
     (void)state;
@@ -493,6 +553,7 @@ int main(void)
         cmocka_unit_test(test_every_operation_fails),
         cmocka_unit_test(test_full_for_long),
         cmocka_unit_test(test_every_allocation_fails),
+        cmocka_unit_test(test_no_room_gives_the_end_back),
         cmocka_unit_test(test_a_failed_draft_cannot_be_committed),
         cmocka_unit_test(test_a_variable_without_memory_cannot_be_committed),
         cmocka_unit_test(test_every_operation_of_a_run_fails),

@@ -230,9 +230,9 @@ static inline cairn_status world_load(world *w, const crn_manifest_mark *mark, c
 /* The sum over all ranks of what was loaded. */
 static inline void world_sum(world *w, crn_load_stats *stats)
 {
-    _Static_assert(sizeof *stats == CRN_NLEVELS * 3 * sizeof(uint64_t), "only numbers");
+    _Static_assert(sizeof *stats == CRN_NLEVELS * 4 * sizeof(uint64_t), "only numbers");
     assert_ok(crn_comm_allreduce_u64(w->comm, CRN_REDUCE_SUM, (uint64_t *)(void *)stats,
-                                     CRN_NLEVELS * 3));
+                                     CRN_NLEVELS * 4));
 }
 
 /* Survey, and every rank loads its own share. stats are summed over all ranks. */

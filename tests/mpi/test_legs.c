@@ -419,7 +419,8 @@ static void test_no_session_is_an_error(void **state)
     assert_int_equal(cairn_cancel(none), CAIRN_EINVAL);
     assert_int_equal(cairn_settle(none), CAIRN_EINVAL);
     assert_int_equal(cairn_reopen(none, MPI_COMM_SELF), CAIRN_EINVAL);
-    assert_false(cairn_due(none) || cairn_should_stop(none));
+    assert_int_equal(cairn_mark_trees(none, 1), CAIRN_EINVAL);
+    assert_false(cairn_due(none) || cairn_should_stop(none) || cairn_diverged(none, NULL));
     assert_ok(cairn_close(none));
 }
 
@@ -450,6 +451,26 @@ static void test_a_chained_handler_is_called_once(void **state)
     assert_true(cairn_should_stop(c));
     assert_ok(cairn_close(c));
     assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+    remove_tree(dir);
+}
+
+/* A signal by the name that shells give it; and one that nohup or a script has let be ignored. */
+static void test_names_of_signals_and_ignored_ones(void **state)
+{
+    (void)state;
+    cairn *c;
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, before, now;
+    set_up("[stop]\nsignals = SIGUSR2, INT\n");
+    assert_int_equal(sigaction(SIGINT, &ignore, &before), 0);
+    assert_ok(cairn_open(MPI_COMM_SELF, config, &c));
+    assert_int_equal(sigaction(SIGINT, NULL, &now), 0);
+    assert_true(now.sa_handler == SIG_IGN);
+    assert_int_equal(raise(SIGINT), 0);
+    assert_false(cairn_should_stop(c));
+    assert_int_equal(raise(SIGUSR2), 0);
+    assert_true(cairn_should_stop(c));
+    assert_ok(cairn_close(c));
+    assert_int_equal(sigaction(SIGINT, &before, NULL), 0);
     remove_tree(dir);
 }
 

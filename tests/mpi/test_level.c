@@ -173,7 +173,8 @@ static void test_partner_survives_any_one_node(void **state)
                 assert_ok(world_resume(&w, 3, AT_LOCAL | AT_PARTNER, &s));
                 assert_true(s.from[CRN_LEVEL_PARTNER].blocks > 0);
                 assert_int_equal(s.from[CRN_LEVEL_PARTNER].bad, 0);
-                assert_int_equal(s.from[CRN_LEVEL_LOCAL].bad, s.from[CRN_LEVEL_PARTNER].blocks);
+                assert_int_equal(s.from[CRN_LEVEL_LOCAL].bad, 0); /* what is gone is not damaged */
+                assert_int_equal(s.from[CRN_LEVEL_LOCAL].absent, s.from[CRN_LEVEL_PARTNER].blocks);
                 assert_int_equal(s.from[CRN_LEVEL_GLOBAL].blocks, 0);
             }
             world_end(&w);

@@ -27,6 +27,9 @@ class After(system.Case):
     def test_drain(self):
         """With one node gone; then all the others go, and the program comes back."""
         self.die()
+        code, text = self.cairn("verify", self.trail)
+        self.assertEqual(code, 2, text)
+        self.assertIn("0 B read: nothing is known; 2 marks are on the nodes, not read", text)
         self.lose_nodes([2])
         self.assertIn("mark 12 is in the trail now", self.must_cairn("drain", self.trail))
         self.assertIn("mark 12 is in the trail already", self.must_cairn("drain", self.trail))
@@ -81,7 +84,7 @@ class After(system.Case):
         return [p for p in self.local.rglob("*") if p.is_file()]
 
     def test_prune_by_all_nodes(self):
-        """A finished run whose last mark is not in the trail leaves its files; a job prunes them."""
+        """A finished run whose last mark is not in the trail leaves its files: a job prunes."""
         self.must_run()
         self.assertNotEqual(self.local_files(), [])
         code, text = self.cairn("prune", "--local", self.trail / "run-1", ranks=self.ranks)

@@ -607,9 +607,28 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* What a watch knows counts for one mark; for another it knows nothing. */
+static void test_distrust(void **state)
+{
+    (void)state;
+    world o;
+    world_init(&o, 4 * page);
+    const uint64_t n = crn_watch_count(o.w).blocks;
+    assert_int_equal(check(&o), n);
+    crn_watch_distrust(o.w);
+    for (uint64_t i = 0; i < n; i++)
+        assert_true(crn_watch_is_written(o.w, i));
+    assert_int_equal(crn_watch_count(o.w).written, n);
+    assert_int_equal(check(&o), 0); /* a scan alone tells nothing of what was before */
+    o.data[9 * page]++;
+    assert_int_equal(check(&o), n - 1);
+    world_done(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_distrust),
         cmocka_unit_test(test_no_route_is_missed),
         cmocka_unit_test(test_shared_memory_is_never_clean),
         cmocka_unit_test(test_ranges_fall_back_alone),
