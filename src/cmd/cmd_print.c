@@ -99,15 +99,31 @@ int cmd_columns_print(cmd_columns *t, int indent, int code)
     return t->failed ? cmd_fail("no memory for a table") : code;
 }
 
+/* How many bytes the character at s has; 0: it is none. */
+static size_t character_bytes(const char *s)
+{
+    const size_t most = strnlen(s, 4);
+    for (size_t n = 1; n <= most; n++) {
+        json_t *one = json_stringn(s, n);
+        json_decref(one);
+        if (one)
+            return n;
+    }
+    return 0;
+}
+
 json_t *cmd_json_text(const char *s)
 {
     json_t *text = json_string(s);
     char *copy;
     if (text || crn_strdup(s, &copy) < 0)
         return text;
-    for (char *p = copy; *p; p++)
-        if ((unsigned char)*p >= 0x80)
+    for (char *p = copy; *p;) {
+        const size_t n = character_bytes(p);
+        if (n == 0)
             *p = '?';
+        p += CRN_MAX(n, 1);
+    }
     text = json_string(copy);
     free(copy);
     return text;

@@ -25,6 +25,7 @@ typedef struct supervisor {
     run_place place;
     run_launcher launcher;
     run_signals signals;
+    run_tree tree;
     uint64_t full_ranks; /* as many as given */
     uint64_t until_ns;   /* by crn_now_ns; 0: there is no limit */
     uint64_t ntries;
@@ -91,6 +92,13 @@ static int requeue(const supervisor *s)
     return CMD_NO;
 }
 
+/* When there is nothing that could be told to leave. */
+static int told_to_stop(const supervisor *s)
+{
+    cmd_run_say("told to stop; start this again to go on");
+    return requeue(s);
+}
+
 /* --- ranks -------------------------------------------------------------------------------- */
 
 /* How many there may be now: as a command says, or, after a start that came to nothing, fewer by
@@ -121,7 +129,8 @@ static int adapt(supervisor *s, const run_state *now)
     n = CRN_MAX(CRN_MIN(n, s->full_ranks), s->min_ranks);
     if (n == s->launcher.nranks)
         return CMD_YES;
-    cmd_run_say("going on with %" PRIu64 " ranks instead of %" PRIu64, n, s->launcher.nranks);
+    cmd_run_say("going on with %" PRIu64 " rank%s instead of %" PRIu64, n, n == 1 ? "" : "s",
+                s->launcher.nranks);
     s->nfailures = 1; /* another attempt, not the same again */
     return cmd_launcher_set_ranks(&s->launcher, n);
 }
@@ -157,11 +166,9 @@ static json_t *launch_event(const supervisor *s)
 
 static json_t *ended_event(const supervisor *s, run_leg *leg)
 {
-    static const char *const why[] = {[RUN_EXIT] = "exit",
-                                      [RUN_SIGNAL] = "signal",
-                                      [RUN_HANG] = "hang",
-                                      [RUN_LIMIT] = "limit",
-                                      [RUN_TOLD] = "told"};
+    static const char *const why[] = {
+        [RUN_EXIT] = "exit",   [RUN_SIGNAL] = "signal", [RUN_HANG] = "hang",
+        [RUN_LIMIT] = "limit", [RUN_TOLD] = "told",     [RUN_UNSTARTED] = "unstarted"};
     json_t *code = leg->code >= 0 ? json_integer(leg->code) : json_null();
     json_t *number = leg->signal > 0 ? json_integer(leg->signal) : json_null();
     return json_pack("{s:s, s:s, s:o, s:o, s:f, s:o, s:I, s:o}", "event", "ended", "why",
@@ -186,6 +193,7 @@ static int set_limit(const supervisor *s)
 static int run_leg_once(supervisor *s, run_leg *leg)
 {
     *leg = (run_leg){.place = &s->place,
+                     .tree = &s->tree,
                      .words = s->launcher.words,
                      .hang_s = s->hang_s,
                      .grace_s = s->grace_s,
@@ -197,10 +205,11 @@ static int run_leg_once(supervisor *s, run_leg *leg)
         return CMD_UNKNOWN;
     if (cmd_run_note(&s->place, &s->signals, launch_event(s)) == CMD_NO)
         return CMD_UNKNOWN;
-    if (cmd_leg_run(leg, &s->signals) != CMD_YES)
-        return CMD_UNKNOWN;
+    const int code = cmd_leg_run(leg, &s->signals);
+    if (leg->code > 0)
+        leg->signal = cmd_launcher_signal(leg->code, cmd_tail_text(&leg->tail));
     cmd_run_note(&s->place, &s->signals, ended_event(s, leg));
-    return CMD_YES;
+    return code;
 }
 
 /* Whoever was told to leave by others than us has also ended well; what the log tells of a program
@@ -286,15 +295,11 @@ static int recover(supervisor *s, const run_leg *leg, const run_state *now)
     }
     if (s->drain || s->drain_with)
         drain(s);
-    if (adapt(s, now) != CMD_YES)
+    if (s->ntries < s->tries && adapt(s, now) != CMD_YES)
         return CMD_UNKNOWN;
     if (s->ntries >= s->tries || s->nfailures >= s->fruitless)
         return give_up(s, now);
-    if (!cmd_signals_pause(&s->signals, pause)) {
-        cmd_run_say("told to stop; start this again to go on");
-        return requeue(s);
-    }
-    return CMD_YES;
+    return cmd_signals_pause(&s->signals, pause) ? CMD_YES : told_to_stop(s);
 }
 
 static int stopped(const supervisor *s, const run_state *now)
@@ -323,8 +328,15 @@ static int supervise(supervisor *s)
 {
     run_leg leg;
     run_state now;
+    cmd_orphans_end(&s->place, &s->signals, leave_signal());
+    if (s->signals.nleave > 0)
+        return told_to_stop(s);
     if (cmd_run_state(&s->place, &s->before) != CMD_YES)
         return CMD_UNKNOWN;
+    if (s->before.finished) {
+        cmd_run_say("run '%s' is finished: nothing is left to do", s->place.name);
+        return CMD_YES;
+    }
     for (int code;;) {
         if (run_leg_once(s, &leg) != CMD_YES || cmd_run_state(&s->place, &now) != CMD_YES)
             return CMD_UNKNOWN;
@@ -375,6 +387,8 @@ static int parse_times(supervisor *s, const char *pause, const char *hang, const
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         if (row[i].text && crn_parse_seconds(row[i].text, row[i].value) < 0)
             return cmd_misuse(usage, "%s: %s", row[i].name, crn_err_peek()->text);
+    if (limit && s->limit_s <= 0)
+        return cmd_misuse(usage, "--limit must be more than 0 s");
     if (hang && s->hang_s < HANG_MIN_S)
         return cmd_misuse(usage, "--hang must be at least %d s: signs of life come once a second",
                           HANG_MIN_S);
@@ -407,9 +421,10 @@ static int prepare(supervisor *s, char **words, size_t nwords)
     s->full_ranks = s->launcher.nranks;
     if (s->limit_s > 0)
         s->until_ns = crn_now_ns() + (uint64_t)(s->limit_s * 1e9);
-    if (set_limit(s) != CMD_YES || cmd_launcher_hand_on(&s->launcher) != CMD_YES)
+    if (set_limit(s) != CMD_YES || cmd_orphans_sign() != CMD_YES ||
+        cmd_launcher_hand_on(&s->launcher) != CMD_YES)
         return CMD_UNKNOWN;
-    cmd_tree_adopt();
+    cmd_tree_start(&s->tree);
     return cmd_signals_start(&s->signals);
 }
 
@@ -452,6 +467,7 @@ int cmd_run(int argc, char **argv)
         code = supervise(&s);
         cmd_signals_end(&s.signals);
     }
+    cmd_tree_done(&s.tree);
     cmd_launcher_done(&s.launcher);
     cmd_run_place_done(&s.place);
     return code;

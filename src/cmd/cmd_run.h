@@ -5,7 +5,9 @@
  *   cmd_run.c           options, and the loop from leg to leg
  *   cmd_run_leg.c       one leg: start, watch, end
  *   cmd_run_signals.c   signals to this process, and waiting for them
- *   cmd_run_tree.c      processes that descend from this one
+ *   cmd_run_proc.c      the processes of this machine
+ *   cmd_run_tree.c      those that descend from this one
+ *   cmd_run_orphans.c   those that a 'cairn run' that was killed has left behind
  *   cmd_run_tail.c      the last lines of output
  *   cmd_run_launcher.c  the launcher's line: how many ranks, and what it hands on
  *   cmd_run_trail.c     the run that is supervised, and its log
@@ -39,14 +41,33 @@ bool cmd_signals_pause(run_signals *s, double seconds);
 
 /* --- processes ---------------------------------------------------------------------------- */
 
-/* Let processes that lose their parent become children of this one, so that none gets away. */
-void cmd_tree_adopt(void);
+typedef struct run_process {
+    pid_t pid, parent;
+    uint64_t born; /* clock ticks after the machine's start: tells it from others of its number */
+    bool ended;    /* and waits for its parent to take notice */
+    bool ours;     /* for whoever looks at a list */
+} run_process;
+
+typedef CRN_VEC(run_process) run_processes;
+
+void cmd_proc_list(run_processes *ret); /* all of this machine that there is memory for */
+bool cmd_proc_self(run_process *ret);   /* false where there is no /proc */
+bool cmd_proc_is_alive(pid_t pid, uint64_t born);
+
+/* The processes of the program: all that descend from this one, but for those that were there
+ * before. Those that lose their parent become children of this one, so that none gets away. */
+typedef struct run_tree {
+    run_processes spared;
+} run_tree;
+
+void cmd_tree_start(run_tree *t);
+void cmd_tree_done(run_tree *t);
 
 /* Reap what has ended; the status of pid if that was among it, else -1. */
 int cmd_tree_reap(pid_t pid);
 
-/* Kill all descendants and wait, within reason, until they are gone; the same result. */
-int cmd_tree_kill(pid_t pid);
+/* Kill all of them and wait, within reason, until they are gone; the same result. */
+int cmd_tree_kill(const run_tree *t, pid_t pid);
 
 /* Has pid children, all of which have ended without its taking notice? */
 bool cmd_tree_is_stuck(pid_t pid);
@@ -79,6 +100,9 @@ void cmd_launcher_done(run_launcher *l);
 /* Let the line say another number of ranks. */
 int cmd_launcher_set_ranks(run_launcher *l, uint64_t nranks);
 
+/* The signal that has killed a rank, as the launcher says; 0: it says nothing of the kind. */
+int cmd_launcher_signal(int code, const char *output);
+
 /* Let Open MPI hand all CAIRN_ variables of the environment to other machines; others do anyway. */
 int cmd_launcher_hand_on(const run_launcher *l);
 
@@ -98,7 +122,7 @@ typedef struct run_state {
     bool exists, finished, stopped, opened; /* the last two: of the last leg */
     bool marked;
     uint64_t newest; /* mark, if marked */
-    int nnodes;      /* of the last leg */
+    int nnodes;      /* of the last leg that opened the run */
     double lost_s;   /* with the last leg */
     char end[64];    /* of the last leg, in words */
 } run_state;
@@ -112,6 +136,13 @@ int cmd_run_state(const run_place *p, run_state *ret);
  */
 int cmd_run_note(const run_place *p, run_signals *s, json_t *event);
 
+/* Let the environment of the program say that it belongs to this 'cairn run'. */
+int cmd_orphans_sign(void);
+
+/* End what a 'cairn run' that was killed has left of this run on this machine; by the signal that
+ * says leave, first. */
+void cmd_orphans_end(const run_place *p, run_signals *s, int leave);
+
 /* Is there no room left where the trail is? */
 bool cmd_run_disk_is_full(const run_place *p);
 
@@ -123,10 +154,12 @@ typedef enum run_why {
     RUN_HANG,
     RUN_LIMIT,
     RUN_TOLD,
+    RUN_UNSTARTED,
 } run_why;
 
 typedef struct run_leg {
     const run_place *place;
+    const run_tree *tree;
     char **words;
     double hang_s;     /* 0: watch for none */
     double grace_s;    /* to leave in, once told */
@@ -135,7 +168,7 @@ typedef struct run_leg {
     bool launcher;     /* it is one that has nothing to do once its children have ended */
     /* results */
     run_why why;
-    int code, signal; /* of the launcher; code -1: it was killed */
+    int code, signal; /* of the launcher; code -1: it was killed, or never was */
     bool told;
     uint64_t launched_ns; /* wall clock */
     run_tail tail;

@@ -6,6 +6,9 @@
  */
 #include "cmd/cmd_run.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 extern char **environ;
 
 /* Options that are followed by the number, or end in '=' and it; -n may also stand before it. */
@@ -44,8 +47,42 @@ static bool is_rank_option(const char *word)
     return false;
 }
 
-/* The first of its kind counts: what stands behind it may be the program's. A line of several
- * programs has no one number. */
+/* How many words may belong to an option, behind it. */
+static size_t nwords_of(const char *option)
+{
+    static const char *const names[] = {"mca", "gmca", "prtemca", "pmixmca", "env", "genv"};
+    const char *name = option + strspn(option, "-");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return 2;
+    return strchr(option, '=') ? 0 : 1;
+}
+
+static bool is_program(const char *word)
+{
+    struct stat st;
+    return strchr(word, '/') && stat(word, &st) == 0 && S_ISREG(st.st_mode) &&
+           access(word, X_OK) == 0;
+}
+
+/* Where the options of the launcher end: at a word that belongs to no option before it, or is a
+ * program that is there. Which options take a word only the launcher knows; a program without a
+ * folder behind one that takes none is not recognized. */
+static size_t count_own_words(char **words)
+{
+    size_t n = 1, args = 0;
+    for (; words[n]; n++) {
+        if (words[n][0] == '-')
+            args = nwords_of(words[n]);
+        else if (args == 0 || is_program(words[n]))
+            break;
+        else
+            args--;
+    }
+    return n;
+}
+
+/* A line of several programs has no one number. */
 static void find_ranks(run_launcher *l)
 {
     if (!l->known)
@@ -53,8 +90,9 @@ static void find_ranks(run_launcher *l)
     for (size_t i = 1; l->words[i]; i++)
         if (strcmp(l->words[i], ":") == 0)
             return;
-    for (size_t i = 1; l->words[i]; i++) {
-        const bool next = is_rank_option(l->words[i]) && l->words[i + 1];
+    const size_t n = count_own_words(l->words);
+    for (size_t i = 1; i < n; i++) {
+        const bool next = is_rank_option(l->words[i]) && i + 1 < n;
         const size_t lead = next ? 0 : lead_of(l->words[i]);
         if (!next && lead == 0)
             continue;
@@ -93,6 +131,14 @@ int cmd_launcher_set_ranks(run_launcher *l, uint64_t nranks)
     l->words[l->at] = l->number = text;
     l->nranks = nranks;
     return CMD_YES;
+}
+
+/* MPICH's launcher ends with the number of the signal as its exit code, and says so in words. */
+int cmd_launcher_signal(int code, const char *output)
+{
+    const char *said = strstr(output, "TERMINATED WITH THE EXIT STRING: ");
+    const char *number = said ? strstr(said, "(signal ") : NULL;
+    return number && strtol(number + strlen("(signal "), NULL, 10) == code ? code : 0;
 }
 
 /* --- handing on --------------------------------------------------------------------------- */

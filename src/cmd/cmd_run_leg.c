@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +17,9 @@
 enum { KILL_AFTER_S = 10, STUCK_AFTER_S = 10, LOOK_EVERY_S = 2 };
 
 typedef struct stream {
-    int from, to; /* from -1: at its end */
+    int from, to;    /* from -1: at its end */
+    char data[4096]; /* what a pipe that can be written to surely takes */
+    size_t at, n;    /* of these, what is to be passed on */
 } stream;
 
 typedef struct watch {
@@ -77,38 +80,71 @@ static int start(watch *w)
     if (w->pid > 0 && read(failed[0], &sys, sizeof sys) == (ssize_t)sizeof sys)
         waitpid(w->pid, NULL, 0);
     close(failed[0]);
-    w->out = (stream){out[0], STDOUT_FILENO};
-    w->err = (stream){err[0], STDERR_FILENO};
+    w->out.from = out[0];
+    w->err.from = err[0];
     return sys == 0 ? CMD_YES : cmd_fail("cannot start '%s': %s", w->leg->words[0], strerror(sys));
 }
 
 /* --- output ------------------------------------------------------------------------------- */
 
-/* Pass on what there is; whether the place for it is still there is not the program's worry. */
-static void pump(watch *w, stream *s)
+/* What to wait for. Whoever reads our output may take a while, in which signals must not wait. */
+static struct pollfd next_step(const stream *s)
 {
-    char data[4096];
-    ssize_t n = read(s->from, data, sizeof data);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN))
-        return;
-    if (n <= 0) {
-        close(s->from);
-        s->from = -1;
-        return;
-    }
-    cmd_tail_add(&w->leg->tail, data, (size_t)n);
-    for (ssize_t done = 0, k; done < n; done += k)
-        if ((k = write(s->to, data + done, (size_t)(n - done))) <= 0)
-            break;
+    if (s->at < s->n)
+        return (struct pollfd){.fd = s->to, .events = POLLOUT};
+    return (struct pollfd){.fd = s->from, .events = POLLIN};
 }
 
-/* What was written before the end, without waiting for more: a process that got away may hold the
- * other end. */
+/* Whether the place for it is still there is not the program's worry. */
+static void pass_on_output(stream *s)
+{
+    const ssize_t k = write(s->to, s->data + s->at, s->n - s->at);
+    if (k > 0)
+        s->at += (size_t)k;
+    else if (errno != EINTR && errno != EAGAIN)
+        s->at = s->n;
+}
+
+static void take_output(watch *w, stream *s, size_t most)
+{
+    const ssize_t n = read(s->from, s->data, CRN_MIN(most, sizeof s->data));
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    s->at = 0;
+    s->n = n > 0 ? (size_t)n : 0;
+    if (n > 0) {
+        cmd_tail_add(&w->leg->tail, s->data, s->n);
+        return;
+    }
+    close(s->from);
+    s->from = -1;
+}
+
+static void pump(watch *w, stream *s)
+{
+    if (s->at < s->n)
+        pass_on_output(s);
+    else
+        take_output(w, s, sizeof s->data);
+}
+
+/* What was written before the end, and no more: a process that got away may hold the other end, and
+ * write for ever. */
 static void pump_rest(watch *w, stream *s)
 {
-    struct pollfd p = {.fd = s->from, .events = POLLIN};
-    while (s->from >= 0 && poll(&p, 1, 0) > 0)
-        pump(w, s);
+    int left = 0;
+    if (s->from >= 0 && ioctl(s->from, FIONREAD, &left) < 0)
+        left = 0;
+    while (s->at < s->n || (left > 0 && s->from >= 0)) {
+        struct pollfd p = next_step(s);
+        poll(&p, 1, -1);
+        if (s->at < s->n) {
+            pass_on_output(s);
+            continue;
+        }
+        take_output(w, s, (size_t)left);
+        left -= (int)s->n;
+    }
     if (s->from >= 0)
         close(s->from);
     s->from = -1;
@@ -175,6 +211,8 @@ static void feel_pulse(watch *w)
         w->pulse = pulse;
         w->pulse_ns = crn_now_ns();
     }
+    if (w->out.at < w->out.n || w->err.at < w->err.n) /* whoever reads its output holds it up */
+        w->pulse_ns = crn_now_ns();
     if (since(w->pulse_ns) > w->leg->hang_s) {
         cmd_run_say("no sign of life for %.0f s: it hangs, and is killed", w->leg->hang_s);
         end(w, RUN_HANG);
@@ -209,15 +247,14 @@ static void look(watch *w)
     if (leg->hang_s > 0 && w->ending_ns == 0)
         feel_pulse(w);
     if (w->ending_ns != 0 && since(w->ending_ns) > KILL_AFTER_S)
-        w->status = cmd_tree_kill(w->pid);
+        w->status = cmd_tree_kill(leg->tree, w->pid);
 }
 
 static void wait_for_end(watch *w)
 {
     while (w->status < 0) {
-        struct pollfd p[] = {{.fd = w->signals->fd, .events = POLLIN},
-                             {.fd = w->out.from, .events = POLLIN},
-                             {.fd = w->err.from, .events = POLLIN}};
+        struct pollfd p[] = {
+            {.fd = w->signals->fd, .events = POLLIN}, next_step(&w->out), next_step(&w->err)};
         poll(p, sizeof p / sizeof *p, 500);
         if (p[1].revents)
             pump(w, &w->out);
@@ -232,17 +269,24 @@ static void wait_for_end(watch *w)
 
 int cmd_leg_run(run_leg *leg, run_signals *s)
 {
-    watch w = {.leg = leg, .signals = s, .status = -1, .pulse_ns = crn_now_ns()};
-    leg->why = RUN_EXIT;
+    watch w = {.leg = leg,
+               .signals = s,
+               .out = {.to = STDOUT_FILENO},
+               .err = {.to = STDERR_FILENO},
+               .status = -1,
+               .pulse_ns = crn_now_ns()};
+    leg->why = RUN_UNSTARTED;
+    leg->code = -1;
     if (start(&w) != CMD_YES)
         return CMD_UNKNOWN;
+    leg->why = RUN_EXIT;
     wait_for_end(&w);
     leg->code = WIFEXITED(w.status) ? WEXITSTATUS(w.status) : -1;
     leg->signal = WIFSIGNALED(w.status) ? WTERMSIG(w.status) : 0;
     if (leg->signal != 0 && w.ending_ns == 0)
         leg->why = RUN_SIGNAL;
-    if (leg->code != 0) /* one that ended well may have left something behind on purpose */
-        cmd_tree_kill(w.pid);
+    if (leg->code != 0 || w.ending_ns != 0) /* else it may leave something behind on purpose */
+        cmd_tree_kill(leg->tree, w.pid);
     pump_rest(&w, &w.out);
     pump_rest(&w, &w.err);
     return CMD_YES;

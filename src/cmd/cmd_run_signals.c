@@ -15,16 +15,19 @@
 static const struct {
     int number;
     bool leave;
-} taken[] = {{SIGTERM, true},  {SIGINT, true},   {SIGUSR1, true},
-             {SIGHUP, true},   {SIGUSR2, false}, {SIGQUIT, false},
-             {SIGTSTP, false}, {SIGCONT, false}, {SIGCHLD, false}};
+} taken[] = {{SIGTERM, true},  {SIGINT, true},   {SIGUSR1, true},  {SIGHUP, true},
+             {SIGUSR2, false}, {SIGQUIT, false}, {SIGTSTP, false}, {SIGCONT, false}};
 
 int cmd_signals_start(run_signals *s)
 {
     sigset_t set;
+    struct sigaction was;
     sigemptyset(&set);
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        sigaddset(&set, taken[i].number);
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) /* as nohup(1) has it */
+        if (sigaction(taken[i].number, NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+            sigaddset(&set, taken[i].number);
+    sigaddset(&set, SIGCHLD);
+    signal(SIGCHLD, SIG_DFL); /* where it is ignored, nobody learns how a child has ended */
     *s = (run_signals){.fd = -1};
     if (sigprocmask(SIG_BLOCK, &set, &s->was) < 0 ||
         (s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)

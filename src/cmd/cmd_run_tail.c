@@ -28,6 +28,8 @@ const char *cmd_tail_text(run_tail *t)
     int lines = 0;
     while (t->n > 0 && t->at[t->n - 1] == '\n')
         t->n--;
+    for (char *zero; (zero = memchr(t->at, 0, t->n)) != NULL;)
+        *zero = '?';
     t->at[t->n] = 0;
     for (size_t i = t->n; i-- > 0;)
         if (t->at[i] == '\n' && ++lines == LINES)

@@ -111,8 +111,16 @@ static void take_leg(json_t *leg, run_state *s)
     snprintf(s->end, sizeof s->end, "%s", end ? end : "");
     s->stopped = strcmp(s->end, "stopped") == 0;
     s->opened = json_is_number(json_object_get(leg, "opened"));
-    s->nnodes = (int)crn_event_number(leg, "nodes");
     s->lost_s = crn_event_number(leg, "lost_seconds");
+}
+
+/* Those of the last leg that came so far: a launcher that finds too few nodes starts nothing. */
+static int count_nodes(json_t *legs)
+{
+    int n = 0;
+    for (size_t i = json_array_size(legs); n == 0 && i-- > 0;)
+        n = (int)crn_event_number(json_array_get(legs, i), "nodes");
+    return n;
 }
 
 static int read_run(cairn_trail *trail, size_t r, run_state *s)
@@ -130,6 +138,7 @@ static int read_run(cairn_trail *trail, size_t r, run_state *s)
         return cmd_fail("%s", crn_err_peek()->text);
     json_t *legs = crn_report_legs(events);
     take_leg(json_array_get(legs, json_array_size(legs) - 1), s);
+    s->nnodes = count_nodes(legs);
     json_decref(legs);
     json_decref(events);
     return CMD_YES;

@@ -64,13 +64,16 @@ static const char *watched_end(json_t *ended, char *buf)
 {
     static const struct {
         const char *why, *text;
-    } row[] = {{"limit", "out of time"}, {"told", "did not leave when told to"}};
+    } row[] = {{"limit", "out of time"},
+               {"told", "did not leave when told to"},
+               {"unstarted", "could not be started"}};
     const char *why = json_string_value(json_object_get(ended, "why"));
+    const int number = (int)crn_event_number(ended, "signal");
     for (size_t i = 0; why && i < sizeof row / sizeof *row; i++)
         if (strcmp(why, row[i].why) == 0)
             return row[i].text;
-    if (why && strcmp(why, "signal") == 0)
-        return signal_text((int)crn_event_number(ended, "signal"), buf);
+    if (number > 0)
+        return signal_text(number, buf);
     return exit_text((int)crn_event_number(ended, "code"), buf);
 }
 

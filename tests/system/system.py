@@ -61,9 +61,10 @@ class Job:
     """A program under mpiexec."""
 
     def __init__(self, program, ranks, args, env, fault=None, under=()):
-        """fault: (rank, CAIRN_FAULT) for one of the ranks; under: a command that starts it all."""
+        """fault: (rank, CAIRN_FAULT) for one of the ranks; under: a command that starts mpiexec."""
         self.program = BUILD / "examples" / program
-        command = [*under, SOURCE / "tools" / "mpi-test", MPI, ranks]
+        command = [SOURCE / "tools" / "mpi-test", MPI]
+        command += ["env", *under, f"mpiexec.{MPI}", "-n", ranks] if under else [ranks]
         if fault:
             command += [HERE / "on-rank", fault[0], f"CAIRN_FAULT={fault[1]}"]
         self.output = tempfile.TemporaryFile(mode="w+", errors="replace")

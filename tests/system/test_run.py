@@ -11,6 +11,7 @@ import system
 
 class Supervised(system.Case):
     """Jobs under 'cairn run'; slow enough to be disturbed, when asked to be."""
+    ranks = 4 if system.MPI == "openmpi" else 2 # MPICH's ranks do not let others use their core
     settings = {"level_partner": 0, "level_global": 0}
     work = ["--size", 96, "--steps", 60, "--every", 4]
     slow = ["--pause", 20]
@@ -70,8 +71,9 @@ class Deaths(Supervised):
         self.assertGreater(legs[1]["restart_seconds"], 0)
         self.assertEqual([e["tries"] for e in self.events("launch")], [2])
         code, text = self.cairn("ls", self.trail)
-        self.assertRegex(text, r"leg 1 .* 4 ranks +\d+ marks +killed by signal 9 .*, .* lost\n")
-        self.assertRegex(text, r"leg 2 .* 4 ranks +\d+ marks +after .* +finished\n")
+        self.assertRegex(text, rf"leg 1 .* {self.ranks} ranks +\d+ marks +killed by signal 9 .*, "
+                               r".* lost\n")
+        self.assertRegex(text, rf"leg 2 .* {self.ranks} ranks +\d+ marks +after .* +finished\n")
 
     def test_launcher_is_killed(self):
         job = self.supervise()
@@ -99,15 +101,37 @@ class Deaths(Supervised):
         self.must_end_right(job)
         self.assertIn("resumed at step", job.text())
 
+    def test_rank_is_left_behind(self):
+        """It is stopped when all that could end it is killed, and holds the run."""
+        job = self.supervise()
+        self.marked(job)
+        os.kill(job.pids()[0], signal.SIGSTOP)
+        for pid in (job.process.pid, *self.not_ranks(job)):
+            os.kill(pid, signal.SIGKILL)
+        job.process.wait()
+        job = self.supervise(slow=False)
+        self.must_end_right(job)
+        self.assertIn("ending what it has left behind", job.text())
+        self.assertIn("resumed at step", job.text())
+
+    def not_ranks(self, job):
+        """The launcher, and what it has put between itself and the ranks."""
+        return set(system.descendants(job.process.pid)) - set(job.pids().values())
+
+    def test_finished_run(self):
+        """A run that is named, and came to its end: nothing is started."""
+        self.must_end_right(self.supervise(slow=False))
+        self.assertEqual(self.plain("--", "false", run_name="run-1"),
+                         (0, "cairn: run 'run-1' is finished: nothing is left to do\n"))
+
     def test_rank_hangs(self):
         job = self.supervise("--hang", "4s")
         self.marked(job)
-        os.kill(job.pids()[2], signal.SIGSTOP)
+        os.kill(job.pids()[1], signal.SIGSTOP)
         self.must_end_right(job)
         self.assertIn("no sign of life for 4 s", job.text())
         self.assertEqual(self.ends(), ["hung", "finished"])
         self.assertEqual(self.events("ended")[0]["why"], "hang")
-
 
     def test_slow_is_not_hung(self):
         """Without marks, the questions of the program are signs of life enough."""
@@ -115,6 +139,20 @@ class Deaths(Supervised):
         self.must_end_right(self.supervise("--hang", "4s"))
         self.assertEqual(self.ends(), ["finished"])
         self.assertEqual(self.events("mark"), [])
+
+
+class FewerRanks(Supervised):
+    """With the real launcher of either MPI; tests/system/test_run_elastic.py has the rest."""
+    ranks = 3
+    settings = {"level_partner": 0, "level_global": 1}
+
+    def test_goes_on(self):
+        job = self.supervise("--elastic", 2, "--ranks", "echo 2")
+        self.assertTrue(self.wait_for(lambda: self.events("raised"), job), job.text())
+        job.kill([2])
+        self.must_end_right(job)
+        self.assertIn("going on with 2 ranks instead of 3", job.text())
+        self.assertEqual([leg["ranks"] for leg in self.legs()], [3, 2])
 
 
 class Bugs(Supervised):
@@ -249,6 +287,23 @@ class Options(Supervised):
         code, text = self.plain("--elastic", 3, "--", self.fake("srun"), "--ntasks=5", "app")
         self.assertEqual(code, 2, text)
         self.assertEqual(self.lines(), [f"--ntasks={n} app" for n in (5, 5, 4, 3)])
+
+    def test_lines(self):
+        """What is rewritten is the launcher's, in whatever form it is given."""
+        for line, fewer in (("-np 4 app -n 7", "-np 3 app -n 7"),
+                            ("--mca a b -n 4 ./app -n 7", "--mca a b -n 3 ./app -n 7"),
+                            ("-genv A b -n4 app 4", "-genv A b -n3 app 4"),
+                            ("--host a:2,b:2 --np=4 app", "--host a:2,b:2 --np=3 app"),
+                            ("-N 2 --ntasks 4 app", "-N 2 --ntasks 3 app")):
+            (self.dir / "lines").unlink(missing_ok=True)
+            code, text = self.plain("--elastic", 1, "--ranks", "echo 3", "--tries", 2, "--",
+                                    self.fake("mpiexec.hydra"), *line.split())
+            self.assertEqual((code, self.lines()), (2, [line, fewer]), text)
+        program = self.fake("app")
+        for line in ("app -n 4", f"--oversubscribe {program} -n 4", "-n 2 a : -n 2 b", "-n x app"):
+            code, text = self.plain("--elastic", 1, "--", self.fake("mpirun"), *line.split())
+            self.assertEqual(code, 2)
+            self.assertIn("--elastic needs a line of mpirun", text)
 
     def test_drain(self):
         job = self.supervise("--drain")

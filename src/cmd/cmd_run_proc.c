@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The processes of this machine, as /proc tells of them.
+ */
+#include "cmd/cmd_run.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+/* "12 (name) S 7 ...", where a name may have any characters; its birth is the 22nd field. */
+static bool parse_process(const char *text, run_process *ret)
+{
+    enum { FIRST = 4, LAST = 22 };
+    long long field[LAST + 1];
+    const char *name_end = strrchr(text, ')');
+    if (!name_end || strlen(name_end) < 4)
+        return false;
+    char *at = (char *)name_end + 3, *end;
+    for (int i = FIRST; i <= LAST; i++, at = end) {
+        field[i] = strtoll(at, &end, 10);
+        if (end == at)
+            return false;
+    }
+    *ret = (run_process){.pid = (pid_t)strtol(text, NULL, 10),
+                         .parent = (pid_t)field[FIRST],
+                         .born = (uint64_t)field[LAST],
+                         .ended = name_end[2] == 'Z' || name_end[2] == 'X'};
+    return true;
+}
+
+static bool read_process(const char *pid, run_process *ret)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%s/stat", pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    return parse_process(text, ret);
+}
+
+void cmd_proc_list(run_processes *ret)
+{
+    DIR *dir = opendir("/proc");
+    run_process p;
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && read_process(e->d_name, &p) &&
+            crn_vec_push(ret, p) < 0)
+            break; /* the others are found when these are gone */
+    if (dir)
+        closedir(dir);
+}
+
+bool cmd_proc_self(run_process *ret)
+{
+    return read_process("self", ret);
+}
+
+bool cmd_proc_is_alive(pid_t pid, uint64_t born)
+{
+    char name[32];
+    run_process now;
+    snprintf(name, sizeof name, "%ld", (long)pid);
+    return read_process(name, &now) && now.born == born && !now.ended;
+}

@@ -1,0 +1,1 @@
+cairn run --limit 0 -- true
