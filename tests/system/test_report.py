@@ -201,6 +201,65 @@ class Report(unittest.TestCase):
         self.browser.picture(pathlib.Path("report-phone.png"), 390)
 
 
+class Extremes(system.Case):
+    """Trails that are empty, and runs that are long or bare."""
+
+    def setUp(self):
+        super().setUp()
+        need_browser()
+        self.view = browser.Browser()
+        self.addCleanup(self.view.close)
+
+    def show(self, *trails):
+        page = self.dir / "report.html"
+        code, text = self.cairn("report", "-o", page, *trails)
+        self.assertEqual((code, text), (0, ""))
+        self.view.open(page)
+        self.assertEqual(self.view.complaints(), [])
+        return page
+
+    def make_run(self):
+        subprocess.run([system.BUILD / "tests" / "cli" / "small_trail", self.trail, "2", "1", "1"],
+                       check=True)
+        return self.trail / "run-1" / "events"
+
+    def test_long_run(self):
+        """1500 marks of 64 ranks, with variables of any name."""
+        log = [{"event": "open", "nranks": 64, "nnodes": 8, "seen": 0, "time": 1e9}]
+        for version in range(1500):
+            log.append({"event": "mark", "version": version, "held": 0.01, "stored": 0.1,
+                        "interval": 9, "nbytes": 1 << 30, "blocks": 640, "changed": 64,
+                        "written": 1 << 20, "time": 1e9 + 10 * version})
+            log.append({"event": "changes", "version": version, "ranks": "5" * 64, "variables": [
+                {"name": f"{SCRIPT} {k}", "nbytes": 1 << 20, "tracked": False, "written": 0,
+                 "hashed": 1, "changed": k, "stored": k, "way": "compare", "predicted": None,
+                 "measured": None} for k in range(8)], "time": 1e9 + 10 * version})
+        self.make_run().write_text("".join(json.dumps(e) + "\n" for e in log))
+        self.assertLess(self.show(self.trail).stat().st_size, 8 << 20)
+        js = self.view.js
+        self.assertEqual(js("document.querySelectorAll('img').length"), 0)
+        self.assertIn("the newest 400 of 1500 marks", js("document.body.textContent"))
+        self.assertIn(f"{SCRIPT} 7", js("document.querySelector('#changes').textContent"))
+        self.assertIn("2 others", js("document.querySelector('#changes').textContent"))
+        self.view.click("#costs summary")
+        rows = "document.querySelectorAll('#costs tbody tr').length"
+        self.assertEqual(js(rows), 200)
+        self.view.click("#costs .more")
+        self.assertEqual(js(rows), 1500)
+
+    def test_run_without_events(self):
+        self.make_run()
+        self.show(self.trail)
+        self.assertIn("None to show", self.view.js("document.body.textContent"))
+        self.assertIn("1 kept now", self.view.js("document.body.textContent"))
+
+    def test_empty_trail(self):
+        self.make_run()
+        system.shutil.rmtree(self.trail / "run-1")
+        self.show(self.trail)
+        self.assertIn("no runs in this trail", self.view.js("document.body.textContent"))
+
+
 class Comparison(system.Case):
     """Two real runs, the second of them disturbed."""
     ranks = 2

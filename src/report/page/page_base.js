@@ -5,6 +5,7 @@ const data = JSON.parse(document.getElementById('data').textContent);
 const LEVELS = ['local', 'partner', 'encoded', 'global'];
 const TONES = ['accent', 'global', 'partner', 'encoded', 'lost', 'good'];
 const MAX_MARKS = 400; // in a picture: the newest ones; tables have all
+const MAX_POINTS = 2000; // on the line of time, likewise
 const MAX_ROWS = 200; // of a table, unless asked for more
 
 // What is shown, in this order: {when(view), make(view)}, where a view has the run, those of its
@@ -59,6 +60,8 @@ function legend(items) {
     el('li', {}, el('i', {className: shape, style: tone(name)}), text)));
 }
 
+const toggled = new Set(); // tables that the reader has opened or closed, which stay so
+
 // A table whose columns sort: {head, text(row), key(row), left, wide}; open: shown from the start.
 // It is filled when it is opened, and at first with no more rows than anyone reads.
 function table(caption, columns, rows, {open = false, dim = () => false} = {}) {
@@ -101,10 +104,13 @@ function table(caption, columns, rows, {open = false, dim = () => false} = {}) {
     more.hidden = true;
     fill();
   });
-  const details = el('details', {open}, el('summary', {}, `${caption} (${rows.length})`),
+  const details = el('details', {open: open !== toggled.has(caption)}, el('summary', {}, `${caption} (${rows.length})`),
     el('div', {className: 'table', tabIndex: 0, role: 'region', 'aria-label': caption},
       el('table', {}, el('thead', {}, el('tr', {}, ...heads)), body)), more);
-  if (open) fill();
-  else details.addEventListener('toggle', fill, {once: true});
+  if (details.open) fill();
+  details.addEventListener('toggle', () => {
+    if (details.open && !body.rows.length) fill();
+    if (details.open === open) toggled.delete(caption); else toggled.add(caption);
+  });
   return details;
 }

@@ -1,18 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What changed from mark to mark, by rank and by variable.
+const MAX_CELLS = 30000; // of the heat map
+const MAX_VARIABLES = TONES.length; // with a colour of their own
+
 // One row for each rank, or for groups of neighbours, as the log has it; else one for all.
 const rankShares = m => m.ranks.length ? m.ranks : [share(m)];
 
-function heatConfig(marks) {
+// What row r of n stands for in a leg of so many ranks.
+function rankName(r, n, nranks) {
+  if (n === 1) return 'all ranks';
+  const first = k => Math.ceil(k * nranks / n);
+  return nranks > n ? `ranks ${first(r)} to ${first(r + 1) - 1}` : `rank ${r}`;
+}
+
+function heatConfig(run, marks) {
   const rows = Math.max(...marks.map(m => rankShares(m).length));
   const tones = [css('grid'), css('accent')];
   const color = x => x == null ? 'transparent' : mix(tones[0], tones[1], Math.sqrt(x));
-  const name = (r, n) => n === 1 ? 'all ranks' : `rank ${r}`;
+  const most = Math.max(...run.legs.map(l => l.ranks));
+  const name = (r, m) => rankName(r, rankShares(m).length, run.legs[m.leg - 1].ranks);
   const shares = marks.map(rankShares);
   return {
     type: 'bar',
     data: {labels: marks.map(m => m.version), datasets: Array.from({length: rows}, (_, r) => ({
-      label: name(r, rows), keys: r === 0, data: marks.map(() => 1),
+      label: rankName(r, rows, most), keys: r === 0, data: marks.map(() => 1),
       shares: shares.map(s => s[r]), backgroundColor: shares.map(s => color(s[r])), categoryPercentage: 1,
       barPercentage: 1, borderColor: css('card'), borderWidth: marks.length * rows > 2000 ? 0 : 1}))},
     options: {
@@ -22,24 +33,30 @@ function heatConfig(marks) {
           afterBuildTicks: scale => { // in the middle of each row, not at its edge
             scale.ticks = Array.from({length: rows}, (_, r) => ({value: r + 0.5}));
           },
-          ticks: {display: rows > 1, callback: v => String(Math.floor(v))}}},
+          ticks: {display: rows > 1, callback: v => String(Math.ceil(Math.floor(v) * Math.max(most, rows) / rows))}}},
       plugins: {tooltip: {callbacks: {
-        title: items => `mark ${items[0].label}, ${items[0].dataset.label}`,
+        title: items => `mark ${items[0].label}, ${name(items[0].datasetIndex, marks[items[0].dataIndex])}`,
         label: item => `${percent(item.dataset.shares[item.dataIndex])} of the state changed`}}}}};
 }
 
 // What changed in each variable, where the log tells it.
 function variableParts(marks, few) {
-  const named = [...new Set(marks.flatMap(m => m.variables.map(v => v.name)))];
-  if (!named.length) return [];
+  const totals = new Map();
+  few.forEach(m => m.variables.forEach(v => totals.set(v.name, (totals.get(v.name) || 0) + v.changed)));
+  if (!totals.size) return [];
+  const all = [...totals.keys()].sort((a, b) => totals.get(b) - totals.get(a));
+  const named = all.length > MAX_VARIABLES ? all.slice(0, MAX_VARIABLES) : all;
   const changed = name => m => m.variables.find(v => v.name === name)?.changed ?? null;
+  const others = m => sum(m.variables.filter(v => !named.includes(v.name)), v => v.changed);
+  const sets = named.map((name, i) => ({label: name, tone: TONES[i], value: changed(name)}));
+  if (all.length > named.length)
+    sets.push({label: `${all.length - named.length} others`, tone: 'soft', value: others});
   const rows = marks.flatMap(m => m.variables.map(v => ({...v, version: m.version})));
   const ratio = x => x == null ? '–' : percent(1 + x);
   return [
-    picture('chart-variables', 'Changed, by variable', overMarks(few, named.map((name, i) => (
-      {label: name, tone: TONES[i % TONES.length], value: changed(name)})), bytes,
-    {stacked: true, y: {ticks: {stepSize: byteStep(few)}}}),
-    {legend: legend(named.map((name, i) => [TONES[i % TONES.length], name]))}),
+    picture('chart-variables', 'Changed, by variable', overMarks(few, sets, bytes,
+      {stacked: true, y: {ticks: {stepSize: byteStep(few)}}}),
+    {legend: legend(sets.map(s => [s.tone, s.label]))}),
     table('Variables', [
       {head: 'mark', text: v => count(v.version), key: v => v.version},
       {head: 'variable', left: true, text: v => v.name},
@@ -54,20 +71,21 @@ function variableParts(marks, few) {
     ], rows)];
 }
 
-function changes({marks, few}) {
+function changes({run, marks, few}) {
   const rows = Math.max(...marks.map(m => rankShares(m).length));
   const bar = el('span', {className: 'scale', style: {background:
     `linear-gradient(90deg, ${[0, .1, .25, .5, 1].map(x => `${mix(css('grid'), css('accent'), Math.sqrt(x))} ${100 * x}%`)})`}});
   return section('changes', 'What changed',
-    'The share of the state that differs from the mark before: only that is written.',
-    picture('chart-changes', 'Changed share by rank and mark', heatConfig(few), {
+    'The share of the state that differs from the mark before: only that is written.' + fewNote(marks, few),
+    picture('chart-changes', 'Changed share by rank and mark',
+      heatConfig(run, few.slice(-Math.floor(MAX_CELLS / rows))), {
       height: `${Math.min(Math.max(rows * 1.5 + 5, 9), 32)}rem`,
       legend: el('ul', {className: 'legend'}, el('li', {}, '0 %', bar, '100 %'))}),
     table('Changed share', [
       {head: 'mark', text: m => count(m.version), key: m => m.version},
       {head: 'all ranks', text: m => percent(share(m)), key: share},
-      ...(rows > 1 ? Array.from({length: rows}, (_, r) => ({head: `rank ${r}`,
-        text: m => percent(rankShares(m)[r]), key: m => rankShares(m)[r] ?? -1})) : []),
+      ...(rows > 1 ? Array.from({length: rows}, (_, r) => ({
+        head: rankName(r, rows, Math.max(...run.legs.map(l => l.ranks))), text: m => percent(rankShares(m)[r]), key: m => rankShares(m)[r] ?? -1})) : []),
     ], marks), ...variableParts(marks, few));
 }
 

@@ -62,6 +62,17 @@ const logAxis = format => ({type: 'logarithmic', beginAtZero: false, ticks: {
   callback: v => /^[125]e/.test(Number(v).toExponential(0)) &&
     Math.abs(Number(Number(v).toExponential(0)) / v - 1) < 1e-6 ? format(v) : null}});
 
+// At most eight ticks, in steps that people count time in.
+function timeTicks(top) {
+  const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
+    86400, 172800, 604800];
+  const step = steps.find(s => top / s <= 8);
+  if (top < 2 || !step) return {};
+  return {afterBuildTicks: scale => {
+    scale.ticks = Array.from({length: Math.floor(top / step) + 1}, (_, i) => ({value: i * step}));
+  }};
+}
+
 const markAxis = more => axis('mark', null, {grid: {display: false}, ...more});
 
 // Bars or lines over marks: sets of {label, tone, value(mark), ...}.
@@ -70,7 +81,8 @@ function overMarks(marks, sets, format, more = {}) {
     type: more.type || 'bar',
     data: {labels: marks.map(m => m.version), datasets: sets.map(s => ({
       label: s.label, data: marks.map(s.value), backgroundColor: css(s.tone),
-      borderColor: css(s.tone), borderWidth: s.type === 'line' ? 2 : 0, pointRadius: 2.5,
+      borderColor: css(s.tone), borderWidth: s.type === 'line' ? 2 : 0,
+      pointRadius: marks.length > 100 ? 0 : 2.5,
       categoryPercentage: 0.9, barPercentage: 0.95, keys: true, ...s.more}))},
     options: {
       interaction: {mode: 'index', intersect: false},

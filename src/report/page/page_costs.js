@@ -8,7 +8,7 @@ const levelSeconds = level => m => level in m.levels ? m.levels[level].seconds :
 function costs({marks, few}) {
   const used = LEVELS.slice(1).filter(l => marks.some(m => l in m.levels));
   return section('costs', 'What marks cost',
-    'Only "held" costs the program time; the rest happens behind its back.',
+    'Only "held" costs the program time; the rest happens behind its back.' + fewNote(marks, few),
     el('div', {className: 'pictures'},
       picture('chart-sizes', 'Written, against the size of the state', overMarks(few, [
         {label: 'written', tone: 'accent', value: m => m.written},

@@ -27,6 +27,9 @@ function filters(run) {
 }
 
 
+const fewNote = (marks, few) => few.length < marks.length
+  ? ` Pictures show the newest ${few.length} of ${marks.length} marks, tables all.` : '';
+
 const section = (id, title, text, ...children) =>
   el('section', {id}, el('h2', {}, title), text ? el('p', {}, text) : null, ...children);
 

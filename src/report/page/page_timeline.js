@@ -21,6 +21,8 @@ function legSpans(run) {
 const span = run => Math.max(...run.legs.map(l => l.ended ?? l.began),
   ...run.marks.map(m => m.time)) - run.legs[0].began;
 
+const isFailure = leg => leg.ended && !['finished', 'stopped'].includes(leg.end);
+
 function timelineConfig(run, marks) {
   const start = run.legs[0].began;
   const spans = legSpans(run);
@@ -28,12 +30,13 @@ function timelineConfig(run, marks) {
     backgroundColor: css({starting: 'start', working: 'work', lost: 'lost'}[name]),
     barPercentage: 0.62, borderRadius: 3, borderSkipped: false});
   const points = {type: 'scatter', label: 'marks', order: 1, keys: true, hoverRadius: 8,
-    radius: marks.map(m => levelOf(m) === 'local' ? 4.5 : 6.5),
+    radius: marks.map(m => (levelOf(m) === 'local' ? 4.5 : 6.5) * (marks.length > 200 ? 0.5 : 1)),
     data: marks.map(m => ({x: m.time - start, y: `leg ${m.leg}`, mark: m})),
     pointStyle: marks.map(m => pointStyles[levelOf(m)]),
     backgroundColor: marks.map(m => m.abandoned ? css('card') : css(levelOf(m))),
-    borderColor: marks.map(m => m.abandoned ? css(levelOf(m)) : css('card')), borderWidth: 1};
-  const failed = run.legs.filter(l => l.ended && !['finished', 'stopped'].includes(l.end));
+    borderColor: marks.map(m => m.abandoned ? css(levelOf(m)) : css('card')),
+    borderWidth: marks.length > 200 ? 0.3 : 1};
+  const failed = run.legs.filter(isFailure);
   const ends = {type: 'scatter', label: 'failures', order: 0, radius: 7, hoverRadius: 9,
     pointStyle: 'crossRot', borderColor: css('lost'), borderWidth: 3,
     data: failed.map(l => ({x: l.ended - start, y: `leg ${l.leg}`, leg: l}))};
@@ -43,7 +46,7 @@ function timelineConfig(run, marks) {
         bar('lost again', 'lost')]},
     options: {indexAxis: 'y',
       scales: {x: axis('since the run began', seconds, {type: 'linear', min: 0, max: span(run) * 1.01,
-        ticks: {includeBounds: false}}),
+        ticks: {includeBounds: false}, ...timeTicks(span(run))}),
         y: axis('', null, {type: 'category', labels: run.legs.map(l => `leg ${l.leg}`),
           offset: true, grid: {display: false}})},
       plugins: {tooltip: {callbacks: {title: timelineTitle, label: timelineLines}}}}};
@@ -82,14 +85,17 @@ function legTable(run) {
   ], run.legs, {open: true});
 }
 
-function timeline({run, few}) {
+function timeline({run, marks}) {
+  const few = marks.slice(-MAX_POINTS);
   return section('timeline', 'What happened',
     'Each leg from its start to its end, with its marks. What lies between the last mark that the run ' +
     'went on with and the end of a leg was computed in vain.',
     picture('chart-timeline', 'Legs, marks and failures', timelineConfig(run, few), {
       height: `${Math.max(run.legs.length * 2.3 + 4, 8)}rem`,
       legend: legend([['start', 'starting and resuming'], ['work', 'working'], ['lost', 'lost'],
-        ...LEVELS.filter(l => few.some(m => levelOf(m) === l)).map(l => [l, `mark, ${l}`, pointStyles[l]])])}),
+        ...(run.legs.some(isFailure) ? [['lost', 'failure', 'crossRot']] : []),
+        ...LEVELS.filter(l => few.some(m => levelOf(m) === l)).map(l => [l, `mark, ${l}`, pointStyles[l]]),
+        ...(few.some(m => m.abandoned) ? [['soft', 'mark that the run went back behind', 'hollow']] : [])])}),
     legTable(run));
 }
 
