@@ -273,21 +273,37 @@ static cairn_status mpi_gatherv(crn_comm *c, const void *send, int nbytes, int r
     return finish(c, &req, MPI_STATUS_IGNORE);
 }
 
+/* Let unsigned numbers have the order of signed ones, and back. */
+static void turn_signs(uint64_t *v, int n)
+{
+    for (int i = 0; i < n; i++)
+        v[i] ^= UINT64_C(1) << 63;
+}
+
+/* MPICH 4.0 takes all integers for signed when it looks for the largest or smallest: from 2^63 on
+ * they would count as negative. */
 static cairn_status mpi_allreduce(crn_comm *c, crn_number type, crn_reduction op, void *v, int n)
 {
     const MPI_Datatype types[] = {
         [CRN_NUMBER_U64] = MPI_UINT64_T,
         [CRN_NUMBER_F64] = MPI_DOUBLE,
     };
+    const bool ordered = type == CRN_NUMBER_U64 && (op == CRN_REDUCE_MIN || op == CRN_REDUCE_MAX);
     const MPI_Op ops[] = {
         [CRN_REDUCE_MIN] = MPI_MIN,
         [CRN_REDUCE_MAX] = MPI_MAX,
         [CRN_REDUCE_SUM] = MPI_SUM,
         [CRN_REDUCE_AND] = MPI_BAND,
     };
+    const MPI_Datatype used = ordered ? MPI_INT64_T : types[type];
     MPI_Request req;
-    CRN_TRY_MPI(MPI_Iallreduce(MPI_IN_PLACE, v, n, types[type], ops[op], mpi_of(c), &req));
-    return finish(c, &req, MPI_STATUS_IGNORE);
+    if (ordered)
+        turn_signs(v, n);
+    CRN_TRY_MPI(MPI_Iallreduce(MPI_IN_PLACE, v, n, used, ops[op], mpi_of(c), &req));
+    cairn_status rc = finish(c, &req, MPI_STATUS_IGNORE);
+    if (ordered)
+        turn_signs(v, n);
+    return rc;
 }
 
 /* A request is a pointer in one MPI and a number in the other; comm.h must not know which. */

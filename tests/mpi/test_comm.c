@@ -177,6 +177,17 @@ static void test_allreduce_u64(void **state)
     }
 }
 
+/* Numbers that would be negative if they were signed, beside small ones. */
+static void test_allreduce_unsigned_order(void **state)
+{
+    crn_comm *c = *state;
+    const bool first = crn_comm_rank(c) == 0, alone = crn_comm_size(c) == 1;
+    uint64_t low = first ? UINT64_MAX : 5, high = low;
+    assert_ok(crn_comm_allreduce_u64(c, CRN_REDUCE_MIN, &low, 1));
+    assert_ok(crn_comm_allreduce_u64(c, CRN_REDUCE_MAX, &high, 1));
+    assert_true(low == (alone ? UINT64_MAX : 5) && high == UINT64_MAX);
+}
+
 static void test_allreduce_f64(void **state)
 {
     crn_comm *c = *state;
@@ -496,6 +507,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_gather),
         cmocka_unit_test(test_gatherv),
         cmocka_unit_test(test_allreduce_u64),
+        cmocka_unit_test(test_allreduce_unsigned_order),
         cmocka_unit_test(test_allreduce_f64),
         cmocka_unit_test(test_sendrecv_ring),
         cmocka_unit_test(test_send_and_recv_to_root),
