@@ -7,9 +7,10 @@
 
 #include <inttypes.h>
 
-/* Of the blocks, the share that must be flagged to make reading all of them the faster way: beyond
- * it the gaps that scattered reads leave are too small to save anything. */
-#define STREAM_SHARE 0.6
+/* What a read costs beside its bytes, as so many more: scattered blocks of 64 KiB were worth
+ * reading alone until 63% of them were flagged, those of 4 KiB until 7 to 10%, and both give this.
+ */
+enum { READ_COST = 38 << 10 };
 
 typedef struct unit {
     diff_worker *w;
@@ -192,11 +193,23 @@ static cairn_status judge_failure(unit *u, cairn_status rc, uint64_t nblocks)
     }
 }
 
-/* Look at flagged blocks; where they are most of all, at all of them. */
+/* Would scattered reads take longer than reading all? Blocks in a row are one read. What fits a
+ * batch takes no time to speak of. */
+static bool is_worth_streaming(const crn_var *v, const crn_tree_delta *d)
+{
+    uint64_t nreads = 0;
+    if (v->spec.nbytes <= DIFF_BATCH)
+        return false;
+    for (size_t i = 0; i < d->leaf.n; i++)
+        nreads += i == 0 || d->leaf.at[i] != d->leaf.at[i - 1] + 1;
+    return d->leaf.n * v->spec.block + nreads * READ_COST > v->nblocks * v->spec.block;
+}
+
+/* Look at flagged blocks; where that is no longer worth it, at all of them. */
 static cairn_status look(unit *u, const crn_var *v, const crn_tree_delta *d)
 {
     uint64_t *block;
-    const bool stream = u->w->ask->direct || (double)d->leaf.n > STREAM_SHARE * (double)v->nblocks;
+    const bool stream = u->w->ask->direct || is_worth_streaming(v, d);
     const size_t n = stream ? v->nblocks : d->leaf.n;
     diff_share *share[2] = {&u->share[0], &u->share[1]};
     CRN_TRY(crn_alloc(&block, n));
