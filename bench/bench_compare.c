@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What does it take to compare two runs by their trees, against reading all of both (Direct, our
- * own best), and what is Direct against plain reading? And the two tables of the paper that
- * tolerant trees come from (Figures 5 and 7): throughput, share of the data read and false alarms,
- * by bound and block size. Caches are dropped before each measurement, and that is checked. Files
- * go below the working directory.
+ * own best), and what is Direct against plain reading; and what do numpy's allclose, cmp and h5diff
+ * take for plain files, where they are installed? And the tables of the paper that tolerant trees
+ * come from (Figures 5 and 7): throughput, share of the data read and false alarms, by bound and
+ * block size; and throughput by the share of blocks that differ as well. Caches are dropped before
+ * each measurement, and that is checked. Files go below the working directory.
  *
  *     bench_compare [MiB of state of a run [MiB for the tables]]
+ *
+ * Sizes are also taken from BENCH_COMPARE_MIB, for a quick look. Where the disk has no room for
+ * them, they are halved until it has.
  */
 #include "bench.h"
 #include "io/io.h"
@@ -15,11 +19,14 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define TRAIL "bench_compare.trail"
+#define FILES "bench_compare.files"
 
 enum { TURNS = 3, READ_BYTES = 1 << 20, READS = 16 };
+enum { MIB = 2048, PEERS_MIB = 512, TABLES_MIB = 256 };
 
 static const char *const bounds[] = {"1e-3", "1e-4", "1e-5", "1e-6", "1e-7"};
 
@@ -111,6 +118,7 @@ static void evict(void)
 {
     sync();
     nftw(TRAIL, evict_one, 16, FTW_PHYS);
+    nftw(FILES, evict_one, 16, FTW_PHYS);
 }
 
 /* --- measuring -------------------------------------------------------------------------------- */
@@ -233,7 +241,115 @@ static void measure_direct(const state *s)
                                     "peer is plain direct reading of both parts"});
 }
 
+/* --- other programs --------------------------------------------------------------------------- */
+
+static const char *const numpy =
+    "-c 'import numpy as n, sys\n"
+    "a, b = (n.fromfile(p, n.float32) for p in sys.argv[1:3])\n"
+    "sys.exit(not n.allclose(a, b, rtol=0, atol=1e-6))' " FILES "/a.bin " FILES "/b.bin";
+
+/* Does a command succeed, which it must not say? */
+static bool succeeds(const char *words, const char *more)
+{
+    char line[600];
+    snprintf(line, sizeof line, "%s %s >/dev/null 2>&1", words, more);
+    return system(line) == 0;
+}
+
+/* The first of some Pythons that has numpy; NULL: none has. */
+static const char *find_python(void)
+{
+    static const char *const python[] = {"python3", "/usr/bin/python3"};
+    for (size_t i = 0; i < sizeof python / sizeof *python; i++)
+        if (succeeds(python[i], "-c 'import numpy'"))
+            return python[i];
+    return NULL;
+}
+
+static void write_raw(const state *s, const char *path)
+{
+    FILE *f = fopen(path, "wb");
+    if (!f || fwrite(s->at, sizeof *s->at, s->n, f) != s->n || fclose(f) != 0) {
+        fprintf(stderr, "bench_compare: cannot write '%s'\n", path);
+        exit(2);
+    }
+}
+
+static void write_hdf5(const char *run, const char *path)
+{
+    cairn_exporting what = {
+        .struct_bytes = sizeof what, .trail = TRAIL, .run = run, .version = 1, .path = path};
+    need(cairn_export(&what), NULL);
+}
+
+/* Seconds that we take for two files, cold. */
+static double compare_files(const char *a, const char *b, const char *raw)
+{
+    const cairn_comparison_options how = {.struct_bytes = sizeof how, .bound = "1e-6", .raw = raw};
+    cairn_comparison r = {.struct_bytes = sizeof r};
+    evict();
+    const double start = bench_seconds();
+    need(cairn_compare_files(MPI_COMM_SELF, a, b, &how, &r), NULL);
+    const double took = bench_seconds() - start;
+    if (r.verdict != CAIRN_SAME) {
+        fprintf(stderr, "bench_compare: '%s' and '%s' should be the same\n", a, b);
+        exit(2);
+    }
+    return took;
+}
+
+/* A peer that compares two files, which are the same, so that it must look at all of them. */
+static void measure_peer(const state *s, const char *name, const char *program, const char *args,
+                         bool hdf5, const char *note)
+{
+    double ours[TURNS], peer[TURNS];
+    const double gb = 2e-9 * (double)(s->n * sizeof *s->at);
+    if (!program || !succeeds("command -v", program)) {
+        printf("%s is left out: it is not installed\n", name);
+        return;
+    }
+    for (int i = 0; i < TURNS; i++) {
+        ours[i] = gb / (hdf5 ? compare_files(FILES "/a.h5", FILES "/b.h5", NULL)
+                             : compare_files(FILES "/a.bin", FILES "/b.bin", "float32"));
+        evict();
+        const double start = bench_seconds();
+        if (!succeeds(program, args)) {
+            fprintf(stderr, "bench_compare: '%s' failed\n", program);
+            exit(2);
+        }
+        peer[i] = gb / (bench_seconds() - start);
+    }
+    bench_print(&(bench_result){.name = name,
+                                .ours = bench_median(ours, TURNS),
+                                .peer = bench_median(peer, TURNS),
+                                .unit = "GB/s",
+                                .note = note});
+}
+
+static void measure_peers(state *s)
+{
+    if (mkdir(FILES, 0700) < 0)
+        nftw(FILES, remove_one, 16, FTW_DEPTH | FTW_PHYS), mkdir(FILES, 0700);
+    reset(s);
+    make_run(s, "a");
+    write_hdf5("a", FILES "/a.h5");
+    write_hdf5("a", FILES "/b.h5");
+    write_raw(s, FILES "/a.bin");
+    write_raw(s, FILES "/b.bin");
+    measure_peer(
+        s, "compare.allclose", find_python(), numpy, false,
+        "two raw files of the same float32 values, cold; peer is numpy: fromfile, allclose");
+    measure_peer(s, "compare.cmp", "cmp", FILES "/a.bin " FILES "/b.bin", false,
+                 "the same files; peer is cmp, which compares bytes");
+    measure_peer(s, "compare.h5diff", "h5diff", "-d 1e-6 " FILES "/a.h5 " FILES "/b.h5", true,
+                 "the same values in HDF5 files, contiguous; peer is h5diff");
+    nftw(FILES, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 /* --- tables ----------------------------------------------------------------------------------- */
+
+static const size_t block_kib[] = {4, 8, 16, 32, 64, 128, 256, 512};
+enum { NBOUNDS = sizeof bounds / sizeof *bounds, NBLOCKS = sizeof block_kib / sizeof *block_kib };
 
 /* Noise as of sums in another order: most values the same, some far apart, sizes over decades. */
 static void add_noise(state *s)
@@ -243,31 +359,119 @@ static void add_noise(state *s)
         s->at[i] += (float)pow(10, -8 + 5 * crn_rng_unit(&r));
 }
 
-static void print_tables(state *s)
+/* What the paper's figures show of one bound and block size. */
+typedef struct cell {
+    double speed, read, alarms; /* GB/s; shares */
+} cell;
+
+static cell look(const state *s, const char *bound, bool direct)
 {
-    static const size_t kib[] = {4, 16, 64, 256, 512};
-    printf("\n%-6s %8s %10s %10s %12s\n", "bound", "block", "GB/s", "read", "false alarms");
-    for (size_t k = 0; k < sizeof kib / sizeof *kib; k++) {
-        s->block = kib[k] * 1024;
+    cairn_comparison r;
+    const double nbytes = 2 * (double)(s->n * sizeof *s->at);
+    const double seconds = compare(bound, direct, &r);
+    return (cell){.speed = 1e-9 * nbytes / seconds,
+                  .read = (double)r.read_bytes / nbytes,
+                  .alarms = (double)last.nfalse / CRN_MAX((double)last.nblocks, 1)};
+}
+
+static void print_head(const char *title)
+{
+    printf("\n%-20s", title);
+    for (size_t k = 0; k < NBLOCKS; k++)
+        printf("%5zu KiB", block_kib[k]);
+    printf("\n");
+}
+
+static void print_line(const char *name, const cell *at, int what)
+{
+    printf("%-20s", name);
+    for (size_t k = 0; k < NBLOCKS; k++)
+        if (what == 0)
+            printf("%9.2f", at[k].speed);
+        else
+            printf("%8.2f%%", 100 * (what == 1 ? at[k].read : at[k].alarms));
+    printf("\n");
+}
+
+/* Figures 5 and 7: runs that differ by noise. Direct is in the last line. */
+static void print_noise_tables(state *s)
+{
+    static cell at[NBOUNDS + 1][NBLOCKS];
+    static const char *const title[] = {"Figure 5: GB/s", "Figure 7a: read", "Figure 7b: false"};
+    for (size_t k = 0; k < NBLOCKS; k++) {
+        s->block = block_kib[k] * 1024;
         reset(s);
         make_run(s, "a");
         add_noise(s);
         make_run(s, "b");
-        for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
-            cairn_comparison r;
-            const double seconds = compare(bounds[i], false, &r);
-            const double nbytes = 2 * (double)(s->n * sizeof *s->at);
-            printf("%-6s %4zu KiB %10.2f %9.1f%% %11.1f%%\n", bounds[i], kib[k],
-                   1e-9 * nbytes / seconds, 100 * (double)r.read_bytes / nbytes,
-                   100 * (double)last.nfalse / CRN_MAX((double)last.nflagged, 1));
+        for (size_t i = 0; i < NBOUNDS; i++)
+            at[i][k] = look(s, bounds[i], false);
+        at[NBOUNDS][k] = look(s, bounds[0], true);
+    }
+    for (int what = 0; what < 3; what++) {
+        print_head(title[what]);
+        for (size_t i = 0; i < NBOUNDS; i++)
+            print_line(bounds[i], at[i], what);
+        if (what == 0)
+            print_line("Direct", at[NBOUNDS], what);
+    }
+}
+
+/* One value of so many blocks is off by 1, which is more than any bound. */
+static void print_share_tables(state *s)
+{
+    static const size_t per_mille[] = {0, 1, 10, 100, 500, 1000};
+    enum { NSHARES = sizeof per_mille / sizeof *per_mille };
+    static cell at[NSHARES][NBOUNDS][NBLOCKS];
+    for (size_t k = 0; k < NBLOCKS; k++) {
+        s->block = block_kib[k] * 1024;
+        reset(s);
+        make_run(s, "a");
+        for (size_t n = 0; n < NSHARES; n++) {
+            reset(s);
+            disturb(s, per_mille[n]);
+            make_run(s, "b");
+            for (size_t i = 0; i < NBOUNDS; i++)
+                at[n][i][k] = look(s, bounds[i], false);
         }
     }
+    for (size_t n = 0; n < NSHARES; n++) {
+        char title[40];
+        snprintf(title, sizeof title, "%g%% differ: GB/s", (double)per_mille[n] / 10);
+        print_head(title);
+        for (size_t i = 0; i < NBOUNDS; i++)
+            print_line(bounds[i], at[n][i], 0);
+        print_line("read", at[n][0], 1);
+    }
+}
+
+/* --- sizes ------------------------------------------------------------------------------------ */
+
+static size_t size_of(int argc, char **argv, int i, const char *text, size_t normal)
+{
+    if (argc > i)
+        return strtoul(argv[i], NULL, 10);
+    return text ? CRN_MIN(strtoul(text, NULL, 10), normal) : normal;
+}
+
+/* Two runs, and what a mark needs besides. */
+static size_t fit(size_t mib)
+{
+    struct statvfs st;
+    if (statvfs(".", &st) < 0)
+        return mib;
+    const uint64_t room = (uint64_t)st.f_bavail * st.f_frsize >> 20;
+    for (; mib > 64 && 3 * mib > room; mib /= 2)
+        printf("no room for two runs of %zu MiB\n", mib);
+    return mib;
 }
 
 int main(int argc, char **argv)
 {
-    const size_t mib = argc > 1 ? strtoul(argv[1], NULL, 10) : 2048;
-    const size_t small = argc > 2 ? strtoul(argv[2], NULL, 10) : 256;
+    const char *text = getenv("BENCH_COMPARE_MIB");
+    const size_t mib = fit(size_of(argc, argv, 1, text, MIB));
+    const size_t small = size_of(argc, argv, 2, text, TABLES_MIB);
+    const size_t peers = CRN_MIN(mib, (size_t)PEERS_MIB);
     if (argc > 3 || mib == 0 || small == 0) {
         fprintf(stderr, "usage: bench_compare [MiB of state of a run [MiB for the tables]]\n");
         return 2;
@@ -284,8 +488,12 @@ int main(int argc, char **argv)
     measure_share(&s, 100, 0);
     measure_share(&s, 500, 0);
     measure_share(&s, 1000, 0.95);
+    remove_run("b");
+    s.n = peers * ((1 << 20) / sizeof(float));
+    measure_peers(&s);
     s.n = small * ((1 << 20) / sizeof(float));
-    print_tables(&s);
+    print_noise_tables(&s);
+    print_share_tables(&s);
     free(s.at);
     nftw(TRAIL, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return 0;
