@@ -16,7 +16,6 @@ enum { TRACK_AUTO, TRACK_KERNEL, TRACK_HASH };
 enum { DIFFERENTIAL_AUTO, DIFFERENTIAL_ALWAYS, DIFFERENTIAL_NEVER };
 
 enum {
-    WORTH = 1 << 20, /* bytes: of less, no time is measured and no write tracked by choice */
     PAUSE_FIRST = 4,
     PAUSE_MAX = 64 /* marks until tracking gets another chance */
 };
@@ -108,7 +107,7 @@ static void choose_by_cost(cairn *c, ckpt_var *v)
         ch->pause = 0;
     } else if (!ch->watch && ch->wait > 0) {
         ch->wait--;
-    } else if (!ch->watch && v->nbytes >= WORTH && may_pay(c, v)) {
+    } else if (!ch->watch && v->nbytes >= CRN_TALLY_WORTH && may_pay(c, v)) {
         begin_tracking(c, v, TRACK_AUTO);
     }
 }
@@ -149,8 +148,7 @@ static bool ask_watch(const cairn *c, ckpt_change *ch)
         crn_watch_clear(ch->watch);
     ch->base = tip;
     ch->captured = (ckpt_mark_id){c->job.version, c->job.wall_ns};
-    crn_watch_scan(ch->watch);
-    return known && crn_watch_count(ch->watch).pages > 0;
+    return crn_watch_scan(ch->watch) && known;
 }
 
 static bool is_clean(const void *arg, uint64_t i)
@@ -188,7 +186,8 @@ static double predict(const cairn *c, const ckpt_var *v, crn_put_way way)
     double gain;
     if (way == CRN_PUT_FULL)
         return 0;
-    if (!ch->known || r->copy == 0 || r->store == 0 || r->hash == 0 ||
+    if (!ch->known || v->nbytes < CRN_TALLY_WORTH || r->copy == 0 || r->store == 0 ||
+        r->hash == 0 ||
         crn_plan_diff_gain(find, full, ch->share * ch->part * rest / full, CRN_PLAN_HASH_ONCE,
                            &gain) < 0)
         return NAN;
@@ -201,21 +200,22 @@ static double predict(const cairn *c, const ckpt_var *v, crn_put_way way)
  */
 static void calibrate(ckpt_rates *r, const ckpt_var *v)
 {
-    enum { SAMPLE = CRN_BLOCK_MAX }; /* at least one block of any size */
+    const size_t half = v->nbytes / 2 / v->block * v->block;
+    const size_t sample = CRN_MIN(half, (size_t)CRN_BLOCK_MAX); /* whole blocks, of any size */
     const unsigned char *data = v->data;
     unsigned char *to;
-    if (r->copy > 0 || v->padded || v->nbytes < 16 * (uint64_t)SAMPLE ||
-        crn_alloc_aligned(&to, SAMPLE, 4096) < 0)
+    if (r->copy > 0 || v->padded || sample < CRN_TALLY_WORTH ||
+        crn_alloc_aligned(&to, sample, 4096) < 0)
         return;
-    memset(to, 0, SAMPLE);
+    memset(to, 0, sample);
     const uint64_t start = crn_now_ns();
-    for (size_t i = 0; i < SAMPLE; i += v->block)
+    for (size_t i = 0; i < sample; i += v->block)
         (void)crn_digest_of(data + i, v->block);
     const uint64_t hashed = crn_now_ns();
-    for (size_t i = 0; i < SAMPLE; i += v->block)
-        (void)crn_digest_copy(to + i, data + 8 * (size_t)SAMPLE + i, v->block);
-    r->hash = seconds(start, hashed) / SAMPLE;
-    r->copy = seconds(hashed, crn_now_ns()) / SAMPLE;
+    for (size_t i = 0; i < sample; i += v->block)
+        (void)crn_digest_copy(to + i, data + half + i, v->block);
+    r->hash = seconds(start, hashed) / (double)sample;
+    r->copy = seconds(hashed, crn_now_ns()) / (double)sample;
     free(to);
 }
 
@@ -223,7 +223,7 @@ static void calibrate(ckpt_rates *r, const ckpt_var *v)
 static void learn_rates(ckpt_rates *r, const crn_put *how, double took)
 {
     const double hashed = (double)how->hashed;
-    if (how->hashed < WORTH || how->fresh > 0)
+    if (how->hashed < CRN_TALLY_WORTH || how->fresh > 0)
         return;
     if (how->way != CRN_PUT_COMPARE)
         r->copy = smooth(r->copy, took / hashed, r->copy > 0);

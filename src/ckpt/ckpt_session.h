@@ -61,6 +61,9 @@ typedef struct ckpt_change {
     unsigned wait, pause; /* marks until tracking is tried, and how many after the next failure */
 } ckpt_change;
 
+/* Bytes: of less, no time is measured and told, and no write tracked by choice. */
+#define CRN_TALLY_WORTH (UINT64_C(1) << 20)
+
 /* What one mark did with a variable of this rank. */
 typedef struct ckpt_tally {
     char *name;

@@ -30,9 +30,12 @@ void crn_tally_stored(cairn *c, uint64_t took_ns)
         nbytes += c->tally.at[i].nbytes;
         stored += c->tally.at[i].stored;
     }
-    for (size_t i = 0; stored > 0 && i < c->tally.n; i++)
-        c->tally.at[i].store_ns =
-            (uint64_t)((double)took_ns * (double)c->tally.at[i].stored / (double)stored);
+    for (size_t i = 0; nbytes > 0 && i < c->tally.n; i++) {
+        ckpt_tally *t = &c->tally.at[i];
+        const double share =
+            stored > 0 ? (double)t->stored / (double)stored : (double)t->nbytes / (double)nbytes;
+        t->store_ns = (uint64_t)((double)took_ns * share);
+    }
     if (stored < WORTH || 2 * stored < nbytes)
         return;
     const double now = (double)took_ns * 1e-9 / (double)stored;
@@ -44,7 +47,9 @@ static double measured(const cairn *c, const ckpt_tally *t)
 {
     const double full = (c->rates.copy + c->rates.store) * (double)t->nbytes;
     const double took = (double)(t->capture_ns + t->fault_ns + t->store_ns) * 1e-9;
-    return c->rates.store > 0 && full > 0 ? took / full - 1 : NAN;
+    if (t->nbytes < CRN_TALLY_WORTH || c->rates.copy == 0 || c->rates.store == 0)
+        return NAN;
+    return took / full - 1;
 }
 
 /* --- over the ranks ----------------------------------------------------------------------- */
@@ -125,7 +130,7 @@ static json_t *json_of_variable(const cairn *c, const ckpt_tally *t, const uint6
 static bool is_told(const uint64_t *sum, size_t nvars, size_t i)
 {
     size_t larger = 0;
-    for (size_t k = 0; k < nvars; k++)
+    for (size_t k = 0; k < nvars && larger < VARS_TOLD; k++)
         larger +=
             sum[NCOUNTS * k] > sum[NCOUNTS * i] || (sum[NCOUNTS * k] == sum[NCOUNTS * i] && k < i);
     return larger < VARS_TOLD;

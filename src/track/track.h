@@ -52,7 +52,7 @@ cairn_status crn_watch_create(crn_tracker *t, const void *data, size_t nbytes, s
                               crn_watch **ret);
 void crn_watch_free(crn_watch *w); /* NULL is allowed; the memory may be gone */
 
-void crn_watch_scan(crn_watch *w);
+bool crn_watch_scan(crn_watch *w); /* false: nothing was tracked since the last one */
 bool crn_watch_is_written(const crn_watch *w, uint64_t i);
 void crn_watch_clear(crn_watch *w);
 void crn_watch_distrust(crn_watch *w); /* every block counts as written */
@@ -60,7 +60,7 @@ void crn_watch_distrust(crn_watch *w); /* every block counts as written */
 typedef struct crn_watch_stats {
     uint64_t blocks, written; /* that the variable has, and that count as written */
     uint64_t pages;           /* that the kernel tracks; 0: none, every block counts as written */
-    uint64_t faults;          /* pages that the last scan found written, */
+    uint64_t faults;          /* pages that scans found written since the watch was cleared, */
     uint64_t page;            /* of so many bytes each */
 } crn_watch_stats;
 

@@ -38,6 +38,19 @@ _Static_assert(sizeof(scan_arg) == 96 && sizeof(scan_region) == 24, "the kernel'
 
 enum { REGIONS = 512 }; /* of one call to the kernel */
 
+/* One mapping (Linux 6.11). */
+typedef struct map_query {
+    uint64_t size, flags, address, start, end, mode, page, offset, inode;
+    uint32_t major, minor, name_size, id_size;
+    uint64_t name, id;
+} map_query;
+
+#define QUERY         _IOWR('f', 17, map_query)
+#define QUERY_OR_NEXT UINT64_C(16)
+#define MODE_MASK     UINT64_C(11) /* readable, writable, shared */
+#define MODE_OWN      UINT64_C(3)
+_Static_assert(sizeof(map_query) == 104, "the kernel's layout");
+
 static int real_ioctl(int fd, unsigned long request, void *arg)
 {
     return ioctl(fd, request, arg);
@@ -100,11 +113,22 @@ void crn_track_close(track_kernel *k)
 
 /* --- ranges ------------------------------------------------------------------------------- */
 
+/*
+ * Kernels of before 2025 let pages that were protected keep the mark of it when mremap takes them
+ * out of a registered range, though they may be written then. A scan would take them for protected
+ * ones and leave them so: the mark is taken off what is registered.
+ */
 bool crn_track_register(const track_kernel *k, track_range r)
 {
     struct uffdio_register arg = {.range = {r.start, r.end - r.start},
                                   .mode = UFFDIO_REGISTER_MODE_WP};
-    return ask(k->uffd, UFFDIO_REGISTER, &arg) == 0;
+    struct uffdio_writeprotect off = {.range = arg.range};
+    if (ask(k->uffd, UFFDIO_REGISTER, &arg) < 0)
+        return false;
+    if (ask(k->uffd, UFFDIO_WRITEPROTECT, &off) == 0)
+        return true;
+    crn_track_unregister(k, r);
+    return false;
 }
 
 void crn_track_unregister(const track_kernel *k, track_range r)
@@ -176,18 +200,44 @@ static cairn_status take_mapping(const char *line, track_range r, track_ranges *
     return add_range(to, (track_range){start, end});
 }
 
-cairn_status crn_track_find_private(track_range r, track_ranges *ret)
+/* Ask for the mappings of r alone; false where the kernel cannot be asked. */
+static bool ask_mappings(int maps, track_range r, track_ranges *ret, cairn_status *ret_rc)
+{
+    map_query q = {.size = sizeof q, .flags = QUERY_OR_NEXT, .address = r.start};
+    *ret_rc = CAIRN_OK;
+    while (*ret_rc == CAIRN_OK && q.address < r.end) {
+        if (ask(maps, QUERY, &q) < 0)
+            return errno == ENOENT; /* there is no next one */
+        const track_range part = {CRN_MAX(q.start, r.start), CRN_MIN(q.end, r.end)};
+        if (part.start < part.end && (q.mode & MODE_MASK) == MODE_OWN && q.inode == 0)
+            *ret_rc = add_range(ret, part);
+        q.address = q.end;
+    }
+    return true;
+}
+
+static cairn_status read_mappings(FILE *maps, track_range r, track_ranges *ret)
 {
     char *line = NULL;
     size_t cap = 0;
     cairn_status rc = CAIRN_OK;
+    while (rc == CAIRN_OK && getline(&line, &cap, maps) >= 0)
+        rc = take_mapping(line, r, ret);
+    free(line);
+    return rc;
+}
+
+cairn_status crn_track_find_private(track_range r, track_ranges *ret)
+{
+    cairn_status rc;
     FILE *maps = fopen("/proc/self/maps", "re");
     ret->n = 0;
     if (!maps)
         return CAIRN_OK; /* nothing is known to be private */
-    while (rc == CAIRN_OK && getline(&line, &cap, maps) >= 0)
-        rc = take_mapping(line, r, ret);
-    free(line);
+    if (!ask_mappings(fileno(maps), r, ret, &rc)) {
+        ret->n = 0;
+        rc = read_mappings(maps, r, ret);
+    }
     fclose(maps);
     return rc;
 }

@@ -65,12 +65,23 @@ static cairn_status touch(unsigned char *at, size_t page)
     return CAIRN_OK;
 }
 
+static int ascending(const void *x, const void *y)
+{
+    const uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+    return (a > b) - (a < b);
+}
+
+/* What a first write costs: the median, as one that was interrupted took a thousand times that. */
 static void time_faults(crn_tracker *t, volatile unsigned char *at, size_t page)
 {
-    const uint64_t start = crn_now_ns();
-    for (size_t i = 0; i < TEST_PAGES; i++)
+    uint64_t taken[TEST_PAGES];
+    for (size_t i = 0; i < TEST_PAGES; i++) {
+        const uint64_t start = crn_now_ns();
         at[i * page] ^= 1;
-    t->fault = (double)(crn_now_ns() - start) * 1e-9 / TEST_PAGES;
+        taken[i] = crn_now_ns() - start;
+    }
+    qsort(taken, TEST_PAGES, sizeof *taken, ascending);
+    t->fault = (double)taken[TEST_PAGES / 2] * 1e-9;
 }
 
 /* Other memory in the same place. */
@@ -80,6 +91,20 @@ static cairn_status remap(unsigned char *at, size_t page)
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at,
                 CAIRN_EUNSUPPORTED, "the kernel does not do what the test of tracking needs");
     memset(at, 1, TEST_PAGES * page);
+    return CAIRN_OK;
+}
+
+/* The same memory, which was elsewhere and was written there. */
+static cairn_status move(unsigned char *at, size_t page)
+{
+    const size_t nbytes = TEST_PAGES * page;
+    void *away = mremap(at, nbytes, nbytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+    if (away != MAP_FAILED) {
+        memset(away, 2, nbytes);
+        away = mremap(away, nbytes, nbytes, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+    }
+    CRN_FAIL_IF(away != at, CAIRN_EUNSUPPORTED,
+                "the kernel does not do what the test of tracking needs");
     return CAIRN_OK;
 }
 
@@ -94,6 +119,10 @@ static cairn_status test(crn_tracker *t, crn_watch *w, unsigned char *at, size_t
     CRN_TRY(expect(w, "after many writes", is_any));
     CRN_TRY(remap(at, page));
     CRN_TRY(expect(w, "after the memory was replaced", is_any));
+    CRN_TRY(move(at, page));
+    CRN_TRY(expect(w, "after the memory was moved", is_any));
+    CRN_TRY(touch(at, page));
+    CRN_TRY(expect(w, "after writes to memory that was moved", is_touched));
     return CAIRN_OK;
 }
 

@@ -70,11 +70,13 @@ bool crn_watch_is_written(const crn_watch *w, uint64_t i)
 
 void crn_watch_clear(crn_watch *w)
 {
+    w->faults = 0;
     memcpy(w->written, w->blind, nwords(w) * sizeof *w->written);
 }
 
 void crn_watch_distrust(crn_watch *w)
 {
+    w->faults = 0;
     set_all(w, w->written);
 }
 
@@ -121,6 +123,7 @@ static void go_blind(crn_watch *w)
         for (size_t i = 0; i < w->piece.n; i++)
             crn_track_unregister(&w->tracker->kernel, w->piece.at[i]);
     w->piece.n = 0;
+    w->faults = 0;
     set_all(w, w->blind);
     set_all(w, w->written);
 }
@@ -163,7 +166,6 @@ static void note_written(void *arg, track_range r)
 
 static bool scan_pieces(crn_watch *w)
 {
-    w->faults = 0;
     for (size_t i = 0; i < w->piece.n; i++)
         if (!crn_track_scan(&w->tracker->kernel, w->piece.at[i], note_written, w))
             return false;
@@ -205,14 +207,17 @@ static void begin_anew(crn_watch *w)
     }
     for (size_t i = 0; i < w->piece.n; i++)
         see(w, w->piece.at[i]);
+    w->faults = 0;
     set_all(w, w->written);
 }
 
-void crn_watch_scan(crn_watch *w)
+bool crn_watch_scan(crn_watch *w)
 {
-    w->faults = 0;
     if (!w->ours || !crn_tracker_is_here(w->tracker) || crn_track_is_pinned())
         go_blind(w);
-    else if (w->piece.n == 0 || !scan_pieces(w))
+    else if (w->piece.n > 0 && scan_pieces(w))
+        return true;
+    else
         begin_anew(w);
+    return false;
 }

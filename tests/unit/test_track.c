@@ -437,7 +437,10 @@ static void test_written_stays_until_cleared(void **state)
     crn_watch_scan(o.w);
     assert_true(crn_watch_is_written(o.w, 3) && crn_watch_is_written(o.w, 7));
     assert_int_equal(crn_watch_count(o.w).written, 2);
-    assert_int_equal(crn_watch_count(o.w).faults, 1);
+    assert_int_equal(crn_watch_count(o.w).faults, 2);
+    crn_watch_clear(o.w);
+    assert_true(crn_watch_scan(o.w));
+    assert_int_equal(crn_watch_count(o.w).faults, 0);
     world_done(&o);
 }
 
@@ -576,6 +579,30 @@ static void test_a_scan_that_fails(void **state)
     world_done(&o);
 }
 
+/* Kernels of before 6.11 cannot be asked for a mapping: the list of all is read. */
+static void test_a_kernel_that_cannot_be_asked(void **state)
+{
+    lie_about = _IOC(_IOC_READ | _IOC_WRITE, 'f', 17, 104);
+    lie = -ENOTTY;
+    crn_track_set_ioctl(lying_ioctl);
+    test_ranges_fall_back_alone(state);
+    test_edges_that_are_not_pages(state);
+    crn_track_set_ioctl(NULL);
+}
+
+/* Memory that came from elsewhere: nothing is known, and no page of it counts as a write. */
+static void test_beginning_anew_is_no_write(void **state)
+{
+    (void)state;
+    world o;
+    world_init(&o, page);
+    by_mapping(&o);
+    assert_false(crn_watch_scan(o.w));
+    assert_int_equal(crn_watch_count(o.w).faults, 0);
+    assert_int_equal(crn_watch_count(o.w).written, PAGES);
+    world_done(&o);
+}
+
 static void test_no_memory(void **state)
 {
     (void)state;
@@ -640,6 +667,8 @@ int main(void)
         cmocka_unit_test(test_random_writes),
         cmocka_unit_test(test_a_kernel_that_reports_nothing_is_noticed),
         cmocka_unit_test(test_a_scan_that_fails),
+        cmocka_unit_test(test_a_kernel_that_cannot_be_asked),
+        cmocka_unit_test(test_beginning_anew_is_no_write),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
