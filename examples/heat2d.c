@@ -30,9 +30,8 @@ typedef struct plate {
 
 typedef struct options {
     uint64_t size, steps, every; /* every: steps from mark to mark, 0: when Cairn thinks best */
-    uint64_t nudge;              /* the step at which one value is disturbed; 0: never */
+    uint64_t nudge, pause_ms;    /* nudge: the step at which one value is disturbed, 0: never */
     double tolerance, flow;      /* flow: how much heat goes from a cell to the next in a step */
-    long pause_ms;
     bool single; /* let only one thread use MPI: Cairn then works in calls of the program */
     const char *output, *config;
 } options;
@@ -120,31 +119,18 @@ static double advance(plate *p, double flow)
     return largest;
 }
 
-/* The whole field into one file, rows in order; rank 0 writes. */
-static void write_field(plate *p, const char *path)
+/* The whole field into one file, rows in order: the ranks append theirs in turn. */
+static void write_field(const plate *p, const char *path)
 {
-    const int tag = 2;
-    if (p->rank > 0) {
-        MPI_Send(p->now + p->size, (int)(p->rows * p->size), MPI_DOUBLE, 0, tag, MPI_COMM_WORLD);
-        return;
+    const size_t n = p->rows * p->size;
+    for (int r = 0; r < p->nranks; r++) {
+        if (r == p->rank) {
+            FILE *f = fopen(path, r == 0 ? "wb" : "ab");
+            if (!f || fwrite(p->now + p->size, sizeof *p->now, n, f) != n || fclose(f) != 0)
+                die("cannot write the field");
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
     }
-    FILE *f = fopen(path, "wb");
-    bool ok =
-        f && fwrite(p->now + p->size, sizeof *p->now, p->rows * p->size, f) == p->rows * p->size;
-    for (int r = 1; r < p->nranks; r++) {
-        MPI_Status status;
-        int n;
-        MPI_Probe(r, tag, MPI_COMM_WORLD, &status);
-        MPI_Get_count(&status, MPI_DOUBLE, &n);
-        double *rows = malloc((size_t)n * sizeof *rows);
-        if (!rows)
-            die("no memory for the field");
-        MPI_Recv(rows, n, MPI_DOUBLE, r, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        ok = ok && fwrite(rows, sizeof *rows, (size_t)n, f) == (size_t)n;
-        free(rows);
-    }
-    if (!ok || fclose(f) != 0)
-        die("cannot write the field");
 }
 
 /* --- CAIRN: what protects it -------------------------------------------------------------- */
@@ -180,7 +166,8 @@ static void mark(cairn *c, const plate *p, uint64_t step)
 /* Compute until all steps are done or nothing changes any more; false: told to stop before. */
 static bool compute(plate *p, cairn *c, uint64_t *step, const options *o)
 {
-    const struct timespec pause = {o->pause_ms / 1000, o->pause_ms % 1000 * 1000000};
+    const struct timespec pause = {(time_t)(o->pause_ms / 1000),
+                                   (long)(o->pause_ms % 1000) * 1000000};
     const uint64_t begun = *step; /* marked already, unless it is the very beginning */
     double change = HUGE_VAL;
     while (*step < o->steps && change > o->tolerance) {
@@ -211,55 +198,35 @@ static uint64_t number(const char *text)
 
 static options parse(int argc, char **argv)
 {
-    static const struct option names[] = {{"size", 1, 0, 's'},
-                                          {"steps", 1, 0, 'n'},
-                                          {"every", 1, 0, 'e'},
-                                          {"tolerance", 1, 0, 't'},
-                                          {"pause", 1, 0, 'p'},
-                                          {"output", 1, 0, 'o'},
-                                          {"config", 1, 0, 'c'},
-                                          {"single", 0, 0, '1'},
-                                          {"nudge", 1, 0, 'u'},
-                                          {"flow", 1, 0, 'f'},
-                                          {0}};
     options o = {.size = 256, .steps = 1000, .flow = 0.2};
-    for (int k; (k = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-        switch (k) {
-        case 's':
-            o.size = number(optarg);
-            break;
-        case 'n':
-            o.steps = number(optarg);
-            break;
-        case 'e':
-            o.every = number(optarg);
-            break;
-        case 't':
-            o.tolerance = strtod(optarg, NULL);
-            break;
-        case 'f':
-            o.flow = strtod(optarg, NULL);
-            break;
-        case 'p':
-            o.pause_ms = (long)number(optarg);
-            break;
-        case 'u':
-            o.nudge = number(optarg);
-            break;
-        case '1':
-            o.single = true;
-            break;
-        case 'o':
-            o.output = optarg;
-            break;
-        case 'c':
-            o.config = optarg;
-            break;
-        default:
+    static const struct option names[] = {{"size", 1, 0, 0},
+                                          {"steps", 1, 0, 0},
+                                          {"every", 1, 0, 0},
+                                          {"nudge", 1, 0, 0},
+                                          {"pause", 1, 0, 0},
+                                          {"tolerance", 1, 0, 0},
+                                          {"flow", 1, 0, 0},
+                                          {"output", 1, 0, 0},
+                                          {"config", 1, 0, 0},
+                                          {"single", 0, 0, 0},
+                                          {0}};
+    enum { REALS = 5, TEXTS = 7, SINGLE = 9 }; /* where these begin in the names */
+    uint64_t *const numbers[] = {&o.size, &o.steps, &o.every, &o.nudge, &o.pause_ms};
+    double *const reals[] = {&o.tolerance, &o.flow};
+    const char **const texts[] = {&o.output, &o.config};
+    for (int k, i; (k = getopt_long(argc, argv, "", names, &i)) != -1;) {
+        if (k != 0)
             die("usage: heat2d [--size N] [--steps N] [--tolerance X] [--every STEPS]"
                 " [--nudge STEP] [--flow X] [--pause MILLISECONDS] [--single] [--output FILE]"
                 " [--config FILE]");
-        }
+        if (i < REALS)
+            *numbers[i] = number(optarg);
+        else if (i < TEXTS)
+            *reals[i - REALS] = strtod(optarg, NULL);
+        else if (i < SINGLE)
+            *texts[i - TEXTS] = optarg;
+        else
+            o.single = true;
     }
     return o;
 }
