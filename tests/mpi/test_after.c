@@ -7,7 +7,10 @@
  */
 #include "harness/session.h"
 
+#include <glob.h>
+
 #include "io/io_fault.h"
+#include "store/store.h"
 
 enum { CELLS = 4000 };
 
@@ -245,22 +248,70 @@ static void test_a_finished_run_stays_so(void **state)
     place_done(&p);
 }
 
+/* --- what is retained ------------------------------------------------------------------------- */
+
+/* Marks that each of the part files has whose names match a pattern. */
+static void expect_marks(place *p, const char *pattern, size_t nfiles, size_t nmarks)
+{
+    const crn_part_options opt = {CRN_IO_THREADS, 1, false};
+    char path[192];
+    glob_t found;
+    snprintf(path, sizeof path, "%s/%s", p->dir, pattern);
+    const int rc = glob(path, 0, NULL, &found);
+    assert_int_equal(rc, nfiles > 0 ? 0 : GLOB_NOMATCH);
+    assert_int_equal(found.gl_pathc, nfiles);
+    for (size_t i = 0; i < nfiles; i++) {
+        crn_part *part;
+        crn_part_info info;
+        assert_ok(crn_part_open(AT_FDCWD, found.gl_pathv[i], NULL, false, &opt, &part));
+        crn_part_describe(part, &info);
+        assert_int_equal(info.nmarks, nmarks);
+        crn_part_close(part);
+    }
+    globfree(&found);
+}
+
+/* Every level keeps what it was told to, and no more. */
+static void test_older_marks_are_dropped_at_each_level(void **state)
+{
+    static const cairn_level level[] = {CAIRN_LEVEL_PARTNER, CAIRN_LEVEL_ENCODED,
+                                        CAIRN_LEVEL_GLOBAL};
+    place p;
+    const size_t n = (size_t)crn_comm_size(*state);
+    set_up(&p, *state, "group = 2\n[keep]\nlocal = 2\npartner = 1\nencoded = 2\nglobal = 3\n");
+    cairn *c = open_at(&p);
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
+    for (uint64_t v = 1; v <= 12; v++)
+        mark(&p, c, v, n > 1 ? level[v % 3] : CAIRN_LEVEL_GLOBAL);
+    assert_ok(crn_comm_barrier(p.comm));
+    expect_marks(&p, "local/node-*/*/series-1/partner-*", n > 1 ? n : 0, 1);
+    expect_marks(&p, "local/node-*/*/series-1/parity-*", n > 1 ? n : 0, 2);
+    expect_marks(&p, "trail/run-1/series-1/000/part-*", n, 3);
+    /* 12, which a partner has, and 11; and 10 and 7 for as long as there is parity of them, which
+     * is of no use without the own parts */
+    expect_marks(&p, "local/node-*/*/series-1/own-*", n, n > 1 ? 4 : 2);
+    assert_ok(crn_comm_barrier(p.comm));
+    leave_session(c);
+    place_done(&p);
+}
+
 /* --- what background work has to say ---------------------------------------------------------- */
 
-/* A mark that fails in the background, since rank 0 can write nothing; then call must tell of it,
- * and do its work when it is called again. */
-static void expect_told_by(crn_comm *comm, int (*call)(cairn *c))
+/* A mark that fails in the background, since the last rank can write nothing; then call must tell
+ * of it on all ranks, and do its work when it is called again. */
+static void expect_told_by(crn_comm *comm, crn_fault_how how, cairn_status code,
+                           int (*call)(cairn *c))
 {
-    const crn_fault fault = {CRN_FAULT_WRITE, CRN_FAULT_EIO, 1, 0};
+    const crn_fault fault = {CRN_FAULT_WRITE, how, 1, 0};
     place p;
     set_up(&p, comm, "");
     cairn *c = open_at(&p);
     assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
     mark(&p, c, 1, CAIRN_LEVEL_LOCAL);
-    if (p.rank == 0)
+    if (p.rank == p.nranks - 1)
         crn_fault_arm(&fault);
     assert_ok(cairn_mark(c, 2, CAIRN_LEVEL_LOCAL));
-    assert_refused(c, call(c), CAIRN_EIO, "mark 2, level local: ");
+    assert_refused(c, call(c), code, "mark 2, level local: ");
     crn_fault_arm(NULL);
     assert_ok(call(c));
     assert_ok(cairn_settle(c)); /* it was said once */
@@ -292,11 +343,11 @@ static int probe_count(cairn *c)
 
 static void test_background_errors_are_told_by_the_next_call(void **state)
 {
-    expect_told_by(*state, begin_and_commit);
-    expect_told_by(*state, resume);
-    expect_told_by(*state, probe);
-    expect_told_by(*state, probe_count);
-    expect_told_by(*state, cairn_settle);
+    expect_told_by(*state, CRN_FAULT_EIO, CAIRN_EIO, begin_and_commit);
+    expect_told_by(*state, CRN_FAULT_EIO, CAIRN_EIO, resume);
+    expect_told_by(*state, CRN_FAULT_EIO, CAIRN_EIO, probe);
+    expect_told_by(*state, CRN_FAULT_EIO, CAIRN_EIO, probe_count);
+    expect_told_by(*state, CRN_FAULT_ENOSPC, CAIRN_ENOSPC, cairn_settle);
 }
 
 int main(int argc, char **argv)
@@ -311,6 +362,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_lost_manifest_and_lost_node),
         cmocka_unit_test(test_lost_marks_are_said),
         cmocka_unit_test(test_a_finished_run_stays_so),
+        cmocka_unit_test(test_older_marks_are_dropped_at_each_level),
         cmocka_unit_test(test_background_errors_are_told_by_the_next_call),
     };
     return run_mpi_tests(argc, argv, tests);

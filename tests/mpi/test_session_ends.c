@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sessions at their edges: no session at all, links, a run that ends while it is found, signals of
+ * programs that have their own mind about them.
+ *
+ * TEST: ranks self
+ */
+#include "harness/session.h"
+
+#include "io/io_fault.h"
+
+/* What a program meets that did not look at the result of cairn_open. */
+static void test_no_session_is_an_error(void **state)
+{
+    (void)state;
+    uint64_t n = 1;
+    size_t count;
+    cairn_piece piece = {.struct_bytes = sizeof piece};
+    cairn_type type;
+    cairn *none = NULL;
+    assert_int_equal(cairn_protect(none, "x", &n, CAIRN_UINT64, 1), CAIRN_EINVAL);
+    assert_non_null(strstr(cairn_last_error(none), "cairn_protect: there is no session"));
+    assert_int_equal(cairn_protect_part(none, "x", &n, CAIRN_UINT64, 1, &n, &n, &n), CAIRN_EINVAL);
+    assert_int_equal(cairn_protect_piece(none, "x", &n, CAIRN_UINT64, &piece), CAIRN_EINVAL);
+    assert_int_equal(cairn_protect_ragged(none, "x", &n, CAIRN_UINT64, 1, 1, &n, &n), CAIRN_EINVAL);
+    assert_int_equal(cairn_protect_list(none, "x", &n, CAIRN_UINT64, 1), CAIRN_EINVAL);
+    assert_int_equal(cairn_define_type(none, 8, NULL, 0, &type), CAIRN_EINVAL);
+    assert_int_equal(cairn_describe(none, "x", "units", "m"), CAIRN_EINVAL);
+    assert_int_equal(cairn_set_bounds(none, "x", "1e-6"), CAIRN_EINVAL);
+    assert_int_equal(cairn_release(none, "x"), CAIRN_EINVAL);
+    assert_int_equal(cairn_resume(none, NULL), CAIRN_EINVAL);
+    assert_int_equal(cairn_resume_at(none, 1), CAIRN_EINVAL);
+    assert_int_equal(cairn_probe(none, NULL), CAIRN_EINVAL);
+    assert_int_equal(cairn_probe_count(none, "x", &count), CAIRN_EINVAL);
+    assert_int_equal(cairn_probe_cells(none, "x", 1, &n, &n), CAIRN_EINVAL);
+    assert_int_equal(cairn_mark(none, 1, CAIRN_AUTO), CAIRN_EINVAL);
+    assert_int_equal(cairn_begin(none, 1, CAIRN_AUTO), CAIRN_EINVAL);
+    assert_int_equal(cairn_capture(none, "x"), CAIRN_EINVAL);
+    assert_int_equal(cairn_commit(none), CAIRN_EINVAL);
+    assert_int_equal(cairn_cancel(none), CAIRN_EINVAL);
+    assert_int_equal(cairn_settle(none), CAIRN_EINVAL);
+    assert_int_equal(cairn_reopen(none, MPI_COMM_SELF), CAIRN_EINVAL);
+    assert_int_equal(cairn_mark_trees(none, 1), CAIRN_EINVAL);
+    assert_false(cairn_due(none) || cairn_should_stop(none) || cairn_diverged(none, NULL));
+    assert_ok(cairn_close(none));
+}
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+static void run_in(const place *p, const char *command)
+{
+    char line[256];
+    snprintf(line, sizeof line, "cd %s && %s", p->dir, command);
+    assert_int_equal(system(line), 0);
+}
+
+/* A session that takes a mark; closed as a program does that has come to its end, or leaves. */
+static void take_mark(const place *p, uint64_t version, bool ends)
+{
+    static uint64_t field[100];
+    cairn *c;
+    assert_ok(cairn_open(MPI_COMM_SELF, p->config, &c));
+    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, 100));
+    assert_true(cairn_resume(c, NULL) >= 0);
+    assert_ok(cairn_mark(c, version, CAIRN_LEVEL_GLOBAL));
+    if (ends)
+        assert_ok(cairn_close(c));
+    else
+        leave_session(c);
+}
+
+/* Scratch directories are often links. */
+static void test_local_may_be_a_link(void **state)
+{
+    place p;
+    char local[96];
+    place_init(&p, *state, "");
+    snprintf(local, sizeof local, "%s/local", p.dir);
+    run_in(&p, "mkdir real && ln -s real local");
+    setenv("CAIRN_LEVEL_LOCAL", local, 1);
+    take_mark(&p, 1, false);
+    take_mark(&p, 2, false);
+    unsetenv("CAIRN_LEVEL_LOCAL");
+    run_in(&p, "test -n \"$(find real -name own-0)\"");
+    place_done(&p);
+}
+
+static void finish_run(void *arg, const crn_fault_event *event)
+{
+    const place *p = arg;
+    char from[96], to[112];
+    if (event->kind != CRN_SEEN_OPEN || strcmp(event->name, "lock") != 0)
+        return;
+    snprintf(from, sizeof from, "%s/finished", p->dir);
+    snprintf(to, sizeof to, "%s/trail/run-1/manifest", p->dir);
+    (void)rename(from, to);
+}
+
+/* Between finding a run and locking it, its program may come to its end. */
+static void test_a_run_that_ends_meanwhile_is_not_continued(void **state)
+{
+    place p;
+    cairn *c;
+    place_init(&p, *state, "[level]\nlocal = trail\n");
+    take_mark(&p, 1, false);
+    run_in(&p, "cp trail/run-1/manifest before");
+    take_mark(&p, 2, true);
+    run_in(&p, "mv trail/run-1/manifest finished && mv before trail/run-1/manifest");
+    crn_fault_watch(finish_run, &p);
+    assert_ok(cairn_open(MPI_COMM_SELF, p.config, &c));
+    crn_fault_watch(NULL, NULL);
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
+    assert_ok(cairn_close(c));
+    run_in(&p, "test -e trail/run-2");
+    place_done(&p);
+}
+
+/* --- signals ---------------------------------------------------------------------------------- */
+
+static struct sigaction ours;
+static unsigned nhandled;
+
+static void chained(int number, siginfo_t *info, void *context)
+{
+    nhandled++;
+    ours.sa_sigaction(number, info, context);
+}
+
+/* A program may stand before our handler, and open another session. */
+static void test_a_chained_handler_is_called_once(void **state)
+{
+    place p;
+    cairn *c;
+    struct sigaction theirs = {.sa_sigaction = chained, .sa_flags = SA_SIGINFO}, before;
+    place_init(&p, *state, "");
+    assert_int_equal(sigaction(SIGUSR1, NULL, &before), 0);
+    assert_ok(cairn_open(MPI_COMM_SELF, p.config, &c));
+    assert_int_equal(sigaction(SIGUSR1, &theirs, &ours), 0);
+    assert_ok(cairn_close(c));
+    assert_ok(cairn_open(MPI_COMM_SELF, p.config, &c));
+    nhandled = 0;
+    assert_int_equal(raise(SIGUSR1), 0);
+    assert_int_equal(nhandled, 1);
+    assert_true(cairn_should_stop(c));
+    assert_ok(cairn_close(c));
+    assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+    place_done(&p);
+}
+
+/* A signal by the name that shells give it; and one that nohup or a script has let be ignored. */
+static void test_names_of_signals_and_ignored_ones(void **state)
+{
+    place p;
+    cairn *c;
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, before, now;
+    place_init(&p, *state, "[stop]\nsignals = SIGUSR2, INT\n");
+    assert_int_equal(sigaction(SIGINT, &ignore, &before), 0);
+    assert_ok(cairn_open(MPI_COMM_SELF, p.config, &c));
+    assert_int_equal(sigaction(SIGINT, NULL, &now), 0);
+    assert_true(now.sa_handler == SIG_IGN);
+    assert_int_equal(raise(SIGINT), 0);
+    assert_false(cairn_should_stop(c));
+    assert_int_equal(raise(SIGUSR2), 0);
+    assert_true(cairn_should_stop(c));
+    assert_ok(cairn_close(c));
+    assert_int_equal(sigaction(SIGINT, &before, NULL), 0);
+    place_done(&p);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_session_is_an_error),
+        cmocka_unit_test(test_local_may_be_a_link),
+        cmocka_unit_test(test_a_run_that_ends_meanwhile_is_not_continued),
+        cmocka_unit_test(test_a_chained_handler_is_called_once),
+        cmocka_unit_test(test_names_of_signals_and_ignored_ones),
+    };
+    return run_mpi_tests(argc, argv, tests);
+}
