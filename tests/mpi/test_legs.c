@@ -360,6 +360,22 @@ static void test_directories_last_before_the_mark_counts(void **state)
     remove_tree(dir);
 }
 
+/* Both variables come back from this mark, which then stays the newest. */
+static void expect_both(uint64_t wanted)
+{
+    static uint64_t field[CELLS], still[CELLS];
+    cairn *c;
+    uint64_t version = 0;
+    assert_ok(cairn_open(MPI_COMM_SELF, config, &c));
+    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
+    assert_ok(cairn_protect(c, "still", still, CAIRN_UINT64, CELLS));
+    assert_ok(cairn_resume(c, &version));
+    assert_int_equal(version, wanted);
+    assert_int_equal(raise(SIGUSR1), 0);
+    assert_true(cairn_should_stop(c));
+    assert_ok(cairn_close(c));
+}
+
 /* What resume found damaged must not be inherited by the marks that follow. */
 static void test_damage_is_healed(void **state)
 {
@@ -369,16 +385,9 @@ static void test_damage_is_healed(void **state)
     run_in_dir("for f in $(find local -name own-0); do printf x | dd of=$f bs=1 seek=45000 "
                "conv=notrunc 2>/dev/null; done");
     run_leg((leg){.mark = {2}, .level = CAIRN_LEVEL_LOCAL, .still = 1});
+    expect_both(2); /* before a mark that abandons it could hide that it is lost */
     run_leg((leg){.mark = {3}, .level = CAIRN_LEVEL_LOCAL, .still = 1});
-    cairn *c;
-    static uint64_t field[CELLS], still[CELLS];
-    uint64_t version;
-    assert_ok(cairn_open(MPI_COMM_SELF, config, &c));
-    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
-    assert_ok(cairn_protect(c, "still", still, CAIRN_UINT64, CELLS));
-    assert_ok(cairn_resume(c, &version));
-    assert_int_equal(version, 3);
-    assert_ok(cairn_close(c));
+    expect_both(3);
     remove_tree(dir);
 }
 
