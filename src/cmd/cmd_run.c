@@ -13,7 +13,7 @@
 
 static const char usage[] = "cairn run [OPTION ...] -- LAUNCHER [ARGUMENT ...]";
 
-enum { PAUSE_MAX_S = 300, HANG_MIN_S = 2 };
+enum { PAUSE_MAX_S = 300, HANG_MIN_S = 2, LIMIT_MAX_S = 1000000000 };
 
 typedef struct supervisor {
     /* as given */
@@ -398,6 +398,8 @@ static int parse_times(supervisor *s, const char *pause, const char *hang, const
 /* What the options ask of the command line and of the machine. */
 static int check(const supervisor *s)
 {
+    if (s->trail && !*s->trail)
+        return cmd_misuse(usage, "--trail has no name");
     if (s->min_ranks > 0 && s->launcher.nranks == 0)
         return cmd_misuse(usage, "--elastic needs a line of mpirun, mpiexec or srun that says how "
                                  "many ranks to start, as -n 8");
@@ -420,7 +422,7 @@ static int prepare(supervisor *s, char **words, size_t nwords)
         return CMD_UNKNOWN;
     s->full_ranks = s->launcher.nranks;
     if (s->limit_s > 0)
-        s->until_ns = crn_now_ns() + (uint64_t)(s->limit_s * 1e9);
+        s->until_ns = crn_now_ns() + (uint64_t)(CRN_MIN(s->limit_s, LIMIT_MAX_S) * 1e9);
     if (set_limit(s) != CMD_YES || cmd_orphans_sign() != CMD_YES ||
         cmd_launcher_hand_on(&s->launcher) != CMD_YES)
         return CMD_UNKNOWN;

@@ -290,6 +290,9 @@ class Comparison(system.Case):
             view.js("Chart.getChart('chart-growth').data.datasets.find(d => d.label === 'field')"
                     ".data"), [row["max"] or None for row in rows])
         view.picture(pathlib.Path("report-comparison.png"), 1200)
+        view.open(page, width=390, height=800) # where names of runs leave little room
+        self.assertLessEqual(view.js("document.documentElement.scrollWidth"), 390)
+        view.picture(pathlib.Path("report-comparison-phone.png"), 390)
         self.assertEqual(view.complaints(), [])
 
 

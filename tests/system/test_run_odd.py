@@ -131,6 +131,34 @@ class Signals(Odd):
         self.assertEqual(process.returncode, 0)
 
 
+    def test_others_are_passed_on(self):
+        ready = self.dir / "ready"
+        process = self.begin("--", "sh", "-c", "trap 'echo got it; exit 0' USR2;"
+                             f"touch {ready}; while :; do sleep 0.05; done", stdout=subprocess.PIPE)
+        self.wait_until(ready.exists)
+        process.send_signal(signal.SIGUSR2)
+        self.assertEqual(process.communicate(timeout=system.PATIENCE)[0], b"got it\n")
+        self.assertEqual(process.returncode, 0)
+
+    def test_suspended(self):
+        """Both stop, as by Ctrl-Z, and both go on."""
+        pid, go = self.dir / "pid", self.dir / "go"
+        process = self.begin("--", "sh", "-c", f"echo $$ >{pid};"
+                             f"while [ ! -e {go} ]; do sleep 0.05; done; echo end",
+                             stdout=subprocess.PIPE)
+        self.wait_until(lambda: pid.exists() and pid.read_text())
+        process.send_signal(signal.SIGTSTP)
+        for who in (process.pid, pid.read_text().strip()):
+            self.wait_until(lambda who=who: self.state(who) == "T")
+        process.send_signal(signal.SIGCONT)
+        go.touch()
+        self.assertEqual(process.communicate(timeout=system.PATIENCE)[0], b"end\n")
+        self.assertEqual(process.returncode, 0)
+
+    def state(self, pid):
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+        return text[text.rindex(")") + 2]
+
     def test_nobody_waits_for_children(self):
         """As under a parent that ignores CHLD, which is inherited."""
         self.output("--tries", 1, "--", "sh", "-c", "exit 3", code=2, preexec_fn=lambda:
