@@ -73,6 +73,7 @@ static bool parse(const char *text, crn_fault *ret)
     static const char *const hows[] = {
         [CRN_FAULT_EIO] = "eio",   [CRN_FAULT_ENOSPC] = "enospc", [CRN_FAULT_SHORT] = "short",
         [CRN_FAULT_TORN] = "torn", [CRN_FAULT_EXIT] = "exit",     [CRN_FAULT_KILL] = "kill",
+        [CRN_FAULT_SLOW] = "slow",
     };
     uint64_t at, count = 1;
     int where = take_word(&text, wheres, CRN_FAULT_WHERES);
@@ -192,6 +193,9 @@ static int strike(crn_fault_how how, uint64_t n, const crn_fault_event *event, b
         return EIO;
     case CRN_FAULT_EXIT:
         _exit(EXIT_CODE);
+    case CRN_FAULT_SLOW:
+        usleep(100000);
+        return 0;
     case CRN_FAULT_KILL:
         kill(getpid(), SIGKILL);
         pause(); /* the signal may take a moment; nothing must happen after it */

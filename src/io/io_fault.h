@@ -19,7 +19,8 @@ typedef enum crn_fault_where {
     CRN_FAULT_RENAME, /* also unlinking */
     CRN_FAULT_READ,
     CRN_FAULT_OPEN,   /* of files, for reading too, and the making of directories */
-    CRN_FAULT_STAGES, /* and on: the stages of io.h, by their names; only exit and kill strike */
+    CRN_FAULT_STAGES, /* and on: the stages of io.h, by their names; only exit, kill and slow strike
+                       */
     CRN_FAULT_WHERES = CRN_FAULT_STAGES + CRN_NSTAGES
 } crn_fault_where;
 
@@ -29,7 +30,8 @@ typedef enum crn_fault_how {
     CRN_FAULT_SHORT, /* the first call moves only part of the bytes; where none move, nothing */
     CRN_FAULT_TORN,  /* some of the 512-byte sectors are written, then EIO; elsewhere EIO */
     CRN_FAULT_EXIT,  /* _exit(86) before the operation */
-    CRN_FAULT_KILL   /* SIGKILL to the own process before the operation */
+    CRN_FAULT_KILL,  /* SIGKILL to the own process before the operation */
+    CRN_FAULT_SLOW   /* a tenth of a second before the operation, which then goes well */
 } crn_fault_how;
 
 typedef struct crn_fault {

@@ -104,6 +104,9 @@ static void check_victim(const char *backend)
     status = run_victim(backend, "write:2:eio:0"); /* the second and all after it */
     assert_int_equal(WEXITSTATUS(status), 1);
     assert_victim_has(4096);
+    status = run_victim(backend, "write:2:slow"); /* late, but right */
+    assert_int_equal(status, 0);
+    assert_victim_has(12288);
     status = run_victim(backend, "any:1:exit");
     assert_int_equal(WEXITSTATUS(status), 86);
     assert_int_equal(faccessat(dir, "victim", F_OK, 0), -1);
