@@ -120,6 +120,7 @@ static cairn_status on_raised(ckpt_history *h, json_t *event)
     const char *name = json_string_value(json_object_get(event, "level"));
     if (!mark || !name || mark->version != (uint64_t)number(event, "version"))
         return CAIRN_OK;
+    mark->held += natural(event, "held");
     for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++)
         if (strcmp(name, crn_level_name(l)) == 0 && l > mark->level) {
             mark->level = l;

@@ -303,6 +303,12 @@ static cairn_status agree_local(cairn *c, crn_comm *comm)
     return rc;
 }
 
+/* Without an engine the program stands still while all of this happens. */
+static double held_since(const cairn *c, uint64_t start)
+{
+    return c->engine.running ? 0 : seconds(start, crn_now_ns());
+}
+
 static void raise_to(cairn *c, crn_comm *comm, crn_level level)
 {
     ckpt_job *j = &c->job;
@@ -328,11 +334,11 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
     if (level == CRN_LEVEL_GLOBAL)
         crn_ckpt_tell_viewers(c);
     const char *format = crn_config_text(c->cfg, CRN_OPT_GLOBAL_FORMAT);
-    crn_ckpt_event(c, "{s:s, s:I, s:s, s:s*, s:f, s:I, s:I}", "event", "raised", "version",
+    crn_ckpt_event(c, "{s:s, s:I, s:s, s:s*, s:f, s:f, s:I, s:I}", "event", "raised", "version",
                    (json_int_t)j->version, "level", crn_level_name(level), "format",
                    level == CRN_LEVEL_GLOBAL ? format : NULL, "seconds",
-                   seconds(start, crn_now_ns()), "moved", (json_int_t)sum[0], "stored",
-                   (json_int_t)sum[1]);
+                   seconds(start, crn_now_ns()), "held", held_since(c, start), "moved",
+                   (json_int_t)sum[0], "stored", (json_int_t)sum[1]);
 }
 
 cairn_status crn_ckpt_raise_last(cairn *c)
@@ -351,7 +357,8 @@ static void tell_mark(cairn *c)
 {
     const ckpt_job *j = &c->job;
     crn_ckpt_event(c, "{s:s, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "event", "mark", "version",
-                   (json_int_t)j->version, "held", seconds(0, j->held_ns), "stored",
+                   (json_int_t)j->version, "held",
+                   seconds(0, j->held_ns) + held_since(c, c->last_mark_ns), "stored",
                    seconds(j->begin_ns, j->store_ns), "interval", j->interval_s, "nbytes",
                    (json_int_t)j->nbytes, "blocks", (json_int_t)j->stats.blocks, "changed",
                    (json_int_t)j->stats.changed, "written", (json_int_t)j->written);

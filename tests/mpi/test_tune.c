@@ -182,7 +182,8 @@ static void test_learns_from_failures(void **state)
 }
 
 typedef struct told {
-    double interval; /* that the last mark was taken with */
+    double interval;     /* that the last mark was taken with */
+    double held, stored; /* of it */
     size_t ntuned;
 } told;
 
@@ -191,8 +192,11 @@ static int take_told(void *arg, const char *line)
     told *t = arg;
     json_t *event = json_loads(line, 0, NULL);
     const char *kind = json_string_value(json_object_get(event, "event"));
-    if (kind && strcmp(kind, "mark") == 0)
+    if (kind && strcmp(kind, "mark") == 0) {
         t->interval = json_number_value(json_object_get(event, "interval"));
+        t->held = json_number_value(json_object_get(event, "held"));
+        t->stored = json_number_value(json_object_get(event, "stored"));
+    }
     t->ntuned += kind && strcmp(kind, "tuned") == 0;
     json_decref(event);
     return 0;
@@ -237,6 +241,19 @@ static void test_goes_on_over_legs(void **state)
     world_done(&w);
 }
 
+/* The log says what a mark cost the program: with synchronous ones, all of it. */
+static void test_synchronous_marks_hold_the_program(void **state)
+{
+    world w;
+    world_init(&w, *state, "[mark]\nmode = synchronous\n");
+    cairn *c = begin(&w);
+    mark_some(&w, c, 2);
+    assert_ok(cairn_close(c));
+    if (w.at.rank == 0)
+        assert_true(read_told(&w).held >= read_told(&w).stored);
+    world_done(&w);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +262,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_says_what_it_believes),
         cmocka_unit_test(test_learns_from_failures),
         cmocka_unit_test(test_goes_on_over_legs),
+        cmocka_unit_test(test_synchronous_marks_hold_the_program),
     };
     return run_mpi_tests(argc, argv, tests);
 }
