@@ -26,6 +26,10 @@ json_t *crn_report_legs(json_t *events);
  */
 json_t *crn_report_marks(json_t *events);
 
+/* What the planner of a run thought, and what would have been best for it, likewise: as
+ * cairn-report(1) describes it. */
+json_t *crn_report_plan(cairn_trail *trail, size_t run, json_t *events);
+
 /* Runs [first, end) of a trail, as cairn-report(1) describes them, appended to the array runs. */
 cairn_status crn_report_runs(cairn_trail *trail, const char *name, size_t first, size_t end,
                              json_t *runs);

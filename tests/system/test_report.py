@@ -36,6 +36,15 @@ def events():
             add(took, "raised", version=version, level=level, seconds=took, moved=1 << 18,
                 stored=1 << 19)
 
+    def tuned(interval, better):
+        levels = [{"level": "local", "rate": 1 / 100, "restart": 1.0, "fixed": 0.01,
+                   "bandwidth": 4e6, "background": 0.5},
+                  {"level": "partner", "rate": 1 / 1000, "restart": 2.0, "fixed": 0.02,
+                   "bandwidth": 1e6, "background": 1.0}]
+        add(0.0, "tuned", interval=interval, every={"local": 1, "partner": 2}, efficiency=0.9,
+            better_interval=better, better_every={"local": 1, "partner": 5},
+            changed=[1e5, 9e5, 20.0], levels=levels)
+
     def begin(tries, resumed=None):
         if resumed:
             add(1, "launch", command=["mpirun"], tries=tries, nranks=4, seen=now)
@@ -52,6 +61,8 @@ def events():
     begin(1)
     for version in range(10, 130, 10):
         mark(version, **({"partner": 0.4} if version % 20 == 0 else {}))
+        if version % 20 == 0:
+            tuned(100 / version + 2, 2.5)
     end(why="exit", code=137, signal=None, output=f"rank 2 was killed {SCRIPT}")
     begin(2, resumed=110)
     for version in range(120, 180, 10):
@@ -113,7 +124,7 @@ class Report(unittest.TestCase):
     def test_is_whole(self):
         self.assertEqual(self.js("performance.getEntriesByType('resource').length"), 0)
         self.assertEqual(self.js("document.title"), "Cairn report")
-        self.assertEqual(self.js("document.querySelectorAll('canvas').length"), 7)
+        self.assertEqual(self.js("document.querySelectorAll('canvas').length"), 9)
 
     def test_has_the_numbers(self):
         self.assertEqual(self.js("JSON.parse(document.getElementById('data').textContent)")["runs"],
@@ -132,6 +143,29 @@ class Report(unittest.TestCase):
         self.assertEqual(
             self.js("Chart.getChart('chart-held').data.datasets[0].data"),
             [m["held"] for m in self.run_["marks"]])
+
+    def test_plan(self):
+        """What the planner said and what was done; the curve around the best interval."""
+        plan = self.run_["plan"]
+        said = self.cells("plan")
+        self.assertEqual(len(said), 6)
+        self.assertEqual([row[2] for row in said], ["local, 1 in 2 partner"] * 6)
+        self.assertEqual([row[4] for row in said], ["2.5 s"] * 6)
+        data = "Chart.getChart($[0]).data.datasets[$[1]].data.map(p => p[$[2]])"
+        self.assertEqual(self.js(data, "chart-plan", 0, "y")[:6],
+                         [t["interval"] for t in plan["tuned"]])
+        self.assertEqual(self.js(data, "chart-plan", 2, "y"),
+                         [m["since"] for m in self.run_["marks"]])
+        best = plan["run"]["best"]
+        self.assertEqual(self.js(data, "chart-efficiency", 0, "x"), [best["interval"]])
+        curve = self.js(data, "chart-efficiency", 2, "y")
+        self.assertEqual(curve, [y for _, y in plan["run"]["curve"]])
+        self.assertAlmostEqual(max(curve), best["efficiency"])
+        code, text = system.subprocess.getstatusoutput(
+            f"{system.BUILD}/bin/cairn plan --json --trail {self.dir}/trail/run-2")
+        self.assertEqual(code, 0, text)
+        self.assertEqual(round(best["efficiency"], 3),
+                         round(json.loads(text)["best"]["efficiency"], 3))
 
     def test_what_programs_print_is_text(self):
         self.assertIn(SCRIPT, self.js("document.querySelector('#timeline pre').textContent"))

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the planner thought best, what was done, and what an interval is worth.
+
+// "local, 1 in 12 global": levels that every mark of them passes on to a higher one are left out.
+function everyText(every) {
+  const levels = LEVELS.filter(l => every && l in every);
+  return levels.filter((l, i) => i + 1 === levels.length || every[levels[i + 1]] !== every[l])
+    .map(l => every[l] === 1 ? l : `1 in ${every[l]} ${l}`).join(', ') || '–';
+}
+
+const line = (label, name, points, more = {}) => ({label, data: points, borderColor: css(name),
+  backgroundColor: css(name), borderWidth: 2, pointRadius: 2.5, ...more});
+
+function planConfig(run, marks) {
+  const start = run.legs.length ? run.legs[0].began : run.created;
+  const tuned = run.plan.tuned.slice(-MAX_MARKS);
+  const end = Math.max(...tuned.map(t => t.time), ...marks.map(m => m.time)) - start;
+  const steps = name => [...tuned.map(t => ({x: t.time - start, y: t[name], tuned: t})),
+    ...(tuned.length ? [{x: end, y: tuned[tuned.length - 1][name]}] : [])];
+  const values = [...marks.map(m => m.since), ...tuned.flatMap(t => [t.interval, t.better_interval])]
+    .filter(v => v > 0);
+  const wide = Math.max(...values) > 20 * Math.min(...values);
+  return {type: 'line',
+    data: {datasets: [
+      line('set', 'encoded', steps('interval'), {stepped: true, keys: true}),
+      line('thought best', 'global', steps('better_interval'), {stepped: true, borderDash: [5, 4],
+        pointRadius: 0}),
+      line('done', 'good', marks.map(m => ({x: m.time - start, y: m.since, mark: m})),
+        {showLine: false, pointRadius: 3})]},
+    options: {scales: {x: axis('since the run began', seconds, {type: 'linear', min: 0}),
+      y: axis('', seconds, wide ? logAxis(seconds) : {beginAtZero: true})},
+    plugins: {tooltip: {callbacks: {
+      title: items => items[0].raw.mark ? `mark ${items[0].raw.mark.version}`
+        : `after ${seconds(items[0].parsed.x)}`,
+      label: planLines}}}}};
+}
+
+function planLines(item) {
+  const {tuned, mark} = item.raw;
+  const text = ` ${item.dataset.label}: ${seconds(item.parsed.y)}`;
+  if (mark) return [text, ` ${levelsOf(mark).join(', ')}`];
+  return tuned ? [text, ` ${everyText(tuned.every)}`, ` expected efficiency ${percent(tuned.efficiency)}`]
+    : text;
+}
+
+function efficiencyConfig(p) {
+  const point = (label, name, s, style) => line(label, name, [{x: s.interval, y: s.efficiency}],
+    {showLine: false, pointRadius: 6, pointStyle: style});
+  return {type: 'line',
+    data: {datasets: [
+      point('best', 'global', p.best, 'rectRot'), point('done', 'good', p.done, 'circle'),
+      line('efficiency', 'accent', p.curve.map(([x, y]) => ({x, y})), {pointRadius: 0, keys: true,
+        hitRadius: 8})]},
+    options: {scales: {x: axis('interval', seconds, logAxis(seconds)),
+      y: axis('', percent, {beginAtZero: false})},
+    plugins: {tooltip: {callbacks: {title: items => seconds(items[0].parsed.x),
+      label: item => ` ${item.dataset.label}: ${percent(item.parsed.y)}`}}}}};
+}
+
+function gainText(p) {
+  if (p.took_done == null || p.took_best == null) return '';
+  const gain = 1 - p.took_best / p.took_done;
+  return `${percent(Math.abs(gain))} ${gain < 0 ? 'more' : 'less'} time through the same failures`;
+}
+
+const planCards = p => el('dl', {className: 'cards'},
+  card('Done', seconds(p.done.interval), everyText(p.done.every)),
+  card('Best', seconds(p.best.interval), everyText(p.best.every)),
+  card('Efficiency', percent(p.achieved), `the model gives ${percent(p.done.efficiency)} for it`),
+  card('At best', percent(p.best.efficiency), gainText(p)));
+
+function planning({run, few}) {
+  const {tuned, run: p} = run.plan;
+  return section('plan', 'How often, and at which level',
+    'The interval is the computing time from mark to mark. The planner goes towards what it thinks best ' +
+    'step by step; what that rests on is what marks cost and how often the run failed.',
+    p ? planCards(p) : null,
+    el('div', {className: 'pictures'},
+      tuned.length ? picture('chart-plan', 'The interval over time', planConfig(run, few), {legend:
+        legend([['encoded', 'set'], ['global', 'thought best'], ['good', 'done', 'circle']])}) : null,
+      p ? picture('chart-efficiency', 'Expected efficiency around the best interval, with its levels',
+        efficiencyConfig(p), {legend: legend([['accent', 'expected'], ['global', 'best', 'rectRot'],
+          ['good', 'done, with its own levels', 'circle']])}) : null),
+    tuned.length ? table('What the planner said', [
+      {head: 'time (UTC)', left: true, text: t => date(t.time)},
+      {head: 'set', text: t => seconds(t.interval), key: t => t.interval},
+      {head: 'levels', left: true, text: t => everyText(t.every)},
+      {head: 'efficiency', text: t => percent(t.efficiency), key: t => t.efficiency},
+      {head: 'thought best', text: t => seconds(t.better_interval), key: t => t.better_interval},
+      {head: 'with levels', left: true, text: t => everyText(t.better_every)},
+    ], tuned) : null,
+    p ? table('Around the best interval', [
+      {head: 'interval', text: ([x]) => seconds(x), key: ([x]) => x},
+      {head: 'efficiency', text: ([, y]) => percent(y), key: ([, y]) => y},
+    ], p.curve) : null);
+}
+
+sections.push({when: ({run}) => run.plan.tuned.length || run.plan.run, make: planning});

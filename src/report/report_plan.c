@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the planner thought of a run, over time, and what would have been best for it.
+ */
+#include "report/report.h"
+
+#include <math.h>
+
+#include <cairn/planner.h>
+
+/* Intervals of the curve: from a sixteenth of the best one to sixteen times it. */
+enum { CURVE_STEPS = 32 };
+static const double CURVE_REACH = 16;
+
+static json_t *every_of(const cairn_plan_past *past, const cairn_plan_schedule *s)
+{
+    json_t *every = json_object();
+    json_int_t period = 1;
+    for (size_t l = 0; l < past->in.nlevels; l++) {
+        period *= s->ratio[l];
+        json_object_set_new(every, past->name[l], json_integer(period));
+    }
+    return every;
+}
+
+static json_t *schedule_json(const cairn_plan_past *past, const cairn_plan_schedule *s)
+{
+    return json_pack("{s:f, s:o, s:f}", "interval", s->interval, "every", every_of(past, s),
+                     "efficiency", s->efficiency);
+}
+
+/* The efficiency of other intervals with the levels of s. */
+static json_t *curve_json(const cairn_plan_past *past, const cairn_plan_schedule *s)
+{
+    json_t *list = json_array();
+    for (int i = 0; i <= CURVE_STEPS; i++) {
+        cairn_plan_schedule other = *s;
+        other.interval *= pow(CURVE_REACH, 2.0 * i / CURVE_STEPS - 1);
+        if (cairn_plan_predict(&past->in, &other) == CAIRN_OK)
+            json_array_append_new(list, json_pack("[f,f]", other.interval, other.efficiency));
+    }
+    return list;
+}
+
+/* What the planner said, each time. */
+static json_t *tuned_json(json_t *events)
+{
+    static const char *const members[] = {"time",       "interval",        "every",
+                                          "efficiency", "better_interval", "better_every"};
+    json_t *list = json_array(), *event;
+    size_t i;
+    json_array_foreach(events, i, event)
+    {
+        if (!crn_event_is(event, "tuned"))
+            continue;
+        json_t *one = json_object();
+        for (size_t k = 0; k < sizeof members / sizeof *members; k++) {
+            json_t *value = json_object_get(event, members[k]);
+            json_object_set_new(one, members[k], value ? json_incref(value) : json_null());
+        }
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
+/* As the run's failures came, with a setting: the seconds that it would have taken, or null. */
+static json_t *replayed_json(const cairn_plan_past *past, const cairn_plan_schedule *s)
+{
+    cairn_plan_outcome o = {.struct_bytes = sizeof o};
+    if (cairn_plan_replay(&past->in, s, past->outcome.work, past->failures, past->nfailures, &o) <
+            0 ||
+        !o.finished)
+        return json_null();
+    return json_real(o.wall);
+}
+
+static json_t *past_json(const cairn_plan_past *past)
+{
+    cairn_plan_schedule best = {.struct_bytes = sizeof best}, done = past->done;
+    if (cairn_plan_best(&past->in, &best) < 0 || cairn_plan_predict(&past->in, &done) < 0)
+        return json_null();
+    return json_pack("{s:o, s:f, s:o, s:o, s:o, s:o}", "done", schedule_json(past, &done),
+                     "achieved", past->done.efficiency, "best", schedule_json(past, &best), "curve",
+                     curve_json(past, &best), "took_done", replayed_json(past, &done), "took_best",
+                     replayed_json(past, &best));
+}
+
+json_t *crn_report_plan(cairn_trail *trail, size_t run, json_t *events)
+{
+    cairn_plan_past past = {.struct_bytes = sizeof past};
+    json_t *of_run = NULL;
+    if (cairn_plan_recall(trail, run, &past) == CAIRN_OK) {
+        of_run = past_json(&past);
+        cairn_plan_forget(&past);
+    }
+    return json_pack("{s:o, s:o}", "tuned", tuned_json(events), "run",
+                     of_run ? of_run : json_null());
+}
