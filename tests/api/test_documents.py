@@ -48,7 +48,8 @@ class Documents(api.TestCase):
     def test_every_benchmark_states_its_question(self):
         text = (api.SOURCE / "bench" / "README.md").read_text()
         listed = re.findall(r"^\| `(bench_\w+)` \|", text, flags=re.M)
-        programs = [path.stem for path in (api.SOURCE / "bench").glob("bench_*.c")]
+        programs = [path.stem for kind in ("c", "py")
+                    for path in (api.SOURCE / "bench").glob(f"bench_*.{kind}")]
         self.assertEqual(sorted(listed), sorted(programs))
 
     def test_a_bad_document_is_seen(self):
