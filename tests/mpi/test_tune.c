@@ -8,6 +8,7 @@
 #include "harness/session.h"
 
 #include <jansson.h>
+#include <time.h>
 
 enum { CELLS = 50000 };
 
@@ -241,6 +242,46 @@ static void test_goes_on_over_legs(void **state)
     world_done(&w);
 }
 
+/* Is a mark due, and do all ranks think so? */
+static bool ask_all(world *w, cairn *c)
+{
+    uint64_t due[2] = {cairn_due(c)};
+    due[1] = !due[0];
+    assert_ok(crn_comm_allreduce_u64(w->at.comm, CRN_REDUCE_MAX, due, 2));
+    assert_true(due[0] + due[1] == 1);
+    return due[0];
+}
+
+/* What cairn_due says is the planner's interval, and the same on all ranks, also where these come
+ * to ask at different times. */
+static void test_due_obeys_and_is_agreed(void **state)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    world w;
+    world_init(&w, *state, "[plan]\ntune = frozen\ninterval_min = 0.001\n");
+    cairn *c = begin(&w);
+    assert_true(ask_all(&w, c));
+    mark_some(&w, c, 1);
+    assert_false(ask_all(&w, c)); /* in 100 s */
+    leave_session(c);
+    if (w.at.rank == 0)
+        assert_ok(cairn_note(w.trail, "run-1",
+                             "{\"event\": \"tuned\", \"interval\": 0.05, "
+                             "\"every\": {\"local\": 1, \"global\": 3}}"));
+    assert_ok(crn_comm_barrier(w.at.comm));
+    c = begin(&w);
+    for (int i = 0; i < 3; i++) {
+        int patience = 10000;
+        while (!ask_all(&w, c) && patience-- > 0)
+            for (int k = 0; k <= w.at.rank; k++)
+                nanosleep(&moment, NULL);
+        assert_true(patience > 0);
+        mark_some(&w, c, 1);
+    }
+    assert_ok(cairn_close(c));
+    world_done(&w);
+}
+
 /* The log says what a mark cost the program: with synchronous ones, all of it. */
 static void test_synchronous_marks_hold_the_program(void **state)
 {
@@ -262,6 +303,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_says_what_it_believes),
         cmocka_unit_test(test_learns_from_failures),
         cmocka_unit_test(test_goes_on_over_legs),
+        cmocka_unit_test(test_due_obeys_and_is_agreed),
         cmocka_unit_test(test_synchronous_marks_hold_the_program),
     };
     return run_mpi_tests(argc, argv, tests);

@@ -209,6 +209,24 @@ static void test_tuner_starts_neutral_with_a_mark_at_the_highest_level(void **st
     assert_true(p.tuner.schedule.interval != 100);
 }
 
+/* A change goes three quarters of the way, in logarithms; soon the rest is not worth one. */
+static void test_tuner_goes_step_by_step(void **state)
+{
+    (void)state;
+    crn_plan_model m = paper_model(1, 1, 100);
+    crn_plan_options opt = options_for(&m);
+    program p = start(&m, &opt, 0);
+    double before = p.tuner.schedule.interval;
+    for (int i = 0; i < 3; i++) {
+        go_on(&p, 1, 1000);
+        double way = log(p.tuner.schedule.interval / before);
+        double whole = log(p.tuner.better.interval / before);
+        assert_true(fabs(way - 0.75 * whole) < 1e-9 || (i > 0 && way == 0));
+        before = p.tuner.schedule.interval;
+    }
+    assert_true(efficiency(&m, &p.tuner.schedule) > 0.98 * exhaust(&m, &opt.limits));
+}
+
 /* A mark that the program asked for at a higher level counts for the pattern. */
 static void test_tuner_pattern_follows_marks_made(void **state)
 {
@@ -303,13 +321,13 @@ static void test_tuner_obeys_its_limits(void **state)
     (void)state;
     crn_plan_model m = paper_model(10, 1, 33);
     crn_plan_options opt = options_for(&m);
-    opt.limits = (crn_plan_limits){.interval_min = 30, .interval_max = 50, .ratio_max = 4};
+    opt.limits = (crn_plan_limits){.interval_min = 30, .interval_max = 50, .ratio_max = 2};
     program p = start(&m, &opt, 0.1);
-    assert_true(p.tuner.schedule.interval == 50);
+    assert_true(p.tuner.schedule.interval == 50 && p.tuner.schedule.ratio[1] == 2);
     for (int i = 0; i < 60; i++) {
         go_on(&p, 1, 1);
         assert_true(p.tuner.schedule.interval >= 30 && p.tuner.schedule.interval <= 50);
-        assert_true(p.tuner.schedule.ratio[1] <= 4);
+        assert_true(p.tuner.schedule.ratio[1] <= 2);
     }
 }
 
@@ -472,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_tuner_comes_within_two_percent_of_the_best),
         cmocka_unit_test(test_tuner_comes_within_two_percent_for_measured_kernels),
         cmocka_unit_test(test_tuner_starts_neutral_with_a_mark_at_the_highest_level),
+        cmocka_unit_test(test_tuner_goes_step_by_step),
         cmocka_unit_test(test_tuner_pattern_follows_marks_made),
         cmocka_unit_test(test_tuner_follows_a_slower_file_system),
         cmocka_unit_test(test_tuner_is_calm),
