@@ -7,10 +7,13 @@
 
 #include <inttypes.h>
 
-/* What a read costs beside its bytes, as so many more: scattered blocks of 64 KiB were worth
- * reading alone until 63% of them were flagged, those of 4 KiB until 7 to 10%, and both give this.
+/* What a read costs beside its bytes, as so many more. By bench_compare: scattered blocks of 64 KiB
+ * are worth reading alone until some two thirds of them are flagged, those of 4 KiB until a fifth.
  */
-enum { READ_COST = 38 << 10 };
+static uint64_t read_cost(uint32_t block)
+{
+    return (16 << 10) + block / 4;
+}
 
 typedef struct unit {
     diff_worker *w;
@@ -202,7 +205,8 @@ static bool is_worth_streaming(const crn_var *v, const crn_tree_delta *d)
         return false;
     for (size_t i = 0; i < d->leaf.n; i++)
         nreads += i == 0 || d->leaf.at[i] != d->leaf.at[i - 1] + 1;
-    return d->leaf.n * v->spec.block + nreads * READ_COST > v->nblocks * v->spec.block;
+    return d->leaf.n * v->spec.block + nreads * read_cost(v->spec.block) >
+           v->nblocks * v->spec.block;
 }
 
 /* Look at flagged blocks; where that is no longer worth it, at all of them. */
