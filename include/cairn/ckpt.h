@@ -222,7 +222,9 @@ CAIRN_API int cairn_mark(cairn *c, uint64_t version, cairn_level level);
  * The same in steps, for programs that produce their variables one after the other: begin, capture
  * each variable when it is ready (it may change afterwards), commit. Variables that were not
  * captured are captured by commit. Until it returns the previous mark stands. begin and commit are
- * collective; capture is not. cairn_cancel gives up an open mark; collective.
+ * collective; capture is not. What is declared meanwhile is part of the mark unless it was captured
+ * before; pieces that do not tile are refused by commit, which gives the mark up. cairn_cancel
+ * gives up an open mark; collective.
  */
 CAIRN_API int cairn_begin(cairn *c, uint64_t version, cairn_level level);
 CAIRN_API int cairn_capture(cairn *c, const char *name);

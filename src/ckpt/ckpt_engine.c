@@ -159,7 +159,8 @@ void crn_engine_finish(cairn *c)
     if (c->job.status < 0 && c->behind.code == 0)
         c->behind = c->job.err;
     if (c->job.level_ns[CRN_LEVEL_LOCAL] > 0) { /* it counts: what it follows is settled */
-        c->rewind = c->damaged = false;
+        c->rewind = false;
+        c->damaged = c->job.damaged;
         c->lost_from = CRN_NO_VERSION;
     }
     if (!c->job.only_trees)

@@ -213,7 +213,6 @@ static void capture(cairn *c, ckpt_var *v)
 
 static cairn_status commit(cairn *c)
 {
-    CRN_FAIL_IF(!c->open, CAIRN_EINVAL, "no mark is open");
     for (size_t i = 0; i < c->var.n; i++)
         if (!c->var.at[i].captured)
             capture(c, &c->var.at[i]);
@@ -257,11 +256,33 @@ int cairn_capture(cairn *c, const char *name)
     return CAIRN_OK;
 }
 
+static void cancel(cairn *c)
+{
+    crn_draft_drop(c->job.draft);
+    c->job.draft = NULL;
+    c->open = false;
+}
+
+/* What was declared while the mark was open must fit together, too. */
+static cairn_status check_again(cairn *c)
+{
+    uint64_t unchecked = c->unchecked;
+    CRN_TRY(crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MAX, &unchecked, 1));
+    return unchecked ? crn_ckpt_check_shares(c) : CAIRN_OK;
+}
+
 int cairn_commit(cairn *c)
 {
     CKPT_NEEDS(c);
+    if (!c->open)
+        return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL, "no mark is open"));
     c->open_ns = crn_now_ns();
-    return crn_ckpt_result(c, commit(c));
+    cairn_status rc = check_again(c);
+    if (rc < 0)
+        cancel(c);
+    else
+        rc = commit(c);
+    return crn_ckpt_result(c, rc);
 }
 
 int cairn_cancel(cairn *c)
@@ -269,9 +290,7 @@ int cairn_cancel(cairn *c)
     CKPT_NEEDS(c);
     if (!c->open)
         return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL, "no mark is open"));
-    crn_draft_drop(c->job.draft);
-    c->job.draft = NULL;
-    c->open = false;
+    cancel(c);
     return CAIRN_OK;
 }
 

@@ -104,7 +104,10 @@ static void tell(cairn *c, const crn_manifest_mark *mark, const crn_load_stats *
         v[l][BAD] = mine->from[l].bad;
         v[l][ABSENT] = mine->from[l].absent;
     }
-    c->damaged = mine->from[CRN_LEVEL_LOCAL].bad + mine->from[CRN_LEVEL_LOCAL].absent > 0;
+    const int own = c->local ? CRN_LEVEL_LOCAL : CRN_LEVEL_GLOBAL; /* where the own part lies */
+    c->damaged = mine->from[own].bad + mine->from[own].absent > 0;
+    if (!c->local)
+        v[CRN_LEVEL_LOCAL][BAD] = v[CRN_LEVEL_LOCAL][ABSENT] = 0;
     if (crn_comm_allreduce_u64(c->comm, CRN_REDUCE_SUM, *v, NCOUNTS * CRN_NLEVELS) < 0)
         return;
     const double took = (double)(crn_now_ns() - start) * 1e-9;

@@ -131,6 +131,7 @@ typedef struct ckpt_job {
     crn_draft *draft;
     uint64_t nbytes; /* of this rank's state; once the mark counts, of all ranks */
     bool stored;     /* in the own part, where it was not given up again */
+    bool damaged;    /* blocks that some rank's part has were found bad when they were copied */
     cairn_status status;
     crn_err err;       /* set when status is negative */
     double interval_s; /* that was thought best when it was taken */

@@ -317,7 +317,10 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
     crn_stage_enter(stage_of[level]);
     cairn_status rc = crn_vault_raise(c->vault, level, j->version, crn_ckpt_keep(c, level), &stats);
     if (rc < 0) {
+        uint64_t damaged = rc == CAIRN_ECORRUPT;
         fail_level(c, level, rc);
+        if (crn_comm_allreduce_u64(comm, CRN_REDUCE_MAX, &damaged, 1) == CAIRN_OK)
+            j->damaged |= damaged; /* the program still has what the part has lost */
         return;
     }
     uint64_t sum[] = {stats.moved_bytes, stats.stored_bytes};
