@@ -194,13 +194,22 @@ static cairn_status add_array(const framer *f, const crn_frame *frame, crn_array
     return rc;
 }
 
+/* Has every rank one element? Then nothing has to be said of where they begin. */
+static bool has_one_each(const crn_array *a, uint32_t nranks)
+{
+    bool one = a->piece.n == nranks;
+    for (size_t i = 0; i < a->piece.n; i++)
+        one = one && a->piece.at[i].nitems == 1;
+    return one;
+}
+
 /* Where the elements of each rank begin, and where those of the last end. */
 static cairn_status add_starts(const framer *f, const crn_frame *frame, const crn_array *a)
 {
     char name[CRN_VAR_NAME + 32];
     uint64_t *start;
     const hsize_t n = (hsize_t)frame->nranks + 1;
-    if (!a->by_rank || a->ndims == 2 || a->dims[0] == frame->nranks)
+    if (!a->by_rank || a->ndims == 2 || has_one_each(a, frame->nranks))
         return CAIRN_OK;
     CRN_TRY(crn_alloc(&start, (size_t)n));
     for (size_t i = 0, r = 0; r < n; r++) {

@@ -48,8 +48,14 @@ static cairn_status describe_slice(crn_restart *t)
 
 static uint64_t cells_of(const crn_var_spec *spec)
 {
-    const char *line = spec->attributes ? strstr(spec->attributes, "cells=") : NULL;
-    return line ? strtoull(line + strlen("cells="), NULL, 10) : 0;
+    static const char key[] = "cells=";
+    for (const char *line = spec->attributes; line && *line;) {
+        if (strncmp(line, key, sizeof key - 1) == 0)
+            return strtoull(line + sizeof key - 1, NULL, 10);
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    return 0;
 }
 
 static cairn_status look_back(crn_restart *t)

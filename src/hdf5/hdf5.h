@@ -50,8 +50,10 @@
     X(H5Gclose)                                                                                    \
     X(H5Gget_info)                                                                                 \
     X(H5Iget_type)                                                                                 \
+    X(H5Lget_info)                                                                                 \
     X(H5Lget_name_by_idx)                                                                          \
     X(H5Oclose)                                                                                    \
+    X(H5Oget_info2)                                                                                \
     X(H5Oopen)                                                                                     \
     X(H5Pclose)                                                                                    \
     X(H5Pcreate)                                                                                   \
@@ -131,9 +133,10 @@ cairn_status crn_hdf5_type_text(const crn_h5 *h5, hid_t type, char **ret);
 
 /*
  * Call fn with every dataset below the root of a file, in the order of their names, by its path
- * without the first slash. The dataset is fn's to close. Links that lead nowhere are counted in
- * *nskipped. Ends with the first status of fn that is not CAIRN_OK. CAIRN_EINVAL (a path of more
- * than CRN_HDF5_NAME bytes), CAIRN_EUNSUPPORTED (groups too deep in each other), CAIRN_EIO.
+ * without the first slash. The dataset is fn's to close. Links that lead nowhere or into other
+ * files, and groups that were met before, are counted in *nskipped. Ends with the first status of
+ * fn that is not CAIRN_OK. CAIRN_EINVAL (a path of more than CRN_HDF5_NAME bytes),
+ * CAIRN_EUNSUPPORTED (groups too deep in each other), CAIRN_EIO, CAIRN_ENOMEM.
  */
 enum { CRN_HDF5_NAME = 255 };
 typedef cairn_status crn_hdf5_fn(void *arg, const char *name, hid_t dataset);

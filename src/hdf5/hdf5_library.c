@@ -47,7 +47,6 @@ static cairn_status fill(void *library, crn_h5 *t)
     CRN_TRY(find(library, #name, &number));                                                        \
     t->name = *number;
     CRN_H5_NUMBERS(FIND_NUMBER)
-    t->H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* it would print */
     return CAIRN_OK;
 }
 
@@ -66,11 +65,13 @@ cairn_status crn_hdf5_lock(const crn_h5 **ret)
 {
     pthread_mutex_lock(&h5_mutex);
     cairn_status rc = h5_loaded ? CAIRN_OK : load();
-    if (rc < 0)
+    if (rc < 0) {
         pthread_mutex_unlock(&h5_mutex);
-    else
-        *ret = &h5_table;
-    return rc;
+        return rc;
+    }
+    h5_table.H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* it would print; each thread has its own */
+    *ret = &h5_table;
+    return CAIRN_OK;
 }
 
 void crn_hdf5_unlock(void)

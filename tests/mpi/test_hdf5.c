@@ -353,13 +353,83 @@ static void test_describe(void **state)
     world_done(&w);
 }
 
+/* --- through a file and back ------------------------------------------------------------------ */
+
+/* Rank r has r items of its own and in cells: on three ranks they are as many as there are ranks.
+ */
+static void protect_few(world *w, cairn *c, uint64_t *own, uint64_t *item)
+{
+    const uint64_t me = (uint64_t)w->at.rank, n = (uint64_t)w->at.nranks;
+    assert_ok(cairn_protect(c, "own", own, CAIRN_UINT64, me));
+    assert_ok(cairn_protect_ragged(c, "items", item, CAIRN_UINT64, n, 1, &me, &me));
+    assert_ok(
+        cairn_describe(c, "items", "a", "cells=77")); /* what people say is not ours to read */
+    assert_ok(cairn_describe(c, "items", "acells", "78"));
+    assert_ok(cairn_protect(c, "step", &w->step, CAIRN_UINT64, 1));
+}
+
+static void exchange(const world *w)
+{
+    char from[96], file[96], to[96];
+    snprintf(from, sizeof from, "%s/trail", w->at.dir);
+    snprintf(file, sizeof file, "%s/few.h5", w->at.dir);
+    snprintf(to, sizeof to, "%s/new", w->at.dir);
+    cairn_exporting out = {.struct_bytes = sizeof out,
+                           .trail = from,
+                           .run = "run-1",
+                           .version = w->step,
+                           .path = file};
+    cairn_importing in = {.struct_bytes = sizeof in, .path = file, .trail = to, .version = w->step};
+    assert_ok(cairn_export(&out));
+    assert_ok(cairn_import(&in));
+}
+
+static void test_few_items_keep_their_ranks(void **state)
+{
+    static world w;
+    cairn *c;
+    uint64_t own[4], item[4], nitems = 0;
+    world_init(&w, *state, "[mark]\nmode = synchronous\n");
+    const uint64_t me = (uint64_t)w.at.rank;
+    w.step = 5;
+    for (uint64_t i = 0; i < 4; i++) {
+        own[i] = me * 10 + i;
+        item[i] = me * 100 + i;
+    }
+    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
+    protect_few(&w, c, own, item);
+    assert_ok(cairn_mark(c, 5, CAIRN_LEVEL_GLOBAL));
+    assert_ok(cairn_close(c));
+    assert_ok(crn_comm_barrier(w.at.comm));
+    char to[96];
+    snprintf(to, sizeof to, "%s/new", w.at.dir);
+    if (w.at.rank == 0)
+        exchange(&w);
+    setenv("CAIRN_RUN_TRAIL", to, 1);
+    assert_ok(crn_comm_barrier(w.at.comm));
+    memset(own, 0, sizeof own);
+    memset(item, 0, sizeof item);
+    w.step = 0;
+    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
+    assert_ok(cairn_probe_cells(c, "items", 1, &me, &nitems));
+    assert_int_equal(nitems, me);
+    protect_few(&w, c, own, item);
+    assert_ok(cairn_resume(c, NULL));
+    assert_int_equal(w.step, 5);
+    for (uint64_t i = 0; i < me; i++)
+        assert_true(own[i] == me * 10 + i && item[i] == me * 100 + i);
+    assert_ok(cairn_close(c));
+    unsetenv("CAIRN_RUN_TRAIL");
+    world_done(&w);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_come_back),     cmocka_unit_test(test_keep),
         cmocka_unit_test(test_notice_change), cmocka_unit_test(test_change_form),
         cmocka_unit_test(test_failures),      cmocka_unit_test(test_needs_local),
-        cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_describe),      cmocka_unit_test(test_few_items_keep_their_ranks),
     };
     return run_mpi_tests(argc, argv, tests);
 }

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Marks made of HDF5 files that nobody would write by hand: claims of sizes and ranks that are not
+ * true, groups that lie in themselves, rows longer than memory for them, things that are no
+ * numbers.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include "harness/harness.h"
+
+#include "ckpt/ckpt_hdf5.h"
+
+#include <cairn/exchange.h>
+
+typedef struct world {
+    char dir[64], path[96], trail[96];
+    const crn_h5 *h5; /* locked */
+    hid_t file;
+    void *library;
+} world;
+
+static void begin(world *w)
+{
+    make_scratch(w->dir, sizeof w->dir, "import");
+    snprintf(w->path, sizeof w->path, "%s/in.h5", w->dir);
+    snprintf(w->trail, sizeof w->trail, "%s/trail", w->dir);
+    assert_ok(crn_hdf5_lock(&w->h5));
+    w->library = dlopen(CRN_HDF5_LIBRARY, RTLD_NOW | RTLD_NOLOAD);
+    assert_non_null(w->library);
+    w->file = w->h5->H5Fcreate(w->path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(w->file >= 0);
+}
+
+/* The file is whole: import it. */
+static cairn_status import(world *w, uint32_t nranks, cairn_importing *ret)
+{
+    assert_true(w->h5->H5Fclose(w->file) >= 0);
+    crn_hdf5_unlock();
+    dlclose(w->library);
+    *ret = (cairn_importing){
+        .struct_bytes = sizeof *ret, .path = w->path, .trail = w->trail, .nranks = nranks};
+    return cairn_import(ret);
+}
+
+static void end(const world *w)
+{
+    remove_tree(w->dir);
+}
+
+/* Functions of HDF5 that Cairn itself has no use for. */
+#define EXTRA(w, name) ((__typeof__(name) *)extra((w), #name))
+
+static void *extra(const world *w, const char *name)
+{
+    void *symbol = dlsym(w->library, name);
+    assert_non_null(symbol);
+    return symbol;
+}
+
+static hid_t add(const world *w, const char *name, hid_t type, int ndims, const hsize_t *dims)
+{
+    hid_t space =
+        ndims < 0 ? w->h5->H5Screate(H5S_NULL) : w->h5->H5Screate_simple(ndims, dims, NULL);
+    hid_t set =
+        w->h5->H5Dcreate2(w->file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    w->h5->H5Sclose(space);
+    assert_true(set >= 0);
+    return set;
+}
+
+/* A dataset of numbers, one after the other from first on. */
+static void add_numbers(const world *w, const char *name, int ndims, const hsize_t *dims,
+                        uint64_t first)
+{
+    uint64_t n = 1, *data;
+    for (int d = 0; d < ndims; d++)
+        n *= dims[d];
+    assert_ok(crn_alloc(&data, n));
+    for (uint64_t i = 0; i < n; i++)
+        data[i] = first + i;
+    hid_t type = w->h5->H5T_NATIVE_UINT64_g, set = add(w, name, type, ndims, dims);
+    assert_true(w->h5->H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
+    w->h5->H5Dclose(set);
+    free(data);
+}
+
+static void add_attribute(const world *w, const char *key, hsize_t n)
+{
+    uint32_t *value;
+    assert_ok(crn_alloc(&value, n));
+    memset(value, 1, n * sizeof *value);
+    hid_t type = w->h5->H5T_NATIVE_UINT32_g, space = w->h5->H5Screate_simple(1, &n, NULL);
+    hid_t a = w->h5->H5Acreate2(w->file, key, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(w->h5->H5Awrite(a, type, value) >= 0);
+    w->h5->H5Aclose(a);
+    w->h5->H5Sclose(space);
+    free(value);
+}
+
+/* All ranks' shares of a variable, behind each other, are the numbers from first on. */
+static void check_numbers(const world *w, const char *name, uint32_t nranks, uint64_t first)
+{
+    const crn_part_options opt = {CRN_IO_THREADS, 2, false};
+    crn_trail *trail;
+    crn_run *run;
+    assert_ok(crn_trail_open(w->trail, false, &trail));
+    assert_ok(crn_run_open(trail, "run-1", false, &run));
+    for (uint32_t rank = 0; rank < nranks; rank++) {
+        crn_part *part;
+        crn_mark *m;
+        uint64_t *data;
+        assert_ok(crn_run_part(run, 1, rank, nranks, false, &opt, &part));
+        assert_ok(crn_part_load(part, 0, &m));
+        crn_var *v = crn_mark_find(m, name);
+        assert_non_null(v);
+        assert_ok(crn_alloc(&data, v->spec.nbytes / 8));
+        assert_ok(crn_mark_read(part, m, v, 0, v->nblocks, data, NULL));
+        for (uint64_t i = 0; i < v->spec.nbytes / 8; i++)
+            if (data[i] != first++)
+                fail_msg("'%s', rank %u, element %d", name, rank, (int)i);
+        free(data);
+        crn_mark_free(m);
+        crn_part_close(part);
+    }
+    crn_run_close(run);
+    crn_trail_close(trail);
+}
+
+/* --- sizes ---------------------------------------------------------------------------------- */
+
+static void test_rows_longer_than_the_window(void **state)
+{
+    (void)state;
+    const hsize_t flat[] = {2, 2500000}, deep[] = {3, 2, 1, 2200000}, small[] = {7, 3};
+    world w;
+    cairn_importing what;
+    begin(&w);
+    add_numbers(&w, "flat", 2, flat, 5);
+    add_numbers(&w, "deep", 4, deep, 1000);
+    add_numbers(&w, "small", 2, small, 0);
+    assert_ok(import(&w, 2, &what));
+    assert_int_equal(what.nvars, 3);
+    check_numbers(&w, "flat", 2, 5);
+    check_numbers(&w, "deep", 2, 1000);
+    check_numbers(&w, "small", 2, 0);
+    end(&w);
+}
+
+static void test_empty_arrays(void **state)
+{
+    (void)state;
+    const hsize_t none[] = {0, 5}, row[] = {4, 0, 7};
+    world w;
+    cairn_importing what;
+    begin(&w);
+    w.h5->H5Dclose(add(&w, "none", w.h5->H5T_NATIVE_UINT64_g, 2, none));
+    w.h5->H5Dclose(add(&w, "row", w.h5->H5T_NATIVE_UINT64_g, 3, row));
+    assert_ok(import(&w, 3, &what));
+    assert_true(what.nvars == 2 && what.nbytes == 0);
+    check_numbers(&w, "row", 3, 0);
+    end(&w);
+}
+
+/* Nothing was written to them, so that such files are small. */
+static void test_claims_of_huge_sizes(void **state)
+{
+    (void)state;
+    const hsize_t disk[] = {UINT64_C(1) << 50}, wide[] = {UINT64_C(1) << 33, UINT64_C(1) << 33};
+    world w;
+    cairn_importing what;
+    begin(&w);
+    w.h5->H5Dclose(add(&w, "disk", w.h5->H5T_NATIVE_UINT8_g, 1, disk));
+    assert_fails(import(&w, 4, &what), CAIRN_ENOSPC, "have 1.00 PiB, and there is room for");
+    end(&w);
+    begin(&w);
+    hid_t properties = w.h5->H5Pcreate(w.h5->H5P_CLS_DATASET_CREATE_ID_g);
+    const hsize_t chunk[] = {1, 8};
+    assert_true(EXTRA(&w, H5Pset_chunk)(properties, 2, chunk) >= 0);
+    hid_t space = w.h5->H5Screate_simple(2, wide, NULL);
+    hid_t set = w.h5->H5Dcreate2(w.file, "wide", w.h5->H5T_NATIVE_DOUBLE_g, space, H5P_DEFAULT,
+                                 properties, H5P_DEFAULT);
+    w.h5->H5Pclose(properties);
+    w.h5->H5Sclose(space);
+    if (set >= 0) { /* HDF5 may refuse it itself */
+        w.h5->H5Dclose(set);
+        assert_fails(import(&w, 4, &what), CAIRN_EINVAL,
+                     "dataset 'wide': it is larger than any file");
+    } else {
+        (void)import(&w, 4, &what);
+    }
+    end(&w);
+}
+
+/* --- what is no number ---------------------------------------------------------------------- */
+
+static void test_the_rest_is_left_out_and_counted(void **state)
+{
+    (void)state;
+    const hsize_t three = 3;
+    world w;
+    cairn_importing what;
+    begin(&w);
+    hid_t text = w.h5->H5Tcopy(w.h5->H5T_C_S1_g), opaque = w.h5->H5Tcreate(H5T_OPAQUE, 7);
+    w.h5->H5Tset_size(text, 20);
+    w.h5->H5Dclose(add(&w, "text", text, 1, &three));
+    w.h5->H5Dclose(add(&w, "opaque", opaque, 1, &three));
+    w.h5->H5Dclose(add(&w, "nothing", w.h5->H5T_NATIVE_DOUBLE_g, -1, NULL));
+    hid_t reference = *(hid_t *)extra(&w, "H5T_STD_REF_OBJ_g");
+    w.h5->H5Dclose(add(&w, "reference", reference, 1, &three));
+    w.h5->H5Tclose(text);
+    w.h5->H5Tclose(opaque);
+    add_numbers(&w, "numbers", 1, &three, 9);
+    assert_true(EXTRA(&w, H5Lcreate_soft)("/nowhere", w.file, "lost", H5P_DEFAULT, H5P_DEFAULT) >=
+                0);
+    assert_true(EXTRA(&w, H5Lcreate_external)("in.h5", "/numbers", w.file, "other", H5P_DEFAULT,
+                                              H5P_DEFAULT) >= 0);
+    assert_ok(import(&w, 1, &what));
+    assert_true(what.nvars == 1 && what.nskipped == 6);
+    check_numbers(&w, "numbers", 1, 9);
+    end(&w);
+}
+
+/* Two links from each group to the next: as many ways as there are seconds in a long life. */
+static void test_groups_in_each_other(void **state)
+{
+    (void)state;
+    const hsize_t two = 2;
+    world w;
+    cairn_importing what;
+    begin(&w);
+    add_numbers(&w, "numbers", 1, &two, 1);
+    hid_t outer = w.h5->H5Oopen(w.file, "/", H5P_DEFAULT);
+    for (int i = 0; i < 40; i++) {
+        hid_t inner = EXTRA(&w, H5Gcreate2)(outer, "a", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        assert_true(inner >= 0);
+        assert_true(EXTRA(&w, H5Lcreate_hard)(outer, "a", outer, "b", H5P_DEFAULT, H5P_DEFAULT) >=
+                    0);
+        w.h5->H5Oclose(outer);
+        outer = inner;
+    }
+    assert_true(EXTRA(&w, H5Lcreate_hard)(w.file, "/", outer, "root", H5P_DEFAULT, H5P_DEFAULT) >=
+                0);
+    assert_true(EXTRA(&w, H5Lcreate_soft)("/a", outer, "soft", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    w.h5->H5Oclose(outer);
+    assert_ok(import(&w, 1, &what));
+    assert_true(what.nvars == 1 && what.nskipped == 42);
+    end(&w);
+}
+
+/* --- ranks ---------------------------------------------------------------------------------- */
+
+/* An attribute with room for more than the one number that it should be. */
+static void test_claims_of_ranks(void **state)
+{
+    (void)state;
+    static const hsize_t lengths[] = {1, 4000};
+    for (size_t i = 0; i < 2; i++) {
+        const hsize_t two = 2;
+        world w;
+        cairn_importing what;
+        begin(&w);
+        add_numbers(&w, "numbers", 1, &two, 1);
+        add_attribute(&w, "cairn", 1);
+        add_attribute(&w, "nranks", lengths[i]); /* 0x01010101 */
+        assert_ok(import(&w, 0, &what));
+        check_numbers(&w, "numbers", 1, 1);
+        end(&w);
+    }
+}
+
+/* --- silence -------------------------------------------------------------------------------- */
+
+/* Each thread has a setting of its own, whoever has loaded the library. */
+static void *find_printer(void *arg)
+{
+    const crn_h5 *h5;
+    H5E_auto2_t *ret = arg;
+    void *data;
+    void *library = dlopen(CRN_HDF5_LIBRARY, RTLD_NOW | RTLD_NOLOAD), *get = NULL;
+    if (crn_hdf5_lock(&h5) < 0 || !library || !(get = dlsym(library, "H5Eget_auto2")))
+        return NULL;
+    ((__typeof__(H5Eget_auto2) *)get)(H5E_DEFAULT, ret, &data);
+    crn_hdf5_unlock();
+    dlclose(library);
+    return get;
+}
+
+static herr_t print_nothing(hid_t stack, void *data)
+{
+    (void)stack, (void)data;
+    return 0;
+}
+
+static void test_no_thread_prints(void **state)
+{
+    (void)state;
+    const crn_h5 *h5;
+    H5E_auto2_t printer = print_nothing;
+    pthread_t thread;
+    void *found;
+    assert_ok(crn_hdf5_lock(&h5));
+    crn_hdf5_unlock();
+    assert_int_equal(pthread_create(&thread, NULL, find_printer, &printer), 0);
+    assert_int_equal(pthread_join(thread, &found), 0);
+    assert_non_null(found);
+    assert_true(printer == NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_longer_than_the_window),
+        cmocka_unit_test(test_empty_arrays),
+        cmocka_unit_test(test_claims_of_huge_sizes),
+        cmocka_unit_test(test_the_rest_is_left_out_and_counted),
+        cmocka_unit_test(test_groups_in_each_other),
+        cmocka_unit_test(test_claims_of_ranks),
+        cmocka_unit_test(test_no_thread_prints),
+    };
+    return cmocka_run_group_tests_name("import", tests, NULL, NULL);
+}
