@@ -28,7 +28,8 @@ cairn_status crn_ckpt_frame(int dirfd, const char *name, crn_frame *f, bool piec
     return crn_xdmf_write(dirfd, xdmf_name(f->version, xdmf), f, h5);
 }
 
-/* The moment of one mark; one without fields, or in part files, has none. */
+/* The moment of one mark; one without fields, or in part files, has none, and one that a loss of
+ * power emptied is none. */
 static cairn_status add_moment(cairn *c, const crn_manifest_mark *mark, crn_buf *b, uint64_t *n)
 {
     char name[CRN_OUTSIDE_NAME], before[32];
@@ -40,7 +41,7 @@ static cairn_status add_moment(cairn *c, const crn_manifest_mark *mark, crn_buf 
         *n += rc == CAIRN_OK;
         close(dir);
     }
-    return rc == CAIRN_ENOTFOUND ? CAIRN_OK : rc;
+    return rc == CAIRN_ENOTFOUND || rc == CAIRN_ECORRUPT ? CAIRN_OK : rc;
 }
 
 /* A series without moments is none: viewers would stumble over it. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Writing XDMF. A moment is a collection of grids, one for each shape that arrays have; a series is
- * a collection of moments.
+ * a collection of moments. No mark waits until such files are durable: they help to look at marks,
+ * and 'cairn export' makes them again.
  */
 #include "ckpt/ckpt_xdmf.h"
 
@@ -88,13 +89,32 @@ static bool is_field(const crn_array *a)
     return !a->by_rank && !empty && (a->ndims == 2 || a->ndims == 3) && number_type(a->spec.type);
 }
 
+/* Is a text of n bytes as many numbers as there are dimensions? */
+static bool are_numbers(const char *text, size_t n, uint32_t ndims)
+{
+    char copy[256];
+    const char *at = copy;
+    uint32_t found = 0;
+    if (n >= sizeof copy)
+        return false;
+    memcpy(copy, text, n);
+    copy[n] = 0;
+    for (char *end; *at; at = end, found++) {
+        (void)strtod(at, &end);
+        end += strspn(end, " ");
+        if (end == at || (*end && end[-1] != ' '))
+            return false;
+    }
+    return found == ndims && !strpbrk(copy, "xXnN"); /* neither hexadecimal nor infinite */
+}
+
 /* Numbers for all dimensions, as the program said, or the same for each. */
 static void put_numbers(crn_buf *b, const crn_array *a, const char *key, const char *otherwise)
 {
     size_t n = 0;
     const char *text = find_line(a, key, &n);
     put_format(b, "<DataItem Dimensions=\"%u\" Format=\"XML\">", a->ndims);
-    if (text && strspn(text, "0123456789+-.eE ") >= n)
+    if (text && are_numbers(text, n, a->ndims))
         crn_put_bytes(b, text, n);
     else
         for (uint32_t d = 0; d < a->ndims; d++)
@@ -181,7 +201,7 @@ cairn_status crn_xdmf_write(int dirfd, const char *name, const crn_frame *f, con
     put(&b, tail);
     cairn_status rc = ngrids == 0 ? CAIRN_NOTHING : crn_buf_status(&b);
     if (rc == CAIRN_OK)
-        rc = crn_file_replace(dirfd, name, b.at, b.n);
+        rc = crn_file_put(dirfd, name, b.at, b.n);
     crn_buf_done(&b);
     return rc;
 }
@@ -238,5 +258,5 @@ cairn_status crn_xdmf_end(crn_buf *b, int dirfd, const char *name)
     put(b, close_grid);
     put(b, tail);
     CRN_TRY(crn_buf_status(b));
-    return crn_file_replace(dirfd, name, b->at, b->n);
+    return crn_file_put(dirfd, name, b->at, b->n);
 }

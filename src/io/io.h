@@ -96,6 +96,10 @@ cairn_status crn_dir_list(int dirfd, char ***ret_names, size_t *ret_n);
  */
 cairn_status crn_file_replace(int dirfd, const char *name, const void *data, size_t nbytes);
 
+/* The same without any sync, for what can be made again: after a loss of power the file may be the
+ * old one, the new one, or empty. name has no directory in it. */
+cairn_status crn_file_put(int dirfd, const char *name, const void *data, size_t nbytes);
+
 /*
  * Read a whole file of at most max bytes; a larger one is CAIRN_ECORRUPT. A zero byte that does not
  * count follows the content. Free *ret.

@@ -38,11 +38,12 @@ static cairn_status open_owned(int dirfd, const char *temp, crn_file **ret)
     return CAIRN_OK;
 }
 
-static cairn_status fill(crn_file *f, const void *data, size_t nbytes)
+static cairn_status fill(crn_file *f, const void *data, size_t nbytes, bool durable)
 {
     CRN_TRY(crn_file_truncate(f, 0));
     CRN_TRY(crn_file_write(f, data, nbytes, 0));
-    CRN_TRY(crn_file_sync(f));
+    if (durable)
+        CRN_TRY(crn_file_sync(f));
     return CAIRN_OK;
 }
 
@@ -56,7 +57,8 @@ static void drop(int dirfd, const char *temp)
 }
 
 /* name has no directory in it. */
-static cairn_status replace_here(int dirfd, const char *name, const void *data, size_t nbytes)
+static cairn_status replace_here(int dirfd, const char *name, const void *data, size_t nbytes,
+                                 bool durable)
 {
     char temp[NAME_MAX + 1];
     crn_file *f = NULL;
@@ -64,7 +66,7 @@ static cairn_status replace_here(int dirfd, const char *name, const void *data, 
     int n = snprintf(temp, sizeof temp, ".%s.tmp", name);
     CRN_FAIL_IF(n < 0 || (size_t)n >= sizeof temp, CAIRN_EINVAL, "'%s' is too long a name", name);
     CRN_TRY(open_owned(dirfd, temp, &f));
-    rc = fill(f, data, nbytes);
+    rc = fill(f, data, nbytes, durable);
     if (rc == CAIRN_OK)
         rc = crn_rename(dirfd, temp, name);
     if (rc < 0)
@@ -74,7 +76,14 @@ static cairn_status replace_here(int dirfd, const char *name, const void *data, 
         crn_err_prefix("cannot replace '%s': ", name);
         return rc;
     }
-    CRN_TRY(crn_dir_sync(dirfd));
+    if (durable)
+        CRN_TRY(crn_dir_sync(dirfd));
+    return CAIRN_OK;
+}
+
+cairn_status crn_file_put(int dirfd, const char *name, const void *data, size_t nbytes)
+{
+    CRN_TRY(replace_here(dirfd, name, data, nbytes, false));
     return CAIRN_OK;
 }
 
@@ -82,7 +91,7 @@ cairn_status crn_file_replace(int dirfd, const char *name, const void *data, siz
 {
     const char *slash = strrchr(name, '/');
     if (!slash) {
-        CRN_TRY(replace_here(dirfd, name, data, nbytes));
+        CRN_TRY(replace_here(dirfd, name, data, nbytes, true));
         return CAIRN_OK;
     }
     char *parent;
@@ -91,7 +100,7 @@ cairn_status crn_file_replace(int dirfd, const char *name, const void *data, siz
     cairn_status rc = crn_dir_open(dirfd, parent, false, &fd);
     free(parent);
     CRN_TRY(rc);
-    rc = replace_here(fd, slash + 1, data, nbytes);
+    rc = replace_here(fd, slash + 1, data, nbytes, true);
     close(fd);
     return rc;
 }

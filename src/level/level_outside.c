@@ -57,7 +57,7 @@ static cairn_status begin(effort *e)
     CRN_TRY(crn_vault_own_mark(v, e->version, &e->own, &e->mark));
     CRN_TRY(crn_vault_part(v, &id, true, &e->part));
     CRN_TRY(crn_copy_begin(e->part, e->mark, &e->copy));
-    CRN_TRY(crn_run_series_dir(v->opt.run, v->opt.series, true, &e->dir));
+    CRN_TRY(crn_run_series_dir(v->opt.run, v->opt.series, false, &e->dir)); /* the part is there */
     CRN_TRY(crn_alloc(&e->place, e->mark->nvars));
     crn_specs_put(e->mark, &e->specs);
     return crn_buf_status(&e->specs);
@@ -221,22 +221,35 @@ static cairn_status write_blocks(effort *e)
     return rc;
 }
 
-/* On rank 0, when all have written: names that last. */
+/* The master lasts before it gets its name. It is small, and synced while others still write. */
+static cairn_status sync_master(effort *e)
+{
+    crn_file *master;
+    CRN_TRY(crn_file_open(e->dir, e->temporary, CRN_WRITE, &master));
+    cairn_status rc = crn_file_sync(master);
+    crn_file_close(master);
+    return rc;
+}
+
+/* The names of the ranks' files last. */
+static cairn_status sync_pieces(effort *e)
+{
+    char name[CRN_OUTSIDE_NAME];
+    int dir;
+    CRN_TRY(crn_dir_open(e->dir, crn_outside_dir(e->version, name), false, &dir));
+    cairn_status rc = crn_dir_sync(dir);
+    close(dir);
+    return rc;
+}
+
+/* When all have written: names that last. One rank sees to the file of all ranks, another to those
+ * of each. */
 static cairn_status put_in_place(effort *e)
 {
-    char dir[CRN_OUTSIDE_NAME];
-    crn_file *master;
-    int fd;
-    if (e->pieces) {
-        CRN_TRY(crn_file_open(e->dir, e->temporary, CRN_WRITE, &master));
-        cairn_status rc = crn_file_sync(master);
-        crn_file_close(master);
-        CRN_TRY(rc);
-        CRN_TRY(crn_dir_open(e->dir, crn_outside_dir(e->version, dir), false, &fd));
-        rc = crn_dir_sync(fd);
-        close(fd);
-        CRN_TRY(rc);
-    }
+    if (e->pieces && e->v->rank == e->v->nranks - 1)
+        CRN_TRY(sync_pieces(e));
+    if (e->v->rank != 0)
+        return CAIRN_OK;
     CRN_TRY(crn_rename(e->dir, e->temporary, e->name));
     return crn_dir_sync(e->dir);
 }
@@ -264,9 +277,11 @@ static cairn_status write_pieces(effort *e, const crn_gathered *all)
     if (e->v->rank == 0)
         CRN_TRY(make_shared(e, all));
     CRN_TRY(make_own(e));
-    return write_blocks(e);
+    CRN_TRY(write_blocks(e));
+    return e->v->rank == 0 ? sync_master(e) : CAIRN_OK;
 }
 
+/* Collective; what comes of naming the files may differ between ranks, who agree on it next. */
 static cairn_status make_files(effort *e, crn_raise_stats *stats)
 {
     crn_comm *comm = e->v->comm;
@@ -275,9 +290,16 @@ static cairn_status make_files(effort *e, crn_raise_stats *stats)
     cairn_status rc = e->pieces ? write_pieces(e, &all) : write_shared(e, &all);
     crn_gathered_done(&all);
     CRN_TRY(crn_comm_agree(comm, rc));
-    CRN_TRY(crn_comm_agree(comm, e->v->rank == 0 ? put_in_place(e) : CAIRN_OK));
     refer(e, stats);
-    return CAIRN_OK;
+    return put_in_place(e);
+}
+
+/* What a raise that failed has left, and may not even be there. */
+static void drop_temporary(const effort *e)
+{
+    const crn_err why = *crn_err_peek();
+    if (e->v->rank == 0 && crn_unlink(e->dir, e->temporary) < 0)
+        (void)crn_err_give(&why);
 }
 
 cairn_status crn_outside_raise(crn_vault *v, uint64_t version, uint64_t keep,
@@ -288,14 +310,12 @@ cairn_status crn_outside_raise(crn_vault *v, uint64_t version, uint64_t keep,
     crn_outside_name(version, CRN_ALL_RANKS, e.name);
     snprintf(e.temporary, sizeof e.temporary, ".%s.tmp", e.name);
     cairn_status rc = begin_together(&e, &there);
-    if (rc == CAIRN_OK && !there) {
-        rc = make_files(&e, stats);
-        crn_err why = *crn_err_peek();
-        if (rc < 0 && v->rank == 0 && crn_unlink(e.dir, e.temporary) < 0)
-            crn_err_give(&why); /* it may not even be there */
+    if (rc == CAIRN_OK) {
+        rc = there ? CAIRN_OK : make_files(&e, stats);
+        rc = crn_copies_finish(v->comm, &e.copy, 1, rc, keep, stats);
+        if (rc < 0 && !there)
+            drop_temporary(&e);
     }
-    if (rc == CAIRN_OK)
-        rc = crn_copies_finish(v->comm, &e.copy, 1, CAIRN_OK, keep, stats);
     effort_done(&e);
     return rc;
 }

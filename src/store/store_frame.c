@@ -109,8 +109,15 @@ uint32_t crn_array_place(const crn_array *a, uint32_t rank, uint64_t *ret_off)
     *ret_off = a->off;
     if (!a->by_rank)
         return CRN_OUTSIDE | CRN_OUTSIDE_ROWS;
-    for (size_t i = 0; i < a->piece.n; i++)
-        if (a->piece.at[i].rank == rank)
-            *ret_off += a->piece.at[i].start * a->spec.item;
+    size_t lo = 0, hi = a->piece.n; /* pieces were added rank by rank */
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (a->piece.at[mid].rank < rank)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo < a->piece.n && a->piece.at[lo].rank == rank)
+        *ret_off += a->piece.at[lo].start * a->spec.item;
     return CRN_OUTSIDE;
 }
