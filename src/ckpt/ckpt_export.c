@@ -95,12 +95,13 @@ static cairn_status find_place(exporter *e)
 {
     const char *path = e->what->path, *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    const size_t n = (size_t)(name - path), cap = strlen(name) + 6;
+    const size_t n = (size_t)(name - path), cap = strlen(name) + 32;
     char *dir;
     CRN_FAIL_IF(*name == 0, CAIRN_EINVAL, "'%s' does not name a file", path);
     CRN_TRY(crn_strdup(name, &e->name));
     CRN_TRY(crn_alloc(&e->temporary, cap));
-    snprintf(e->temporary, cap, ".%s.tmp", name);
+    /* two that make the same file must not write to the same temporary one */
+    snprintf(e->temporary, cap, ".%s.%ld.tmp", name, (long)getpid());
     CRN_TRY(crn_alloc(&dir, n + 2));
     snprintf(dir, n + 2, "%.*s.", (int)n, path); /* the dot lets the directory be a link */
     cairn_status rc = crn_dir_open(AT_FDCWD, dir, false, &e->dir);

@@ -175,6 +175,7 @@ crn_box crn_ckpt_far_piece(const crn_var_spec *spec)
 static cairn_status place_in_memory(ckpt_var *v, const cairn_piece *p)
 {
     const crn_var_spec spec = crn_ckpt_spec(v);
+    uint64_t nbytes = v->item;
     v->memory = crn_ckpt_far_piece(&spec);
     for (uint32_t d = 0; d < v->ndims; d++) {
         CRN_FAIL_IF(p->global[d] > CKPT_FAR / 2 || p->before[d] > CKPT_FAR / 2 ||
@@ -184,6 +185,9 @@ static cairn_status place_in_memory(ckpt_var *v, const cairn_piece *p)
         v->memory.lo[d] -= p->before[d];
         v->memory.hi[d] += p->after[d];
         v->padded = v->padded || p->before[d] > 0 || p->after[d] > 0;
+        CRN_FAIL_IF(__builtin_mul_overflow(nbytes, v->memory.hi[d] - v->memory.lo[d], &nbytes),
+                    CAIRN_EINVAL,
+                    "variable '%s', with what is around it, is larger than any memory", v->name);
     }
     return CAIRN_OK;
 }

@@ -108,6 +108,28 @@ static void test_bad_structures_are_refused(void **state)
     place_done(&p);
 }
 
+/* Memory around a piece counts, too. */
+static void test_pieces_beyond_all_memory_are_refused(void **state)
+{
+    place p;
+    cairn *c;
+    uint64_t item = 0;
+    const uint64_t one[8] = {1};
+    cairn_piece huge = {.struct_bytes = sizeof huge,
+                        .ndims = 2,
+                        .global = {4, 4},
+                        .count = {4, 4},
+                        .before = {UINT64_C(1) << 60, UINT64_C(1) << 60}};
+    place_init(&p, *state, "[level]\nlocal = trail\n");
+    assert_ok(cairn_open(p.mpi, p.config, &c));
+    assert_refused(c, cairn_protect_piece(c, "x", &item, CAIRN_UINT64, &huge), CAIRN_EINVAL,
+                   "with what is around it, is larger than any memory");
+    assert_refused(c, cairn_protect_part(c, "x", &item, CAIRN_UINT64, 9, one, one, one),
+                   CAIRN_EINVAL, "1 to 8 dimensions, not 9");
+    assert_ok(cairn_close(c));
+    place_done(&p);
+}
+
 /* --- items in cells --------------------------------------------------------------------------- */
 
 enum { CELLS = 100 };
@@ -220,6 +242,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_structures_come_back),
         cmocka_unit_test(test_another_structure_is_refused),
         cmocka_unit_test(test_bad_structures_are_refused),
+        cmocka_unit_test(test_pieces_beyond_all_memory_are_refused),
         cmocka_unit_test(test_cells_come_back),
         cmocka_unit_test(test_bad_cells_are_refused),
         cmocka_unit_test(test_piece_in_larger_memory_comes_back),
