@@ -270,49 +270,111 @@ static void read_leg(const place *at, int nranks, cutting how, uint64_t around, 
     leave_comm(&comm);
 }
 
+/* --- the matrix ------------------------------------------------------------------------------- */
+
 static const int writers[] = {1, 2, 3, 4, 7, 8}, readers[] = {1, 2, 3, 5, 8};
 
-/* One cell of the matrix: written, read by others, and what those wrote read by the first. */
-static void there_and_back(const place *at, int from, int to, cutting how, cairn_level level)
+/* Where marks go, and what is lost before they are read: what the next level must make good. */
+typedef struct way {
+    const char *settings;
+    cairn_level level;
+    enum { IN_TRAIL, ONE_NODE, TWO_NODES_LOSE_ONE, LOSE_ALL_NODES } nodes;
+} way;
+
+static void place_nodes(const place *at, const way *w, int nranks)
 {
-    const cutting other = (cutting)((how + 1 + from + to) % NCUTTINGS);
-    write_leg(at, from, how, (uint64_t)(to % 2), level);
-    assert_ok(crn_comm_barrier(at->comm));
-    read_leg(at, to, other, (uint64_t)(from % 3), from, 3, level);
-    assert_ok(crn_comm_barrier(at->comm));
-    read_leg(at, from, how, 0, to, 4, level);
+    char text[96];
+    snprintf(text, sizeof text, "%d", w->nodes == TWO_NODES_LOSE_ONE ? (nranks + 1) / 2 : 8);
+    setenv("CAIRN_LEVEL_NODE_SIZE", text, 1);
+    snprintf(text, sizeof text, "%s/local", at->dir);
+    setenv("CAIRN_LEVEL_LOCAL", w->nodes == IN_TRAIL ? "trail" : text, 1);
 }
 
-/* Every stride-th of all cases, from the first-th on: levels share the matrix among them. */
-static void run_matrix(void **state, const char *settings, cairn_level level, int first, int stride)
+static void lose_nodes(const place *at, const way *w)
+{
+    char gone[128];
+    assert_ok(crn_comm_barrier(at->comm));
+    snprintf(gone, sizeof gone, "%s/local%s", at->dir,
+             w->nodes == TWO_NODES_LOSE_ONE ? "/node-1" : "");
+    if (at->rank == 0 && w->nodes >= TWO_NODES_LOSE_ONE)
+        remove_tree(gone);
+    assert_ok(crn_comm_barrier(at->comm));
+}
+
+/* One cell of the matrix: written, read by others, and what those wrote read by the first. */
+static void there_and_back(const place *at, int from, int to, cutting how, const way *w)
+{
+    const cutting other = (cutting)((how + 1 + from + to) % NCUTTINGS);
+    place_nodes(at, w, from);
+    write_leg(at, from, how, (uint64_t)(to % 2), w->level);
+    lose_nodes(at, w);
+    place_nodes(at, w, to);
+    read_leg(at, to, other, (uint64_t)(from % 3), from, 3, w->level);
+    lose_nodes(at, w);
+    place_nodes(at, w, from);
+    read_leg(at, from, how, 0, to, 4, w->level);
+}
+
+/* Every stride-th of all cases, from the first-th on: levels share the matrix among them. With
+ * CAIRN_CASES=all, as in 'make soak', each has all of it. */
+static void run_matrix(void **state, const way *w, int first, int stride)
 {
     enum { NREADERS = sizeof readers / sizeof *readers };
     const int ncases = (int)(sizeof writers / sizeof *writers) * NREADERS * NCUTTINGS;
-    for (int k = first; k < ncases; k += stride) {
+    const char *text = getenv("CAIRN_CASES");
+    const bool all = text && strcmp(text, "all") == 0;
+    for (int k = all ? 0 : first; k < ncases; k += all ? 1 : stride) {
         const int from = writers[k / NCUTTINGS / NREADERS], to = readers[k / NCUTTINGS % NREADERS];
         place at;
-        place_init(&at, *state, settings);
-        there_and_back(&at, from, to, (cutting)(k % NCUTTINGS), level);
+        if (w->nodes == TWO_NODES_LOSE_ONE && (from == 1 || to == 1))
+            continue; /* one node has no partner */
+        place_init(&at, *state, w->settings);
+        there_and_back(&at, from, to, (cutting)(k % NCUTTINGS), w);
         place_done(&at);
     }
+    unsetenv("CAIRN_LEVEL_NODE_SIZE");
+    unsetenv("CAIRN_LEVEL_LOCAL");
 }
 
-/* The trail alone has it. */
+#define SMALL_BLOCKS "[variable]\nblock = 1K\n"
+
 static void test_matrix_in_the_trail(void **state)
 {
-    run_matrix(state,
-               "[mark]\nmode = synchronous\n[level]\nlocal = trail\n[variable]\nblock = 1K\n",
-               CAIRN_LEVEL_GLOBAL, 0, 5);
+    const way w = {SMALL_BLOCKS "[mark]\nmode = synchronous\n", CAIRN_LEVEL_GLOBAL, IN_TRAIL};
+    run_matrix(state, &w, 0, 11);
 }
 
 /* The node's storage alone has it; marks in the background. */
 static void test_matrix_on_a_node(void **state)
 {
-    run_matrix(state,
-               "[level]\nnode_size = 8\nlocal = scratch-elastic-nodes\n[variable]\nblock = 1K\n",
-               CAIRN_LEVEL_LOCAL, 2, 5);
-    if (crn_comm_rank(*state) == 0)
-        remove_tree("scratch-elastic-nodes");
+    const way w = {SMALL_BLOCKS "[level]\nglobal = 0\n", CAIRN_LEVEL_LOCAL, ONE_NODE};
+    run_matrix(state, &w, 2, 11);
+}
+
+static void test_matrix_from_partner_copies(void **state)
+{
+    const way w = {SMALL_BLOCKS "[level]\nglobal = 0\n", CAIRN_LEVEL_PARTNER, TWO_NODES_LOSE_ONE};
+    run_matrix(state, &w, 31, 17);
+}
+
+static void test_matrix_from_parity(void **state)
+{
+    const way w = {SMALL_BLOCKS "[level]\nglobal = 0\ngroup = 2\n", CAIRN_LEVEL_ENCODED,
+                   TWO_NODES_LOSE_ONE};
+    run_matrix(state, &w, 27, 17);
+}
+
+static void test_matrix_from_one_hdf5_file(void **state)
+{
+    const way w = {SMALL_BLOCKS "[global]\nformat = hdf5\n", CAIRN_LEVEL_GLOBAL, LOSE_ALL_NODES};
+    run_matrix(state, &w, 4, 19);
+}
+
+static void test_matrix_from_hdf5_files_of_ranks(void **state)
+{
+    const way w = {SMALL_BLOCKS "[global]\nformat = hdf5-virtual\n", CAIRN_LEVEL_GLOBAL,
+                   LOSE_ALL_NODES};
+    run_matrix(state, &w, 9, 19);
 }
 
 /* --- what is lost ----------------------------------------------------------------------------- */
@@ -320,19 +382,8 @@ static void test_matrix_on_a_node(void **state)
 /* Nodes of one rank each below the place's directory, none in the trail. */
 static void place_on_nodes(place *at, void **state)
 {
-    char settings[256];
-    place_init(at, *state, "");
-    snprintf(settings, sizeof settings,
-             "[run]\ntrail = %s/trail\n[level]\nnode_size = 1\ngroup = 4\nlocal = %s/local\n"
-             "global = 0\n[variable]\nblock = 1K\n",
-             at->dir, at->dir);
-    if (at->rank == 0) {
-        FILE *f = fopen(at->config, "w");
-        assert_non_null(f);
-        fputs(settings, f);
-        fclose(f);
-    }
-    assert_ok(crn_comm_barrier(at->comm));
+    place_init(at, *state,
+               "[level]\nnode_size = 1\ngroup = 4\nlocal = @/local\nglobal = 0\n" SMALL_BLOCKS);
 }
 
 /* After a first leg on 4 ranks of 4 nodes with a level, node 1's storage is gone; others read. */
@@ -551,6 +602,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_survivors_go_on),
         cmocka_unit_test(test_matrix_in_the_trail),
         cmocka_unit_test(test_matrix_on_a_node),
+        cmocka_unit_test(test_matrix_from_partner_copies),
+        cmocka_unit_test(test_matrix_from_parity),
+        cmocka_unit_test(test_matrix_from_one_hdf5_file),
+        cmocka_unit_test(test_matrix_from_hdf5_files_of_ranks),
     };
     return run_mpi_tests(argc, argv, tests);
 }
