@@ -63,7 +63,8 @@ typedef struct cairn_importing {
     void *arg;
     char name[129];         /* result: of the run */
     uint64_t nvars, nbytes; /* result: variables, and bytes of state */
-    uint64_t nskipped; /* result: datasets whose elements are no numbers, which were left out */
+    uint64_t nskipped;      /* result: what was left out: datasets whose elements are no numbers, or
+                               that lie in other files, and groups that were met before */
 } cairn_importing;
 
 /*

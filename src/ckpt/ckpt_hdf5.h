@@ -18,9 +18,6 @@
 #include "hdf5/hdf5.h"
 #include "store/store.h"
 
-/* The path of a file below a directory that is open; free it. */
-cairn_status crn_hdf5_path(int dirfd, const char *name, char **ret);
-
 /*
  * Make the file name below dirfd, in place of what may be there, with the arrays of a frame, and
  * note in each where its bytes are to be written; those are undefined yet. With pieces, the arrays

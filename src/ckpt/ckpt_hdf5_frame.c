@@ -8,25 +8,11 @@
  */
 #include "ckpt/ckpt_hdf5.h"
 
-#include <fcntl.h>
-
 typedef struct framer {
     const crn_h5 *h5;
     hid_t file;
     hid_t links; /* properties of links: make groups as needed */
 } framer;
-
-cairn_status crn_hdf5_path(int dirfd, const char *name, char **ret)
-{
-    char *path;
-    if (dirfd == AT_FDCWD)
-        return crn_strdup(name, ret);
-    const size_t cap = strlen(name) + 40;
-    CRN_TRY(crn_alloc(&path, cap));
-    snprintf(path, cap, "/proc/self/fd/%d/%s", dirfd, name);
-    *ret = path;
-    return CAIRN_OK;
-}
 
 /* --- attributes --------------------------------------------------------------------------- */
 
@@ -243,31 +229,39 @@ static cairn_status fill(const framer *f, crn_frame *frame, bool pieces)
 }
 
 /* With the library locked. */
-static cairn_status make_file(const crn_h5 *h5, const char *path, crn_frame *frame, bool pieces)
+static cairn_status make_sketch(const crn_h5 *h5, const char *name, crn_frame *frame, bool pieces,
+                                crn_sketch *ret)
 {
     enum { ALIGN = 4096 }; /* of datasets that are no smaller, for direct writes */
-    framer f = {.h5 = h5};
+    framer f = {.h5 = h5, .file = -1};
     hid_t access = h5->H5Pcreate(h5->H5P_CLS_FILE_ACCESS_ID_g);
     h5->H5Pset_alignment(access, ALIGN, ALIGN);
-    f.file = h5->H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    cairn_status rc = crn_sketch_begin(h5, access, ret);
+    if (rc == CAIRN_OK)
+        f.file = h5->H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, access);
     h5->H5Pclose(access);
+    CRN_TRY(rc);
     if (f.file < 0)
-        return crn_hdf5_fail(h5, "cannot make HDF5 file '%s'", path);
+        return crn_hdf5_fail(h5, "cannot make HDF5 file '%s'", name);
     f.links = h5->H5Pcreate(h5->H5P_CLS_LINK_CREATE_ID_g);
     h5->H5Pset_create_intermediate_group(f.links, 1);
-    cairn_status rc = fill(&f, frame, pieces);
+    rc = fill(&f, frame, pieces);
     h5->H5Pclose(f.links);
     if (h5->H5Fclose(f.file) < 0 && rc == CAIRN_OK)
-        rc = crn_hdf5_fail(h5, "cannot write HDF5 file '%s'", path);
+        rc = crn_hdf5_fail(h5, "cannot make HDF5 file '%s'", name);
     return rc;
 }
 
-/* The file is made here and only filled by HDF5, so that nobody else may read it. */
-static cairn_status make_empty(int dirfd, const char *name)
+/* What HDF5 says of the file goes to the disk by Cairn's own writes, like the data. */
+static cairn_status write_sketch(int dirfd, const char *name, const crn_sketch *s)
 {
     crn_file *file;
     CRN_TRY(crn_file_open(dirfd, name, CRN_WRITE | CRN_CREATE, &file));
     cairn_status rc = crn_file_truncate(file, 0);
+    if (rc == CAIRN_OK)
+        rc = crn_file_truncate(file, s->nbytes);
+    for (size_t i = 0; i < s->piece.n && rc == CAIRN_OK; i++)
+        rc = crn_file_write(file, s->piece.at[i].data, s->piece.at[i].nbytes, s->piece.at[i].off);
     crn_file_close(file);
     return rc;
 }
@@ -275,14 +269,12 @@ static cairn_status make_empty(int dirfd, const char *name)
 cairn_status crn_hdf5_frame(int dirfd, const char *name, crn_frame *f, bool pieces)
 {
     const crn_h5 *h5;
-    char *path;
-    CRN_TRY(make_empty(dirfd, name));
-    CRN_TRY(crn_hdf5_path(dirfd, name, &path));
-    cairn_status rc = crn_hdf5_lock(&h5);
-    if (rc == CAIRN_OK) {
-        rc = make_file(h5, path, f, pieces);
-        crn_hdf5_unlock();
-    }
-    free(path);
+    crn_sketch sketch = {0};
+    CRN_TRY(crn_hdf5_lock(&h5));
+    cairn_status rc = make_sketch(h5, name, f, pieces, &sketch);
+    crn_hdf5_unlock();
+    if (rc == CAIRN_OK)
+        rc = write_sketch(dirfd, name, &sketch);
+    crn_sketch_done(&sketch);
     return rc;
 }

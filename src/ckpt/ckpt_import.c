@@ -199,11 +199,27 @@ static cairn_status write_run(crn_importer *im)
 
 /* --- the call ----------------------------------------------------------------------------- */
 
+/* A file that has nothing of single ranks may claim any number of them; more than have a row each
+ * are of no use. */
+static uint32_t useful_ranks(const crn_importer *im)
+{
+    uint64_t rows = 1;
+    for (size_t i = 0; i < im->source.n; i++) {
+        const crn_source *s = &im->source.at[i];
+        if (s->by_rank)
+            return im->nranks;
+        rows = s->ndims > 0 ? CRN_MAX(rows, s->dims[0]) : rows;
+    }
+    return (uint32_t)CRN_MIN(im->nranks, rows);
+}
+
 /* What all ranks get, and whether the ranks that the file has variables of are those wanted. */
 static cairn_status check_sources(crn_importer *im)
 {
     CRN_FAIL_IF(im->source.n == 0, CAIRN_ENOTFOUND, "'%s' has no dataset of numbers",
                 im->what->path);
+    if (im->what->nranks == 0)
+        im->nranks = useful_ranks(im);
     for (size_t i = 0; i < im->source.n; i++) {
         const crn_source *s = &im->source.at[i];
         for (uint32_t r = 0; r < im->nranks; r++) {

@@ -27,7 +27,7 @@ static int print(const cairn_importing *what, bool json)
              what->nvars, what->nvars == 1 ? "" : "s",
              crn_format_nbytes(what->nbytes, nbytes, sizeof nbytes));
     if (what->nskipped > 0)
-        cmd_line("%" PRIu64 " dataset%s left out: no numbers", what->nskipped,
+        cmd_line("%" PRIu64 " dataset%s left out: no numbers, or in other files", what->nskipped,
                  what->nskipped == 1 ? " was" : "s were");
     return CMD_YES;
 }

@@ -44,8 +44,10 @@
     X(H5Eclear2)                                                                                   \
     X(H5Eset_auto2)                                                                                \
     X(H5Ewalk2)                                                                                    \
+    X(H5FDregister)                                                                                \
     X(H5Fclose)                                                                                    \
     X(H5Fcreate)                                                                                   \
+    X(H5Fget_name)                                                                                 \
     X(H5Fopen)                                                                                     \
     X(H5Gclose)                                                                                    \
     X(H5Gget_info)                                                                                 \
@@ -58,9 +60,15 @@
     X(H5Pclose)                                                                                    \
     X(H5Pcreate)                                                                                   \
     X(H5Pget_chunk)                                                                                \
+    X(H5Pget_driver_info)                                                                          \
+    X(H5Pget_external_count)                                                                       \
+    X(H5Pget_layout)                                                                               \
+    X(H5Pget_virtual_count)                                                                        \
+    X(H5Pget_virtual_filename)                                                                     \
     X(H5Pset_alignment)                                                                            \
     X(H5Pset_alloc_time)                                                                           \
     X(H5Pset_create_intermediate_group)                                                            \
+    X(H5Pset_driver)                                                                               \
     X(H5Pset_fill_time)                                                                            \
     X(H5Pset_layout)                                                                               \
     X(H5Pset_virtual)                                                                              \
@@ -115,6 +123,7 @@
 typedef struct crn_h5 {
     CRN_H5_FUNCTIONS(CRN_H5_FUNCTION)
     CRN_H5_NUMBERS(CRN_H5_NUMBER)
+    hid_t sketch_driver;
 } crn_h5;
 
 /*
@@ -124,6 +133,9 @@ typedef struct crn_h5 {
 cairn_status crn_hdf5_lock(const crn_h5 **ret);
 void crn_hdf5_unlock(void);
 
+/* The same table for functions that the library calls, which is while it is locked. */
+const crn_h5 *crn_hdf5_held(void);
+
 /* CAIRN_EIO with a sentence, to which what HDF5 says about it is added. */
 cairn_status crn_hdf5_fail(const crn_h5 *h5, const char *fmt, ...) CAIRN_PRINTF(2);
 
@@ -131,12 +143,38 @@ cairn_status crn_hdf5_fail(const crn_h5 *h5, const char *fmt, ...) CAIRN_PRINTF(
 cairn_status crn_hdf5_type(const crn_h5 *h5, const char *text, hid_t *ret);
 cairn_status crn_hdf5_type_text(const crn_h5 *h5, hid_t type, char **ret);
 
+/* --- files in memory ---------------------------------------------------------------------- */
+
+/* What HDF5 wrote at a place; later pieces may lie over earlier ones. */
+typedef struct crn_sketch_piece {
+    uint64_t off;
+    size_t nbytes;
+    unsigned char *data;
+} crn_sketch_piece;
+
+/* A file without what is only reserved in it. */
+typedef struct crn_sketch {
+    CRN_VEC(crn_sketch_piece) piece; /* in the order in which they were written */
+    uint64_t nbytes;                 /* length of the file */
+} crn_sketch;
+
+/* Let the file that is made next with these properties of access become *s, whatever its name. s
+ * must stay where it is until the file is closed. */
+cairn_status crn_sketch_begin(const crn_h5 *h5, hid_t access, crn_sketch *s);
+void crn_sketch_done(crn_sketch *s);
+
+extern const H5FD_class_t crn_sketch_driver;
+
+/* --- files of others ---------------------------------------------------------------------- */
+
 /*
  * Call fn with every dataset below the root of a file, in the order of their names, by its path
  * without the first slash. The dataset is fn's to close. Links that lead nowhere or into other
- * files, and groups that were met before, are counted in *nskipped. Ends with the first status of
- * fn that is not CAIRN_OK. CAIRN_EINVAL (a path of more than CRN_HDF5_NAME bytes),
- * CAIRN_EUNSUPPORTED (groups too deep in each other), CAIRN_EIO, CAIRN_ENOMEM.
+ * files, datasets whose data lies anywhere but in this file and below its directory, and groups
+ * that were met before are counted in *nskipped. Ends with the first status of fn that is not
+ * CAIRN_OK. CAIRN_ENOTFOUND (a file that a dataset is made of), CAIRN_EINVAL (a path of more than
+ * CRN_HDF5_NAME bytes), CAIRN_EUNSUPPORTED (groups too deep in each other), CAIRN_EIO,
+ * CAIRN_ENOMEM.
  */
 enum { CRN_HDF5_NAME = 255 };
 typedef cairn_status crn_hdf5_fn(void *arg, const char *name, hid_t dataset);

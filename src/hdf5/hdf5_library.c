@@ -47,6 +47,9 @@ static cairn_status fill(void *library, crn_h5 *t)
     CRN_TRY(find(library, #name, &number));                                                        \
     t->name = *number;
     CRN_H5_NUMBERS(FIND_NUMBER)
+    t->sketch_driver = t->H5FDregister(&crn_sketch_driver);
+    CRN_FAIL_IF(t->sketch_driver < 0, CAIRN_EUNSUPPORTED, "library '%s' takes no driver",
+                CRN_HDF5_LIBRARY);
     return CAIRN_OK;
 }
 
@@ -72,6 +75,11 @@ cairn_status crn_hdf5_lock(const crn_h5 **ret)
     h5_table.H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* it would print; each thread has its own */
     *ret = &h5_table;
     return CAIRN_OK;
+}
+
+const crn_h5 *crn_hdf5_held(void)
+{
+    return &h5_table;
 }
 
 void crn_hdf5_unlock(void)

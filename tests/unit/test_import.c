@@ -85,11 +85,13 @@ static void add_numbers(const world *w, const char *name, int ndims, const hsize
     free(data);
 }
 
-static void add_attribute(const world *w, const char *key, hsize_t n)
+/* n numbers that are all the same */
+static void add_attribute(const world *w, const char *key, hsize_t n, uint32_t number)
 {
     uint32_t *value;
     assert_ok(crn_alloc(&value, n));
-    memset(value, 1, n * sizeof *value);
+    for (hsize_t i = 0; i < n; i++)
+        value[i] = number;
     hid_t type = w->h5->H5T_NATIVE_UINT32_g, space = w->h5->H5Screate_simple(1, &n, NULL);
     hid_t a = w->h5->H5Acreate2(w->file, key, type, space, H5P_DEFAULT, H5P_DEFAULT);
     assert_true(w->h5->H5Awrite(a, type, value) >= 0);
@@ -250,23 +252,49 @@ static void test_groups_in_each_other(void **state)
 
 /* --- ranks ---------------------------------------------------------------------------------- */
 
-/* An attribute with room for more than the one number that it should be. */
+/* Several numbers where one should be, more ranks than there can be, and more than have a row. */
 static void test_claims_of_ranks(void **state)
 {
     (void)state;
-    static const hsize_t lengths[] = {1, 4000};
-    for (size_t i = 0; i < 2; i++) {
-        const hsize_t two = 2;
+    static const struct {
+        hsize_t n;
+        uint32_t number, nranks;
+    } claim[] = {{4000, 2, 1}, {1, UINT32_MAX, 1}, {1, 0, 1}, {1, 1000000, 6}, {1, 3, 3}};
+    for (size_t i = 0; i < sizeof claim / sizeof *claim; i++) {
+        const hsize_t six = 6;
         world w;
         cairn_importing what;
         begin(&w);
-        add_numbers(&w, "numbers", 1, &two, 1);
-        add_attribute(&w, "cairn", 1);
-        add_attribute(&w, "nranks", lengths[i]); /* 0x01010101 */
+        add_numbers(&w, "numbers", 1, &six, 1);
+        add_attribute(&w, "cairn", 1, 1);
+        add_attribute(&w, "nranks", claim[i].n, claim[i].number);
         assert_ok(import(&w, 0, &what));
-        check_numbers(&w, "numbers", 1, 1);
+        check_numbers(&w, "numbers", claim[i].nranks, 1);
         end(&w);
     }
+}
+
+/* Bytes of a file that is none of its own. */
+static void test_other_files_are_not_read(void **state)
+{
+    (void)state;
+    const hsize_t three = 3;
+    world w;
+    cairn_importing what;
+    begin(&w);
+    hid_t properties = w.h5->H5Pcreate(w.h5->H5P_CLS_DATASET_CREATE_ID_g);
+    assert_true(EXTRA(&w, H5Pset_external)(properties, "/etc/passwd", 0, 3) >= 0);
+    hid_t space = w.h5->H5Screate_simple(1, &three, NULL);
+    hid_t set = w.h5->H5Dcreate2(w.file, "other", w.h5->H5T_NATIVE_UINT8_g, space, H5P_DEFAULT,
+                                 properties, H5P_DEFAULT);
+    assert_true(set >= 0);
+    w.h5->H5Dclose(set);
+    w.h5->H5Sclose(space);
+    w.h5->H5Pclose(properties);
+    add_numbers(&w, "numbers", 1, &three, 9);
+    assert_ok(import(&w, 1, &what));
+    assert_true(what.nvars == 1 && what.nskipped == 1);
+    end(&w);
 }
 
 /* --- silence -------------------------------------------------------------------------------- */
@@ -316,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_the_rest_is_left_out_and_counted),
         cmocka_unit_test(test_groups_in_each_other),
         cmocka_unit_test(test_claims_of_ranks),
+        cmocka_unit_test(test_other_files_are_not_read),
         cmocka_unit_test(test_no_thread_prints),
     };
     return cmocka_run_group_tests_name("import", tests, NULL, NULL);
