@@ -20,6 +20,7 @@ typedef struct exporter {
     int dir;    /* that the file is made in */
     char *name; /* in it */
     char *temporary;
+    crn_file *own; /* the temporary file, which nobody else writes to meanwhile */
     crn_file *file;
     crn_scatter *scatter;
     uint64_t done_bytes;
@@ -95,13 +96,12 @@ static cairn_status find_place(exporter *e)
 {
     const char *path = e->what->path, *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    const size_t n = (size_t)(name - path), cap = strlen(name) + 32;
+    const size_t n = (size_t)(name - path), cap = strlen(name) + 6;
     char *dir;
     CRN_FAIL_IF(*name == 0, CAIRN_EINVAL, "'%s' does not name a file", path);
     CRN_TRY(crn_strdup(name, &e->name));
     CRN_TRY(crn_alloc(&e->temporary, cap));
-    /* two that make the same file must not write to the same temporary one */
-    snprintf(e->temporary, cap, ".%s.%ld.tmp", name, (long)getpid());
+    snprintf(e->temporary, cap, ".%s.tmp", name);
     CRN_TRY(crn_alloc(&dir, n + 2));
     snprintf(dir, n + 2, "%.*s.", (int)n, path); /* the dot lets the directory be a link */
     cairn_status rc = crn_dir_open(AT_FDCWD, dir, false, &e->dir);
@@ -112,6 +112,7 @@ static cairn_status find_place(exporter *e)
 /* Frame and blocks under the temporary name, then all of it in its place. */
 static cairn_status write_file(exporter *e)
 {
+    CRN_TRY(crn_file_own(e->dir, e->temporary, &e->own));
     CRN_TRY(crn_hdf5_frame(e->dir, e->temporary, &e->frame, false));
     CRN_TRY(crn_file_open(e->dir, e->temporary, CRN_WRITE | CRN_DIRECT, &e->file));
     CRN_TRY(crn_scatter_create(e->file, &plain, &e->scatter));
@@ -185,6 +186,7 @@ static void done(exporter *e)
 {
     crn_scatter_free(e->scatter);
     crn_file_close(e->file);
+    crn_file_close(e->own);
     crn_frame_done(&e->frame);
     if (e->dir >= 0)
         close(e->dir);
@@ -208,7 +210,7 @@ int cairn_export(cairn_exporting *what)
     if (rc == CAIRN_OK) {
         rc = write_file(&e);
         crn_err why = *crn_err_peek();
-        if (rc != CAIRN_OK && crn_unlink(e.dir, e.temporary) < 0)
+        if (rc != CAIRN_OK && e.own && crn_unlink(e.dir, e.temporary) < 0)
             crn_err_give(&why); /* the first failure is the one to tell */
     }
     if (rc == CAIRN_OK)

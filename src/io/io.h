@@ -90,6 +90,12 @@ cairn_status crn_dir_sync(int dirfd); /* what was created, renamed and unlinked 
 cairn_status crn_dir_list(int dirfd, char ***ret_names, size_t *ret_n);
 
 /*
+ * Open a file to write, made if there is none, that no other process owns so until it is closed or
+ * renamed. CAIRN_EBUSY when one does. Where the file system knows no locks it is only opened.
+ */
+cairn_status crn_file_own(int dirfd, const char *name, crn_file **ret);
+
+/*
  * Replace name by data atomically and durably: write ".<name>.tmp", sync, rename, sync of the
  * directory. After a failure the old file is as it was; only when the last step failed is the new
  * one in its place, not yet durable. CAIRN_EBUSY when another process is replacing the same file.

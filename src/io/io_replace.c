@@ -20,16 +20,16 @@ static bool is_still_named(const crn_file *f, int dirfd, const char *name)
            a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static cairn_status open_owned(int dirfd, const char *temp, crn_file **ret)
+cairn_status crn_file_own(int dirfd, const char *name, crn_file **ret)
 {
     crn_file *f = NULL;
-    CRN_TRY(crn_file_open(dirfd, temp, CRN_WRITE | CRN_CREATE, &f));
+    CRN_TRY(crn_file_open(dirfd, name, CRN_WRITE | CRN_CREATE, &f));
     /* Some file systems know no locks: there the caller's own exclusion has to do. */
     cairn_status rc = crn_file_lock(f);
     if (rc == CAIRN_EUNSUPPORTED)
         rc = CAIRN_OK;
-    if (rc == CAIRN_OK && !is_still_named(f, dirfd, temp))
-        rc = crn_fail(CAIRN_EBUSY, "'%s' is being written by another process", temp);
+    if (rc == CAIRN_OK && !is_still_named(f, dirfd, name))
+        rc = crn_fail(CAIRN_EBUSY, "'%s' is being written by another process", name);
     if (rc < 0) {
         crn_file_close(f);
         return rc;
@@ -65,7 +65,7 @@ static cairn_status replace_here(int dirfd, const char *name, const void *data, 
     cairn_status rc;
     int n = snprintf(temp, sizeof temp, ".%s.tmp", name);
     CRN_FAIL_IF(n < 0 || (size_t)n >= sizeof temp, CAIRN_EINVAL, "'%s' is too long a name", name);
-    CRN_TRY(open_owned(dirfd, temp, &f));
+    CRN_TRY(crn_file_own(dirfd, temp, &f));
     rc = fill(f, data, nbytes, durable);
     if (rc == CAIRN_OK)
         rc = crn_rename(dirfd, temp, name);
