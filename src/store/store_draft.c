@@ -486,7 +486,8 @@ static cairn_status write_tables(crn_draft *d)
         v->table_bytes = v->nblocks * ENTRY_BYTES;
         crn_format_put_table(v->table, v->nblocks, &blob);
         CRN_TRY_OUT(rc, crn_buf_status(&blob));
-        v->table_digest = crn_digest_of(blob.at + v->table_off, v->table_bytes);
+        const unsigned char *table = v->nblocks > 0 ? blob.at + v->table_off : NULL;
+        v->table_digest = crn_digest_of(table, v->table_bytes);
         CRN_TRY_OUT(rc, tree_root(v, &v->root));
         crn_put_zeros(&blob, crn_format_blob_room(blob.n) - blob.n);
     }
