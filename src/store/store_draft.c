@@ -214,6 +214,22 @@ static cairn_status furnish(crn_draft *d, crn_var *v, draft_var *dv)
     return inherit(d->part, v, dv);
 }
 
+/* Room for one more variable. A variable's dimensions lie in it, and move along. */
+static cairn_status make_room(crn_draft *d)
+{
+    crn_mark *m = d->mark;
+    const size_t cap = d->cap;
+    CRN_TRY(crn_vec_reserve(&d->var, 1));
+    CRN_TRY(crn_vec_grow((void **)&m->var, &d->cap, m->nvars, 1, sizeof *m->var));
+    for (size_t i = 0; d->cap != cap && i < m->nvars; i++) {
+        crn_var *v = &m->var[i];
+        v->spec.global = v->dims;
+        v->spec.offset = v->dims + v->spec.ndims;
+        v->spec.count = v->dims + 2 * (size_t)v->spec.ndims;
+    }
+    return CAIRN_OK;
+}
+
 cairn_status crn_draft_add(crn_draft *d, const crn_var_spec *spec, size_t *ret)
 {
     crn_mark *m = d->mark;
@@ -221,8 +237,7 @@ cairn_status crn_draft_add(crn_draft *d, const crn_var_spec *spec, size_t *ret)
     CRN_FAIL_IF(crn_mark_find(m, spec->name), CAIRN_EINVAL, "variable '%s' is declared twice",
                 spec->name);
     CRN_FAIL_IF(m->nvars == VARS_MAX, CAIRN_EINVAL, "more than %d variables", VARS_MAX);
-    CRN_TRY(crn_vec_grow((void **)&m->var, &d->cap, m->nvars, 1, sizeof *m->var));
-    CRN_TRY(crn_vec_reserve(&d->var, 1));
+    CRN_TRY(make_room(d));
     crn_var *v = &m->var[m->nvars];
     draft_var *dv = &d->var.at[d->var.n];
     memset(v, 0, sizeof *v);

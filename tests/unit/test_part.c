@@ -516,6 +516,40 @@ static void test_mark_for_the_wire(void **state)
     model_done(&m);
 }
 
+/* Dimensions lie in their variable, wherever that has moved when others came. */
+static void test_many_variables_keep_their_shapes(void **state)
+{
+    (void)state;
+    enum { MANY = 100 };
+    crn_part *part;
+    crn_draft *d;
+    assert_ok(crn_part_create(dirfd, "many", &model_id, &model_options, &part));
+    assert_ok(crn_draft_begin(part, 1, &d));
+    for (uint64_t i = 0; i < MANY; i++) {
+        char name[16];
+        size_t v;
+        const uint64_t global[] = {i + 7, 3}, offset[] = {i, 1}, count[] = {0, 2};
+        snprintf(name, sizeof name, "v%d", (int)i);
+        const crn_var_spec spec = {.name = name,
+                                   .type = "int8",
+                                   .item = 1,
+                                   .block = 1024,
+                                   .ndims = 2,
+                                   .global = global,
+                                   .offset = offset,
+                                   .count = count};
+        assert_ok(crn_draft_add(d, &spec, &v));
+    }
+    const crn_mark *m = crn_draft_mark(d);
+    for (uint64_t i = 0; i < MANY; i++) {
+        const crn_var *v = &m->var[i];
+        assert_true(v->spec.global == v->dims && v->spec.offset == v->dims + 2);
+        assert_true(v->spec.count == v->dims + 4 && v->spec.global[0] == i + 7);
+    }
+    assert_ok(crn_draft_commit(d, 1, NULL));
+    crn_part_close(part);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -536,6 +570,7 @@ int main(void)
         cmocka_unit_test(test_owner_is_checked),
         cmocka_unit_test(test_reader_beside_a_writer_sees_no_damage),
         cmocka_unit_test(test_mark_for_the_wire),
+        cmocka_unit_test(test_many_variables_keep_their_shapes),
     };
     return cmocka_run_group_tests_name("part", tests, setup, teardown);
 }
