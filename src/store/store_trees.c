@@ -230,8 +230,8 @@ static void place_bodies(crn_trees_mark *m, const crn_trees_mark *last, uint64_t
         const size_t from = body->n;
         put_body(body, v);
         v->body_off = start + from;
-        if (!body->failed)
-            v->body_digest = crn_digest_of(body->at + from, body->n - from);
+        if (!body->failed) /* an empty one may have no address */
+            v->body_digest = crn_digest_of(body->n > from ? body->at + from : NULL, body->n - from);
     }
 }
 
