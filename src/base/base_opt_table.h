@@ -64,7 +64,7 @@ CRN_OPT_ROW(LEVEL_LOCAL, "level", "local", TEXT, "auto", "",
 CRN_OPT_ROW(LEVEL_NODE_SIZE, "level", "node_size", COUNT, "0", "0..1000000",
             "ranks of a virtual node, for tests on one machine; 0: nodes are real")
 CRN_OPT_ROW(LEVEL_PARTNER, "level", "partner", COUNT, "4", "0..",
-            "every how many marks also partner; 0: none")
+            "every how many marks also partner; 0: none; on one node none, or refused if set")
 CRN_OPT_ROW(LEVEL_ENCODED, "level", "encoded", COUNT, "0", "0..",
             "every how many marks also encoded; 0: none")
 CRN_OPT_ROW(LEVEL_GLOBAL, "level", "global", COUNT, "16", "0..",
