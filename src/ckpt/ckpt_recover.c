@@ -67,8 +67,9 @@ static int by_time(const void *a, const void *b)
 static void drop_abandoned(cairn *c)
 {
     size_t kept = c->mark.n;
-    if (c->mark.n > 0)
-        qsort(c->mark.at, c->mark.n, sizeof *c->mark.at, by_time);
+    if (c->mark.n == 0)
+        return;
+    qsort(c->mark.at, c->mark.n, sizeof *c->mark.at, by_time);
     for (size_t i = c->mark.n; i-- > 0;)
         if (kept == c->mark.n || c->mark.at[i].version < c->mark.at[kept].version)
             c->mark.at[--kept] = c->mark.at[i];
