@@ -136,6 +136,18 @@ static cairn_status tell_alltoall(args *a)
     return CAIRN_OK;
 }
 
+/*
+ * One count on all ranks, where MPI wants that: ranks that call at different places of the program,
+ * or some of them more often, draw different ones.
+ */
+static cairn_status tell_most(args *a)
+{
+    int most;
+    CRN_TRY_MPI(MPI_Allreduce(&a->count[0], &most, 1, MPI_INT, MPI_MAX, a->comm));
+    a->count[0] = a->count[1] = most;
+    return CAIRN_OK;
+}
+
 static cairn_status tell(args *a, uint32_t call)
 {
     switch (call) {
@@ -162,8 +174,11 @@ static cairn_status tell(args *a, uint32_t call)
     case CRN_CALL_MPI_Ireduce_scatter:
         CRN_TRY_MPI(MPI_Bcast(a->counts[0], (int)a->ncounts[0], MPI_INT, 0, a->comm));
         return CAIRN_OK;
-    default: /* counts that MPI wants equal on all ranks are drawn equal */
+    case CRN_CALL_MPI_Barrier:
+    case CRN_CALL_MPI_Ibarrier:
         return CAIRN_OK;
+    default:
+        return tell_most(a);
     }
 }
 
@@ -221,15 +236,49 @@ static cairn_status set_lists(crn_player *p, args *a)
     return CAIRN_OK;
 }
 
-/* Both sides of a call without lists have one size, but two columns were drawn from. */
-static void equalise(args *a, uint32_t call)
+static int in_bytes(int count, uint64_t nbytes)
 {
-    int side = call == CRN_CALL_MPI_Scatter || call == CRN_CALL_MPI_Iscatter;
+    return (int)CRN_MIN((uint64_t)count * nbytes, INT32_MAX);
+}
+
+/*
+ * Counts that are told from rank to rank mean the same everywhere: bytes. Only reductions keep
+ * their type, which is the same on all ranks.
+ */
+static void use_bytes(crn_player *p, args *a)
+{
+    for (int i = 0; i < 2; i++) {
+        const uint64_t nbytes = crn_play_type_of(p, a->ntype[i])->nbytes;
+        a->count[i] = in_bytes(a->count[i], nbytes);
+        for (size_t k = 0; k < a->ncounts[i]; k++)
+            a->counts[i][k] = in_bytes(a->counts[i][k], nbytes);
+        if (a->counts[i])
+            set_displs(a, i);
+        a->ntype[i] = -1;
+        a->type[i] = MPI_BYTE;
+    }
+}
+
+/* Both sides of a call without lists have one size, but two columns were drawn from. */
+static void equalise(args *a, uint32_t call, bool inplace)
+{
+    bool scatters = call == CRN_CALL_MPI_Scatter || call == CRN_CALL_MPI_Iscatter;
+    int side = scatters != inplace; /* the one that counts */
     if (sides_with_lists(call) || is_alltoallw(call))
         return;
     a->count[!side] = a->count[side];
     a->type[!side] = a->type[side];
     a->ntype[!side] = a->ntype[side];
+}
+
+/* Arguments on which the ranks agree, whatever they have drawn. */
+static cairn_status settle_args(crn_player *p, args *a)
+{
+    uint32_t call = p->e.place->call;
+    if (crn_event_find(&p->e, CRN_KIND_OP, 0) < 0 && !is_alltoallw(call))
+        use_bytes(p, a);
+    equalise(a, call, crn_play_value(p, CRN_KIND_INPLACE, 0, 0) != 0);
+    return is_alltoallw(call) ? CAIRN_OK : tell(a, call);
 }
 
 /* Between groups the root's own side says who it is by two other words. */
@@ -251,10 +300,8 @@ static cairn_status set_args(crn_player *p, args *a)
         a->count[i] = sides & 1 << i ? 0 : (int)crn_play_value(p, CRN_KIND_COUNT, nth++, 0);
     }
     CRN_TRY(is_alltoallw(call) ? spread(p, a) : set_lists(p, a));
-    if (p->by_shadows) {
-        equalise(a, call);
-        CRN_TRY(tell(a, call));
-    }
+    if (p->by_shadows)
+        CRN_TRY(settle_args(p, a));
     if (crn_event_find(&p->e, CRN_KIND_OP, 0) >= 0)
         CRN_TRY(set_op(p, a));
     return set_memory(p, a);

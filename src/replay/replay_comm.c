@@ -150,16 +150,22 @@ static cairn_status add_topology(crn_player *p, MPI_Comm *comm)
     return CAIRN_OK;
 }
 
-/*
- * Two groups meet, or become one. Which leaders did it does not matter: the first ranks do it now,
- * over all ranks' own communicator.
- */
-static cairn_status make_between(crn_player *p, MPI_Comm parent, crn_list world, MPI_Comm *ret)
+/* Two groups become one, whose ranks are put in their order. */
+static cairn_status merge_groups(crn_player *p, MPI_Comm parent, int key, MPI_Comm *ret)
+{
+    MPI_Comm merged;
+    const int high = crn_play_value(p, CRN_KIND_INT, 0, 0) != 0;
+    CRN_TRY_MPI(MPI_Intercomm_merge(parent, high, &merged));
+    int rc = MPI_Comm_split(merged, 0, key, ret);
+    MPI_Comm_free(&merged);
+    return crn_play_mpi(rc, "MPI_Comm_split");
+}
+
+/* Which leaders met does not matter: the first ranks do, over a communicator of all ranks. */
+static cairn_status join_groups(crn_player *p, MPI_Comm parent, int remote_leader, MPI_Comm *ret)
 {
     const int tag = (int)crn_play_value(p, CRN_KIND_INT, 0, 0);
-    if (p->e.place->call == CRN_CALL_MPI_Intercomm_merge)
-        return create_group(world, p->bridge, 0, ret);
-    CRN_TRY_MPI(MPI_Intercomm_create(parent, 0, p->bridge, (int)world.at[0], tag, ret));
+    CRN_TRY_MPI(MPI_Intercomm_create(parent, 0, p->bridge, remote_leader, tag, ret));
     return CAIRN_OK;
 }
 
@@ -176,8 +182,10 @@ static cairn_status make(crn_player *p, int64_t number, crn_list world)
         crn_play_skip(p);
         return set_comm(p, number, MPI_COMM_NULL);
     }
-    if (is_between_groups(call))
-        CRN_TRY(make_between(p, parent, world, &comm));
+    if (call == CRN_CALL_MPI_Intercomm_create)
+        CRN_TRY(join_groups(p, parent, (int)world.at[0], &comm));
+    else if (call == CRN_CALL_MPI_Intercomm_merge)
+        CRN_TRY(merge_groups(p, parent, me, &comm));
     else if (dup)
         CRN_TRY_MPI(MPI_Comm_dup(parent, &comm));
     else if (call == CRN_CALL_MPI_Comm_create_group)

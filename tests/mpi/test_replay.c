@@ -175,6 +175,36 @@ static void test_what_is_drawn_ends(void **state)
         assert_in_range(r.sent_bytes, n * 4000ull * 3000 / 2, n * 4000ull * 5000);
 }
 
+enum { MASTER_TURNS = 60 };
+
+/*
+ * The root calls at another place than the others, as masters do, with sizes without rule: drawn
+ * at each place for itself, they must still be one size on all ranks.
+ */
+static void master_program(small_rank *x)
+{
+    crn_rng rng = crn_rng_of(5, 0);
+    small_event(x, CRN_CALL_MPI_Init, 1, NULL);
+    for (int i = 0; i < MASTER_TURNS; i++) {
+        int64_t count = (int64_t)crn_rng_below(&rng, 5000);
+        uint32_t site = x->rank == 0 ? 5 : 6;
+        small_event(x, CRN_CALL_MPI_Bcast, site, (int64_t[]){count, 0, 0, 0});
+        small_event(x, CRN_CALL_MPI_Allreduce, site + 2, (int64_t[]){0, count, 0, CRN_OP_MAX, 0});
+        small_event(x, CRN_CALL_MPI_Allgather, site + 4, (int64_t[]){0, count, 0, count, 0, 0});
+    }
+    small_event(x, CRN_CALL_MPI_Finalize, 2, NULL);
+}
+
+static void test_what_is_drawn_at_different_places(void **state)
+{
+    crn_comm *c = *state;
+    uint32_t n = (uint32_t)crn_comm_size(c);
+    cairn_replay_result r;
+    assert_ok(replay(c, n, 0, master_program, &r));
+    assert_int_equal(r.nevents, n * 3 * MASTER_TURNS);
+    assert_int_equal(r.nskipped, 0);
+}
+
 static void cut_program(small_rank *x)
 {
     small_event(x, CRN_CALL_MPI_Init, 1, NULL);
@@ -196,6 +226,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_wildcards_meet_whom_they_met),
         cmocka_unit_test(test_requests),
         cmocka_unit_test(test_what_is_drawn_ends),
+        cmocka_unit_test(test_what_is_drawn_at_different_places),
         cmocka_unit_test(test_other_number_of_ranks),
     };
     return run_mpi_tests(argc, argv, tests);
