@@ -192,6 +192,39 @@ static double user_seconds(const char *example, bool traced)
     return child_seconds() - before;
 }
 
+/* Instructions of an example on one rank, as callgrind counts them; NAN where there is none. */
+static double instructions(const char *example, bool traced)
+{
+    double n = NAN;
+    char line[PATH_MAX + 64];
+    snprintf(line, sizeof line, "%s/output", scratch);
+    run("cd '%s' && env LD_PRELOAD='%s' CAIRN_TRACE_KEEP=0 CAIRN_TRACE_OUT='%s/t.ctr' valgrind "
+        "--tool=callgrind --callgrind-out-file=/dev/null '%s'/examples/%s > output 2>&1",
+        scratch, traced ? CAIRN_RECORDER : "", scratch, CAIRN_BINARY, example);
+    FILE *f = fopen(line, "r");
+    while (f && fgets(line, sizeof line, f)) {
+        const char *at = strstr(line, "Collected : ");
+        if (at)
+            n = strtod(at + strlen("Collected : "), NULL);
+    }
+    if (f)
+        fclose(f);
+    return n;
+}
+
+/* A long run less a short one: what start and end cost comes once, however long a program runs. */
+static void measure_instructions(void)
+{
+    const char *few = "mg 2 64 1", *many = "mg 6 64 1";
+    bench_print(&(bench_result){.name = "trace.instructions",
+                                .ours = instructions(many, true) - instructions(few, true),
+                                .peer = instructions(many, false) - instructions(few, false),
+                                .unit = "instructions",
+                                .bar = BENCH_AT_MOST,
+                                .limit = 1.03,
+                                .note = "of multigrid with 64^3 points, one rank on a torus"});
+}
+
 static void measure_cost(void)
 {
     double with[BENCH_TURNS], without[BENCH_TURNS];
@@ -296,6 +329,8 @@ int main(int argc, char **argv)
     }
     measure_merge();
     measure_cost();
+    if (system("valgrind --version > /dev/null 2>&1") == 0)
+        measure_instructions();
     measure_sizes(most);
     run("rm -rf '%s'", scratch);
     return 0;

@@ -3,7 +3,8 @@
  * Call sites. Walking the stack takes microseconds, so a walk is remembered together with the stack
  * slots in which it found the return addresses. The next call with the same return address at the
  * same depth takes the remembered site if all those slots still hold what they held: then walking
- * would find the same.
+ * would find the same. A few walks are remembered for each: a function that is called from two
+ * places in turn would otherwise be walked from each time.
  *
  * Addresses are kept relative to their module, so that sites are the same for each process and run.
  */
@@ -13,7 +14,7 @@
 #include <dlfcn.h>
 #include <libunwind.h>
 
-enum { DEPTH = 24, WAYS = 512, OWN_FRAMES = 8 };
+enum { DEPTH = 24, SETS = 128, WAYS = 4, OWN_FRAMES = 8 };
 
 typedef struct walk {
     const void *ret, *frame; /* of the wrapper: the key */
@@ -27,7 +28,8 @@ typedef struct walk {
 } walk;
 
 struct crn_frame_cache {
-    walk way[WAYS];
+    walk way[SETS][WAYS];
+    uint8_t next[SETS]; /* the way that is given up for a new walk, modulo WAYS */
 };
 
 void crn_stack_free(crn_frame_cache *c)
@@ -138,9 +140,11 @@ uint32_t crn_stack_site(crn_thread *t, const void *ret, const void *frame)
     if (!t->stack && crn_alloc(&t->stack, 1) < 0)
         return 0;
     size_t hash = ((uintptr_t)ret * 0x9e3779b97f4a7c15u) ^ ((uintptr_t)frame >> 4);
-    walk *w = &t->stack->way[(hash ^ hash >> 20) % WAYS];
-    if (w->ret == ret && w->frame == frame && still_true(w))
-        return w->site;
+    size_t set = (hash ^ hash >> 20) % SETS;
+    for (const walk *w = t->stack->way[set]; w < t->stack->way[set] + WAYS; w++)
+        if (w->ret == ret && w->frame == frame && still_true(w))
+            return w->site;
+    walk *w = &t->stack->way[set][t->stack->next[set]++ % WAYS];
     w->ret = ret;
     w->frame = frame;
     w->site = intern(pc, walk_stack(w, pc));
