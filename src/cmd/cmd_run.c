@@ -258,7 +258,8 @@ static int give_up(const supervisor *s, const run_state *now)
                         "again",
                         trail);
     if (s->ntries >= s->tries && s->nfailures < s->fruitless)
-        return cmd_fail("given up after %" PRIu64 " tries; start this again to go on", s->ntries);
+        return cmd_fail("given up after %" PRIu64 " %s; start this again to go on", s->ntries,
+                        s->ntries == 1 ? "try" : "tries");
     if (!now->opened)
         return cmd_fail("given up: the program ended before it opened run '%s' in trail '%s'; is "
                         "the launcher's line right, and does the program call cairn_open?",
