@@ -190,6 +190,7 @@ class Slurm(system.Case):
         self.must_see(lambda: len(self.events("mark")) > seen + 1)
         self.assertTrue(self.cluster.say("scancel", "-b", "-s", "USR1", job))
         self.must_see(lambda: self.queue(job) == "PENDING")
+        time.sleep(3) # a node takes no job that it ended in the same second
         self.must_see(lambda: self.finished(job))
         self.must_see(lambda: "done at step 120" in self.text())
         self.assertIn("the job is requeued", self.text())
