@@ -153,12 +153,16 @@ static int print_changes(const cmd_contents *c, json_t *events, int code)
     static const char *const bytes[] = {"nbytes", "written", "hashed", "changed", "stored"};
     cmd_columns t = {.align = "lrrrrrlrr"};
     json_t *event = cmd_events_find(events, "changes", c->info.version, NULL), *v;
+    json_t *variables = json_object_get(event, "variables");
+    const size_t ntold = json_array_size(variables);
     size_t i;
-    if (json_array_size(json_object_get(event, "variables")) == 0)
+    if (event && ntold == 0 && c->vars.n > 0)
+        cmd_line("\nhow changes were found is not told: the ranks have different variables");
+    if (ntold == 0)
         return code;
     cmd_line("%s", "");
     head_cells(&t, head);
-    json_array_foreach(json_object_get(event, "variables"), i, v)
+    json_array_foreach(variables, i, v)
     {
         const bool tracked = json_is_true(json_object_get(v, "tracked"));
         const char *way = json_string_value(json_object_get(v, "way"));
@@ -175,7 +179,10 @@ static int print_changes(const cmd_contents *c, json_t *events, int code)
         gain_cell(&t, json_object_get(v, "predicted"));
         gain_cell(&t, json_object_get(v, "measured"));
     }
-    return cmd_columns_print(&t, 0, code);
+    code = cmd_columns_print(&t, 0, code);
+    if (c->vars.n > ntold)
+        cmd_line("and %zu smaller variables", c->vars.n - ntold);
+    return code;
 }
 
 static int print_mark(const cairn_run_info *run, const cmd_contents *c, json_t *events, int code)
