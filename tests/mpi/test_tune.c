@@ -177,8 +177,8 @@ static void test_learns_from_failures(void **state)
         }
         assert_ok(crn_comm_barrier(w.at.comm));
     }
-    if (w.at.rank == 0)
-        assert_true(after > 2 * before);
+    if (w.at.rank == 0) /* six in less than some minutes, not one, against two in 2000 hours */
+        assert_true(after > 5000 * before);
     world_done(&w);
 }
 
