@@ -6,8 +6,10 @@
  *     mpirun -n 4 heat2d --size 512 --steps 1000 --output field
  *
  * Kill it at any time and start it again, on as many ranks or on others: it goes on from its last
- * mark, and the field that it writes in the end is the same, bit for bit. Everything that Cairn
- * needs is marked CAIRN below.
+ * mark, and the field that it writes in the end is the same, bit for bit. With --leave STEP the
+ * last rank leaves there, without a word to Cairn, and the others go on in the same job, as they
+ * would with an MPI that survives the loss of a rank. Everything that Cairn needs is marked CAIRN
+ * below.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -22,6 +24,7 @@
 #include <cairn/cairn.h>
 
 typedef struct plate {
+    MPI_Comm comm; /* of those who compute */
     int rank, nranks;
     uint64_t size;        /* rows and columns of the whole plate */
     uint64_t first, rows; /* of this rank */
@@ -30,8 +33,9 @@ typedef struct plate {
 
 typedef struct options {
     uint64_t size, steps, every; /* every: steps from mark to mark, 0: when Cairn thinks best */
-    uint64_t nudge, pause_ms;    /* nudge: the step at which one value is disturbed, 0: never */
-    double tolerance, flow;      /* flow: how much heat goes from a cell to the next in a step */
+    uint64_t nudge, leave;       /* steps at which a value is disturbed, a rank leaves; 0: never */
+    uint64_t pause_ms;
+    double tolerance, flow; /* flow: how much heat goes from a cell to the next in a step */
     bool single; /* let only one thread use MPI: Cairn then works in calls of the program */
     const char *output, *config;
 } options;
@@ -57,10 +61,11 @@ static void give_up(int rank, const char *text)
 
 /* --- the computation ---------------------------------------------------------------------- */
 
-static void plate_init(plate *p, uint64_t size)
+static void plate_init(plate *p, MPI_Comm comm, uint64_t size)
 {
-    MPI_Comm_rank(MPI_COMM_WORLD, &p->rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &p->nranks);
+    p->comm = comm;
+    MPI_Comm_rank(comm, &p->rank);
+    MPI_Comm_size(comm, &p->nranks);
     const uint64_t rank = (uint64_t)p->rank, n = (uint64_t)p->nranks;
     if (size < n)
         die("the plate needs at least one row for each rank");
@@ -78,15 +83,21 @@ static void plate_init(plate *p, uint64_t size)
                 p->now[(i + 1) * size + j] = 1;
 }
 
+static void plate_done(plate *p)
+{
+    free(p->now);
+    free(p->next);
+}
+
 static void exchange_halos(plate *p)
 {
     const int n = (int)p->size;
     const int up = p->rank > 0 ? p->rank - 1 : MPI_PROC_NULL;
     const int down = p->rank + 1 < p->nranks ? p->rank + 1 : MPI_PROC_NULL;
     double *top = p->now + p->size, *bottom = p->now + p->rows * p->size;
-    MPI_Sendrecv(top, n, MPI_DOUBLE, up, 0, bottom + n, n, MPI_DOUBLE, down, 0, MPI_COMM_WORLD,
+    MPI_Sendrecv(top, n, MPI_DOUBLE, up, 0, bottom + n, n, MPI_DOUBLE, down, 0, p->comm,
                  MPI_STATUS_IGNORE);
-    MPI_Sendrecv(bottom, n, MPI_DOUBLE, down, 1, p->now, n, MPI_DOUBLE, up, 1, MPI_COMM_WORLD,
+    MPI_Sendrecv(bottom, n, MPI_DOUBLE, down, 1, p->now, n, MPI_DOUBLE, up, 1, p->comm,
                  MPI_STATUS_IGNORE);
 }
 
@@ -115,7 +126,7 @@ static double advance(plate *p, double flow)
     }
     /* copied, not swapped: the protected memory must stay where it is */
     memcpy(p->now + n, p->next + n, p->rows * n * sizeof *p->now);
-    MPI_Allreduce(&change, &largest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(&change, &largest, 1, MPI_DOUBLE, MPI_MAX, p->comm);
     return largest;
 }
 
@@ -129,19 +140,17 @@ static void write_field(const plate *p, const char *path)
             if (!f || fwrite(p->now + p->size, sizeof *p->now, n, f) != n || fclose(f) != 0)
                 die("cannot write the field");
         }
-        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Barrier(p->comm);
     }
 }
 
 /* --- CAIRN: what protects it -------------------------------------------------------------- */
 
-static cairn *protect(plate *p, uint64_t *step, const char *config)
+/* Say what is ours, and get it back if there is a mark. */
+static void protect(plate *p, cairn *c, uint64_t *step)
 {
     const uint64_t global[] = {p->size, p->size}, offset[] = {p->first, 0};
     const uint64_t count[] = {p->rows, p->size};
-    cairn *c;
-    if (cairn_open(MPI_COMM_WORLD, config, &c) < 0)
-        give_up(p->rank, cairn_last_error(NULL));
     if (cairn_protect(c, "step", step, CAIRN_UINT64, 1) < 0 ||
         cairn_protect_part(c, "field", p->now + p->size, CAIRN_FLOAT64, 2, global, offset, count) <
             0)
@@ -151,7 +160,30 @@ static cairn *protect(plate *p, uint64_t *step, const char *config)
         give_up(p->rank, cairn_last_error(c));
     if (p->rank == 0 && found == CAIRN_OK)
         printf("resumed at step %" PRIu64 "\n", *step);
+}
+
+static cairn *begin(plate *p, uint64_t *step, const char *config)
+{
+    cairn *c;
+    if (cairn_open(p->comm, config, &c) < 0)
+        give_up(p->rank, cairn_last_error(NULL));
+    protect(p, c, step);
     return c;
+}
+
+/* The last rank is gone: the others divide the plate anew and go back to the last mark. */
+static bool shrink(plate *p, cairn *c, uint64_t *step)
+{
+    MPI_Comm fewer;
+    MPI_Comm_split(p->comm, p->rank + 1 < p->nranks ? 0 : MPI_UNDEFINED, p->rank, &fewer);
+    if (fewer == MPI_COMM_NULL)
+        return false;
+    plate_done(p);
+    plate_init(p, fewer, p->size);
+    if (cairn_reopen(c, fewer) < 0)
+        give_up(p->rank, cairn_last_error(c));
+    protect(p, c, step);
+    return true;
 }
 
 /* A mark that fails is a pity, but no reason to stop: earlier ones stand. */
@@ -163,12 +195,15 @@ static void mark(cairn *c, const plate *p, uint64_t step)
 
 /* --- the program -------------------------------------------------------------------------- */
 
-/* Compute until all steps are done or nothing changes any more; false: told to stop before. */
-static bool compute(plate *p, cairn *c, uint64_t *step, const options *o)
+typedef enum result { DONE, STOPPED, LEFT } result;
+
+/* Compute until all steps are done or nothing changes any more. */
+static result compute(plate *p, cairn *c, uint64_t *step, const options *o)
 {
     const struct timespec pause = {(time_t)(o->pause_ms / 1000),
                                    (long)(o->pause_ms % 1000) * 1000000};
     const uint64_t begun = *step; /* marked already, unless it is the very beginning */
+    const int whole = p->nranks;
     double change = HUGE_VAL;
     while (*step < o->steps && change > o->tolerance) {
         const bool stop = cairn_should_stop(c); /* CAIRN */
@@ -176,7 +211,9 @@ static bool compute(plate *p, cairn *c, uint64_t *step, const options *o)
         if (*step > begun && (due || stop))
             mark(c, p, *step);
         if (stop)
-            return false;
+            return STOPPED;
+        if (o->leave > 0 && *step == o->leave && p->nranks == whole && !shrink(p, c, step))
+            return LEFT; /* CAIRN */
         if (o->nudge > 0 && *step == o->nudge)
             nudge(p);
         change = advance(p, o->flow);
@@ -184,7 +221,7 @@ static bool compute(plate *p, cairn *c, uint64_t *step, const options *o)
         if (o->pause_ms > 0)
             nanosleep(&pause, NULL);
     }
-    return true;
+    return DONE;
 }
 
 static uint64_t number(const char *text)
@@ -199,26 +236,19 @@ static uint64_t number(const char *text)
 static options parse(int argc, char **argv)
 {
     options o = {.size = 256, .steps = 1000, .flow = 0.2};
-    static const struct option names[] = {{"size", 1, 0, 0},
-                                          {"steps", 1, 0, 0},
-                                          {"every", 1, 0, 0},
-                                          {"nudge", 1, 0, 0},
-                                          {"pause", 1, 0, 0},
-                                          {"tolerance", 1, 0, 0},
-                                          {"flow", 1, 0, 0},
-                                          {"output", 1, 0, 0},
-                                          {"config", 1, 0, 0},
-                                          {"single", 0, 0, 0},
-                                          {0}};
-    enum { REALS = 5, TEXTS = 7, SINGLE = 9 }; /* where these begin in the names */
-    uint64_t *const numbers[] = {&o.size, &o.steps, &o.every, &o.nudge, &o.pause_ms};
+    static const struct option names[] = {
+        {"size", 1, 0, 0},   {"steps", 1, 0, 0},  {"every", 1, 0, 0},     {"nudge", 1, 0, 0},
+        {"leave", 1, 0, 0},  {"pause", 1, 0, 0},  {"tolerance", 1, 0, 0}, {"flow", 1, 0, 0},
+        {"output", 1, 0, 0}, {"config", 1, 0, 0}, {"single", 0, 0, 0},    {0}};
+    enum { REALS = 6, TEXTS = 8, SINGLE = 10 }; /* where these begin in the names */
+    uint64_t *const numbers[] = {&o.size, &o.steps, &o.every, &o.nudge, &o.leave, &o.pause_ms};
     double *const reals[] = {&o.tolerance, &o.flow};
     const char **const texts[] = {&o.output, &o.config};
     for (int k, i; (k = getopt_long(argc, argv, "", names, &i)) != -1;) {
         if (k != 0)
             die("usage: heat2d [--size N] [--steps N] [--tolerance X] [--every STEPS]"
-                " [--nudge STEP] [--flow X] [--pause MILLISECONDS] [--single] [--output FILE]"
-                " [--config FILE]");
+                " [--nudge STEP] [--leave STEP] [--flow X] [--pause MILLISECONDS] [--single]"
+                " [--output FILE] [--config FILE]");
         if (i < REALS)
             *numbers[i] = number(optarg);
         else if (i < TEXTS)
@@ -238,17 +268,16 @@ int main(int argc, char **argv)
     int given;
     const options o = parse(argc, argv);
     MPI_Init_thread(NULL, NULL, o.single ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &given);
-    plate_init(&p, o.size);
-    cairn *c = protect(&p, &step, o.config); /* CAIRN */
-    const bool done = compute(&p, c, &step, &o);
-    if (done && o.output)
+    plate_init(&p, MPI_COMM_WORLD, o.size);
+    cairn *c = begin(&p, &step, o.config); /* CAIRN */
+    const result end = compute(&p, c, &step, &o);
+    if (end == DONE && o.output)
         write_field(&p, o.output);
-    if (p.rank == 0)
-        printf("%s at step %" PRIu64 "\n", done ? "done" : "stopped", step);
-    if (cairn_close(c) < 0 && p.rank == 0) /* CAIRN */
+    if (end != LEFT && p.rank == 0)
+        printf("%s at step %" PRIu64 "\n", end == DONE ? "done" : "stopped", step);
+    if (end != LEFT && cairn_close(c) < 0 && p.rank == 0) /* CAIRN */
         fprintf(stderr, "heat2d: %s\n", cairn_error_text());
-    free(p.now);
-    free(p.next);
+    plate_done(&p);
     MPI_Finalize();
     return 0;
 }

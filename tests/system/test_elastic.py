@@ -32,6 +32,16 @@ class Elastic(system.Case):
         self.assert_right()
 
 
+class SameJob(system.Case):
+    """A rank leaves, and the others go on with cairn_reopen."""
+    node_size = 1
+    settings = {"level_partner": 1, "level_global": 0}
+
+    def test_the_others_go_on(self):
+        self.assertIn("resumed at step 20", self.must_run("--leave", 22, ranks=3))
+        self.assert_right()
+
+
 class ElasticBodies(Elastic):
     """Bodies in strips: items in cells."""
     program = "nbody"
