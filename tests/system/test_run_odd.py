@@ -7,6 +7,7 @@ import pty
 import select
 import signal
 import subprocess
+import sys
 import termios
 import time
 import unittest
@@ -143,9 +144,12 @@ class Signals(Odd):
     def test_suspended(self):
         """Both stop, as by Ctrl-Z, and both go on."""
         pid, go = self.dir / "pid", self.dir / "go"
-        process = self.begin("--", "sh", "-c", f"echo $$ >{pid};"
-                             f"while [ ! -e {go} ]; do sleep 0.05; done; echo end",
-                             stdout=subprocess.PIPE)
+        # no shell: one whose child is stopped on its way to exec waits, and is not stopped itself
+        process = self.begin("--", sys.executable, "-c",
+                             "import os, pathlib, time\n"
+                             f"pathlib.Path('{pid}').write_text(str(os.getpid()))\n"
+                             f"while not os.path.exists('{go}'): time.sleep(0.05)\n"
+                             "print('end')", stdout=subprocess.PIPE)
         self.wait_until(lambda: pid.exists() and pid.read_text())
         process.send_signal(signal.SIGTSTP)
         for who in (process.pid, pid.read_text().strip()):
