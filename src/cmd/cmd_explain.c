@@ -8,6 +8,7 @@
 
 #include "cmd/cmd_compare.h"
 #include "cmd/cmd_explain.h"
+#include "cmd/cmd_trace.h"
 
 static const char usage[] = "cairn explain [--all] [--bound BOUND] [--variable NAME] [--nan WORD] "
                             "[--json] RUN RUN [TRACE TRACE]";
@@ -80,13 +81,8 @@ static int find_trace(const char *name, char **ret)
         return code;
     if (!run)
         code = only_run(trail, &run);
-    if (code == CMD_YES) {
-        const size_t cap = strlen(trail) + strlen(run) + sizeof "/.ctr";
-        if (crn_alloc(ret, cap) < 0)
-            code = cmd_fail("no memory");
-        else
-            snprintf(*ret, cap, "%s/%s.ctr", trail, run);
-    }
+    if (code == CMD_YES)
+        code = cmd_trace_beside(trail, run, ret);
     free(trail);
     free(run);
     return code;

@@ -66,6 +66,15 @@ int cmd_trace_open(const char *path, cairn_trace **ret, cairn_trace_info *info)
     return CMD_YES;
 }
 
+int cmd_trace_beside(const char *trail, const char *run, char **ret)
+{
+    const size_t cap = strlen(trail) + strlen(run) + sizeof "/.ctr";
+    if (crn_alloc(ret, cap) < 0)
+        return cmd_fail("no memory");
+    snprintf(*ret, cap, "%s/%s.ctr", trail, run);
+    return CMD_YES;
+}
+
 static int collect(void *arg, const cairn_trace_row *row)
 {
     cmd_trace_rows *r = arg;

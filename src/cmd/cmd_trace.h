@@ -27,6 +27,21 @@ typedef struct cmd_trace_rows {
 int cmd_trace_sum(cairn_trace *t, unsigned by, cmd_trace_rows *ret); /* CMD_YES or CMD_UNKNOWN */
 void cmd_trace_rows_done(cmd_trace_rows *r);
 
+/*
+ * Join ranks, and peers, to ngroups groups of neighbours, by which the rows are then numbered:
+ * what has the same layer and groups becomes one row. For rows by these properties only.
+ */
+void cmd_trace_join(cmd_trace_rows *rows, uint32_t nranks, uint32_t ngroups);
+
+/*
+ * What 'cairn trace stat --json' prints of the trace at path, with ranks joined to at most ngroups
+ * groups, and how many these are as "groups". NULL after saying why.
+ */
+json_t *cmd_trace_stat_joined(const char *path, uint32_t ngroups);
+
+/* Where a run's trace is looked for: TRAIL/RUN.ctr. CMD_YES, or CMD_UNKNOWN after saying why. */
+int cmd_trace_beside(const char *trail, const char *run, char **ret);
+
 /* What is known of a trace as a whole. */
 json_t *cmd_trace_json(const cairn_trace_info *info);
 

@@ -9,7 +9,8 @@ static const char usage[] = "cairn trace stat [--top N] [--json] FILE";
 typedef struct stat_job {
     cairn_trace *t;
     cairn_trace_info info;
-    size_t top; /* lines of a list */
+    size_t top;       /* lines of a list */
+    uint32_t ngroups; /* that ranks are joined to; 0: to none */
 } stat_job;
 
 /* ---- cells ---- */
@@ -127,7 +128,8 @@ static void rank_cells(const stat_job *job, cmd_columns *c, const cairn_trace_ro
 static json_t *rank_members(const stat_job *job, const cairn_trace_row *r)
 {
     (void)job;
-    return json_pack("{s:i, s:s}", "rank", (int)r->rank, "layer", r->layer);
+    return json_pack("{s:i, s:s, s:o}", "rank", (int)r->rank, "layer", r->layer, "waited",
+                     cmd_trace_seconds(r->waited));
 }
 
 static void pair_cells(const stat_job *job, cmd_columns *c, const cairn_trace_row *r)
@@ -354,6 +356,8 @@ static int do_sections(const stat_job *job, json_t *all)
         cmd_trace_rows rows;
         if (cmd_trace_sum(job->t, sections[i].by, &rows) != CMD_YES)
             return CMD_UNKNOWN;
+        if (job->ngroups > 0 && sections[i].by & CAIRN_TRACE_BY_RANK)
+            cmd_trace_join(&rows, job->info.nranks, job->ngroups);
         arrange(&sections[i], &rows);
         if (all)
             json_object_set_new(all, sections[i].key, json_section(job, &sections[i], &rows));
@@ -477,14 +481,32 @@ static int print_all(const stat_job *job, const char *path)
     return do_gaps(job, NULL);
 }
 
-static int print_json(const stat_job *job)
+/* NULL after saying why. */
+static json_t *json_all(const stat_job *job)
 {
     json_t *all = cmd_trace_json(&job->info);
-    if (do_sections(job, all) != CMD_YES || do_gaps(job, all) != CMD_YES) {
-        json_decref(all);
-        return CMD_UNKNOWN;
-    }
-    return cmd_print_json(all, CMD_YES);
+    if (do_sections(job, all) == CMD_YES && do_gaps(job, all) == CMD_YES)
+        return all;
+    json_decref(all);
+    return NULL;
+}
+
+json_t *cmd_trace_stat_joined(const char *path, uint32_t ngroups)
+{
+    stat_job job = {0};
+    if (cmd_trace_open(path, &job.t, &job.info) != CMD_YES)
+        return NULL;
+    job.ngroups = CRN_MIN(ngroups, job.info.nranks);
+    json_t *all = json_all(&job);
+    json_object_set_new(all, "groups", json_integer(job.ngroups));
+    cairn_trace_close(job.t);
+    return all;
+}
+
+static int print_json(const stat_job *job)
+{
+    json_t *all = json_all(job);
+    return all ? cmd_print_json(all, CMD_YES) : CMD_UNKNOWN;
 }
 
 int cmd_trace_stat(int argc, char **argv)
