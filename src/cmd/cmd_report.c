@@ -2,7 +2,7 @@
  *
  * cairn report: one page, or one JSON object, that tells what happened to the runs of a trail.
  */
-#include "cmd/cmd.h"
+#include "cmd/cmd_trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,22 +11,89 @@
 #include "report/report.h"
 
 static const char usage[] =
-    "cairn report [-o FILE | --json] [--first RUN --second RUN [--bound BOUND]] TRAIL[/RUN] ...";
+    "cairn report [-o FILE | --json] [--trace FILE] [--first RUN --second RUN [--bound BOUND]] "
+    "TRAIL[/RUN] ...";
+
+enum { GROUPS = 64 }; /* of ranks in pictures of traces: more would be too small to see */
 
 typedef struct comparison {
     const char *first, *second, *bound;
 } comparison;
 
-static int add_place(const char *name, json_t *runs)
+/* What is asked for, and what there is of it. */
+typedef struct report_job {
+    comparison compare;
+    const char *trace; /* NULL: those that lie beside their runs */
+    json_t *runs;
+    int code; /* CMD_UNKNOWN: some trace could not be read, which has been said */
+} report_job;
+
+/* One that cannot be read is missing from the page: the rest is worth having. */
+static void add_trace(report_job *job, json_t *run, const char *path)
+{
+    json_t *trace = cmd_trace_stat_joined(path, GROUPS);
+    if (!trace || json_object_set_new(run, "trace", trace) != 0)
+        job->code = CMD_UNKNOWN;
+}
+
+static int add_named_trace(report_job *job)
+{
+    const size_t n = json_array_size(job->runs);
+    if (n != 1)
+        return cmd_fail("'%s' is the trace of one run, and there are %zu: name one as TRAIL/RUN",
+                        job->trace, n);
+    add_trace(job, json_array_get(job->runs, 0), job->trace);
+    return CMD_YES;
+}
+
+/* Those of a trail's runs, from the given one on. */
+static int add_traces_beside(report_job *job, const char *trail, size_t first)
+{
+    for (size_t i = first; i < json_array_size(job->runs); i++) {
+        json_t *run = json_array_get(job->runs, i);
+        const char *name = json_string_value(json_object_get(run, "run"));
+        char *path;
+        if (cmd_trace_beside(trail, name, &path) != CMD_YES)
+            return CMD_UNKNOWN;
+        if (access(path, F_OK) == 0)
+            add_trace(job, run, path);
+        free(path);
+    }
+    return CMD_YES;
+}
+
+static int find_traces(report_job *job, const char *name, size_t first)
+{
+    char *trail, *run;
+    if (cmd_place_names(name, &trail, &run) != CMD_YES)
+        return CMD_UNKNOWN;
+    int code = add_traces_beside(job, trail, first);
+    free(trail);
+    free(run);
+    return code;
+}
+
+static int add_place(report_job *job, const char *name)
 {
     cmd_place place;
+    const size_t first = json_array_size(job->runs);
     if (cmd_place_open(name, &place) != CMD_YES)
         return CMD_UNKNOWN;
     int code = CMD_YES;
-    if (crn_report_runs(place.trail, name, place.first, place.end, runs) < 0)
+    if (crn_report_runs(place.trail, name, place.first, place.end, job->runs) < 0)
         code = cmd_fail("%s", crn_err_peek()->text);
+    else if (!job->trace)
+        code = find_traces(job, name, first);
     cmd_place_close(&place);
     return code;
+}
+
+static int add_places(report_job *job, char **names)
+{
+    for (; *names; names++)
+        if (add_place(job, *names) != CMD_YES)
+            return CMD_UNKNOWN;
+    return job->trace ? add_named_trace(job) : CMD_YES;
 }
 
 static int add_comparison(json_t *data, const comparison *c)
@@ -40,19 +107,18 @@ static int add_comparison(json_t *data, const comparison *c)
 }
 
 /* All that the page shows; NULL after saying why not. */
-static json_t *collect(char **names, const comparison *c)
+static json_t *collect(report_job *job, char **names)
 {
-    json_t *runs = json_array();
-    for (; *names; names++)
-        if (add_place(*names, runs) != CMD_YES) {
-            json_decref(runs);
-            return NULL;
-        }
+    job->runs = json_array();
+    if (add_places(job, names) != CMD_YES) {
+        json_decref(job->runs);
+        return NULL;
+    }
     json_t *data = json_pack("{s:s, s:f, s:o}", "version", cairn_version(), "time",
-                             (double)crn_wall_ns() * 1e-9, "runs", runs);
+                             (double)crn_wall_ns() * 1e-9, "runs", job->runs);
     if (!data)
         cmd_fail("no memory for the report");
-    else if (add_comparison(data, c) == CMD_YES)
+    else if (add_comparison(data, &job->compare) == CMD_YES)
         return data;
     json_decref(data);
     return NULL;
@@ -86,27 +152,29 @@ int cmd_report(int argc, char **argv)
 {
     bool json = false;
     const char *out = "report.html";
-    comparison c = {0};
+    report_job job = {.code = CMD_YES};
+    comparison *c = &job.compare;
     int code;
     const cmd_option options[] = {
         CMD_TEXT('o', "output", "FILE", &out, "where the page goes (report.html)"),
         CMD_JSON(&json),
-        CMD_TEXT(0, "first", "RUN", &c.first, "compare this run"),
-        CMD_TEXT(0, "second", "RUN", &c.second, "with this one"),
-        CMD_TEXT('b', "bound", "BOUND", &c.bound, "within this bound, as cairn-diff(1) has it"),
+        CMD_TEXT('t', "trace", "FILE", &job.trace, "the trace of the run (TRAIL/RUN.ctr)"),
+        CMD_TEXT(0, "first", "RUN", &c->first, "compare this run"),
+        CMD_TEXT(0, "second", "RUN", &c->second, "with this one"),
+        CMD_TEXT('b', "bound", "BOUND", &c->bound, "within this bound, as cairn-diff(1) has it"),
         CMD_END};
     if (!cmd_parse(usage, options, &argc, &argv, &code))
         return code;
     if (argc < 1)
         return cmd_misuse(usage, "a trail must be named");
-    if (!c.first != !c.second || (c.bound && !c.first))
+    if (!c->first != !c->second || (c->bound && !c->first))
         return cmd_misuse(usage, "a comparison needs --first and --second");
-    json_t *data = collect(argv, &c);
+    json_t *data = collect(&job, argv);
     if (!data)
         return CMD_UNKNOWN;
     if (json)
-        return cmd_print_json(data, CMD_YES);
+        return cmd_print_json(data, job.code);
     code = write_page(data, out);
     json_decref(data);
-    return code;
+    return code == CMD_YES ? job.code : code;
 }

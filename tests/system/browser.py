@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf" # what the protocol calls a reference to one
@@ -62,6 +63,14 @@ class Browser:
         """The value of an expression, in which the arguments are $[0] and so on."""
         return self.ask("POST", "/execute/sync", {"script": f"const $ = arguments; return {script}",
                                                   "args": list(args)})
+
+    def wait_for(self, condition, seconds=30):
+        """Until an expression is true: some things come after the click that causes them."""
+        deadline = time.monotonic() + seconds
+        while not self.js(condition):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"never true: {condition}")
+            time.sleep(0.02)
 
     def find(self, selector):
         answer = self.ask("POST", "/element", {"using": "css selector", "value": selector})

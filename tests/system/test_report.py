@@ -115,8 +115,8 @@ class Report(unittest.TestCase):
 
     def cells(self, section):
         """The text of a table, row by row."""
-        self.js("document.querySelectorAll(`#${$[0]} > details`).forEach(d => d.open = true)",
-                section)
+        self.js("document.querySelectorAll(`#${$[0]} > details`).forEach(d => {d.open = true;"
+                "d.dispatchEvent(new Event('toggle'))})", section) # its own comes later
         return self.js("[...document.querySelector(`#${$[0]} details > .table`)"
                        ".querySelectorAll('tbody tr')].map("
                        "tr => [...tr.cells].map(td => td.textContent))", section)
@@ -277,6 +277,7 @@ class Extremes(system.Case):
         self.assertIn("2 others", js("document.querySelector('#changes').textContent"))
         self.view.click("#costs summary")
         rows = "document.querySelectorAll('#costs tbody tr').length"
+        self.view.wait_for(f"{rows} > 0")
         self.assertEqual(js(rows), 200)
         self.view.click("#costs .more")
         self.assertEqual(js(rows), 1500)
@@ -328,6 +329,73 @@ class Comparison(system.Case):
         self.assertLessEqual(view.js("document.documentElement.scrollWidth"), 390)
         view.picture(pathlib.Path("report-comparison-phone.png"), 390)
         self.assertEqual(view.complaints(), [])
+
+
+class Trace(system.Case):
+    """A real run that was recorded, its trace beside it in the trail."""
+
+    def setUp(self):
+        super().setUp()
+        need_browser()
+        self.file = self.trail / "run-1.ctr"
+        cairn = system.BUILD / "bin" / "cairn"
+        self.must_run(under=(cairn, "trace", "record", "-o", self.file, "--"))
+        code, text = self.cairn("trace", "stat", "--json", self.file)
+        self.assertEqual(code, 0, text)
+        self.stat = json.loads(text)
+        self.page = self.dir / "report.html"
+        self.view = browser.Browser()
+        self.addCleanup(self.view.close)
+
+    def show(self, **how):
+        self.assertEqual(self.cairn("report", "-o", self.page, self.trail), (0, ""))
+        self.view.open(self.page, **how)
+
+    def column(self, caption, n):
+        """The text of a column of a table."""
+        return self.view.js(
+            "(d => (d.open = true, d.dispatchEvent(new Event('toggle')), [...d.querySelectorAll("
+            "'tbody tr')].map(tr => tr.cells[$[1]].textContent)))([...document.querySelectorAll("
+            "'#trace > details')].find(d => d.textContent.startsWith($[0])))", caption, n)
+
+    def test_numbers(self):
+        self.show()
+        js, stat = self.view.js, self.stat
+        trace = js("JSON.parse(document.getElementById('data').textContent)")["runs"][0]["trace"]
+        self.assertEqual(trace.pop("groups"), 4)
+        trace["began_ns"] = stat["began_ns"] # which is more than a number of JavaScript can hold
+        self.assertEqual(trace, stat)
+        self.assertEqual([int(n) for n in self.column("Calls (", 2)],
+                         [row["events"] for row in stat["calls"]])
+        self.assertEqual(self.column("Files (", 0)[:200],
+                         [row["file"] for row in stat["files"]][:200])
+        bars = "Chart.getChart($[0]).data.datasets[0].data"
+        self.assertEqual(js(bars, "chart-call-time"),
+                         [row["seconds"] for row in stat["calls"] if row["seconds"] > 0][:12])
+        sent = js("Chart.getChart('chart-pairs').data.datasets.map("
+                  "d => d.pairs.map(p => p ? p.nbytes : 0))")
+        expected = [[0] * 4 for _ in range(4)]
+        for pair in stat["pairs"]:
+            expected[pair["rank"]][pair["peer"]] = pair["nbytes"]
+        self.assertEqual(sent, expected)
+        for layer in ("coll", "p2p"):
+            seconds = [row["seconds"] for row in stat["ranks"] if row["layer"] == layer]
+            self.assertIn(seconds, js("Chart.getChart('chart-rank-time').data.datasets.map("
+                                      "d => d.data)"), layer)
+        self.assertEqual(self.view.complaints(), [])
+
+    def test_looks(self):
+        for scheme, width in (("light", 1200), ("dark", 1200), ("light", 390)):
+            self.show(width=width, scheme=scheme)
+            self.assertLessEqual(self.view.js("document.documentElement.scrollWidth"), width)
+            self.view.picture(pathlib.Path(f"report-trace-{scheme}-{width}.png"), width)
+        self.assertEqual(self.view.complaints(), [])
+
+    def test_none(self):
+        self.file.unlink()
+        self.show()
+        self.assertIsNone(self.view.js("document.getElementById('trace')"))
+        self.assertEqual(self.view.complaints(), [])
 
 
 if __name__ == "__main__":

@@ -6,17 +6,9 @@ const MAX_VARIABLES = TONES.length; // with a colour of their own
 // One row for each rank, or for groups of neighbours, as the log has it; else one for all.
 const rankShares = m => m.ranks.length ? m.ranks : [share(m)];
 
-// What row r of n stands for in a leg of so many ranks.
-function rankName(r, n, nranks) {
-  if (n === 1) return 'all ranks';
-  const first = k => Math.ceil(k * nranks / n);
-  return nranks > n ? `ranks ${first(r)} to ${first(r + 1) - 1}` : `rank ${r}`;
-}
-
 function heatConfig(run, marks) {
   const rows = Math.max(...marks.map(m => rankShares(m).length));
-  const tones = [css('grid'), css('accent')];
-  const color = x => x == null ? 'transparent' : mix(tones[0], tones[1], Math.sqrt(x));
+  const color = heatColors();
   const most = Math.max(...run.legs.map(l => l.ranks));
   const name = (r, m) => rankName(r, rankShares(m).length, run.legs[m.leg - 1].ranks);
   const shares = marks.map(rankShares);
@@ -28,12 +20,7 @@ function heatConfig(run, marks) {
       barPercentage: 1, borderColor: css('card'), borderWidth: marks.length * rows > 2000 ? 0 : 1}))},
     options: {
       scales: {x: markAxis({stacked: true}),
-        y: {stacked: true, reverse: true, max: rows, grid: {display: false},
-          title: {display: rows > 1, text: 'rank'},
-          afterBuildTicks: scale => { // in the middle of each row, not at its edge
-            scale.ticks = Array.from({length: rows}, (_, r) => ({value: r + 0.5}));
-          },
-          ticks: {display: rows > 1, callback: v => String(Math.ceil(Math.floor(v) * Math.max(most, rows) / rows))}}},
+        y: heatAxis(rows, most)},
       plugins: {tooltip: {callbacks: {
         title: items => `mark ${items[0].label}, ${name(items[0].datasetIndex, marks[items[0].dataIndex])}`,
         label: item => `${percent(item.dataset.shares[item.dataIndex])} of the state changed`}}}}};
@@ -73,14 +60,12 @@ function variableParts(marks, few) {
 
 function changes({run, marks, few}) {
   const rows = Math.max(...marks.map(m => rankShares(m).length));
-  const bar = el('span', {className: 'scale', style: {background:
-    `linear-gradient(90deg, ${[0, .1, .25, .5, 1].map(x => `${mix(css('grid'), css('accent'), Math.sqrt(x))} ${100 * x}%`)})`}});
   return section('changes', 'What changed',
     'The share of the state that differs from the mark before: only that is written.' + fewNote(marks, few),
     picture('chart-changes', 'Changed share by rank and mark',
       heatConfig(run, few.slice(-Math.floor(MAX_CELLS / rows))), {
       height: `${Math.min(Math.max(rows * 1.5 + 5, 9), 32)}rem`,
-      legend: el('ul', {className: 'legend'}, el('li', {}, '0 %', bar, '100 %'))}),
+      legend: heatScale('0 %', '100 %')}),
     table('Changed share', [
       {head: 'mark', text: m => count(m.version), key: m => m.version},
       {head: 'all ranks', text: m => percent(share(m)), key: share},

@@ -92,3 +92,33 @@ function overMarks(marks, sets, format, more = {}) {
         title: items => `mark ${items[0].label}`,
         label: item => ` ${item.dataset.label}: ${format(item.parsed.y)}`}}}}};
 }
+
+// --- heat maps: bars that are all one high, and coloured by a share -----------------------------
+
+// What row r of n stands for among so many ranks: one, or a group of neighbours.
+const firstOf = (r, n, nranks) => Math.ceil(r * nranks / n);
+
+function rankName(r, n, nranks) {
+  if (n === 1) return nranks > 1 ? 'all ranks' : 'rank 0';
+  return nranks > n ? `ranks ${firstOf(r, n, nranks)} to ${firstOf(r + 1, n, nranks) - 1}` : `rank ${r}`;
+}
+
+function heatColors() {
+  const low = css('grid'), high = css('accent');
+  return x => x == null ? 'transparent' : mix(low, high, Math.sqrt(x));
+}
+
+function heatScale(from, to) {
+  const color = heatColors();
+  const bar = el('span', {className: 'scale', style: {background:
+    `linear-gradient(90deg, ${[0, .1, .25, .5, 1].map(x => `${color(x)} ${100 * x}%`)})`}});
+  return el('ul', {className: 'legend'}, el('li', {}, from, bar, to));
+}
+
+const heatAxis = (rows, nranks, text = 'rank') => ({
+  stacked: true, reverse: true, max: rows, grid: {display: false},
+  title: {display: rows > 1, text},
+  afterBuildTicks: scale => { // in the middle of each row, not at its edge
+    scale.ticks = Array.from({length: rows}, (_, r) => ({value: r + 0.5}));
+  },
+  ticks: {display: rows > 1, callback: v => String(firstOf(Math.floor(v), rows, Math.max(nranks, rows)))}});
