@@ -90,12 +90,19 @@ static cairn_status find_local(cairn *c)
 
 /* --- the run ------------------------------------------------------------------------------ */
 
+/* A run that may be the one to continue. */
+typedef struct candidate {
+    bool marked;
+    uint64_t created_ns;
+    char *name; /* NULL: none so far */
+} candidate;
+
 /*
- * Take a run's name into *best if it is not finished and no older than *newest. A run that cannot
- * be read is not passed over: the program would begin anew, and nobody would know why. One that is
- * not found was never begun.
+ * Take a run into *best if it is not finished and better than that one. A run that cannot be read
+ * is not passed over: the program would begin anew, and nobody would know why. One that is not
+ * found was never begun.
  */
-static cairn_status consider(cairn *c, const char *name, uint64_t *newest, char **best)
+static cairn_status consider(cairn *c, const char *name, candidate *best)
 {
     crn_run *run;
     char *copy;
@@ -107,34 +114,37 @@ static cairn_status consider(cairn *c, const char *name, uint64_t *newest, char 
         return rc;
     }
     const crn_manifest *m = crn_run_manifest(run);
-    if (!m->finished && m->created_ns >= *newest && (rc = crn_strdup(name, &copy)) == CAIRN_OK) {
-        *newest = m->created_ns;
-        free(*best);
-        *best = copy;
+    const candidate this = {m->mark.n > 0, m->created_ns, NULL};
+    const bool better =
+        this.marked != best->marked ? this.marked : this.created_ns >= best->created_ns;
+    if (!m->finished && better && (rc = crn_strdup(name, &copy)) == CAIRN_OK) {
+        free(best->name);
+        *best = this;
+        best->name = copy;
     }
     crn_run_close(run);
     return rc;
 }
 
-/* The name of the run that was begun last and is not finished, or NULL. */
+/* The name of the run that was begun last and is not finished, or NULL. One without marks, as an
+ * import leaves that was killed, does not hide one that has some. */
 static cairn_status name_newest(cairn *c, char **ret)
 {
     char **names;
     size_t n;
-    uint64_t newest = 0;
-    char *best = NULL;
+    candidate best = {0};
     cairn_status rc = CAIRN_OK;
     CRN_TRY(crn_trail_runs(c->trail, &names, &n));
     for (size_t i = 0; i < n; i++) {
         if (rc == CAIRN_OK)
-            rc = consider(c, names[i], &newest, &best);
+            rc = consider(c, names[i], &best);
         free(names[i]);
     }
     free(names);
     if (rc == CAIRN_OK)
-        *ret = best;
+        *ret = best.name;
     else
-        free(best);
+        free(best.name);
     return rc;
 }
 
@@ -156,10 +166,9 @@ cairn_status crn_ckpt_newest_unfinished(cairn *c, crn_run **ret)
 }
 
 /* On rank 0: continue a run, or begin one. */
-static cairn_status find_run(cairn *c)
+static cairn_status find_or_begin(cairn *c)
 {
     const char *name = crn_config_text(c->cfg, CRN_OPT_RUN_NAME);
-    CRN_TRY(crn_trail_open(crn_config_text(c->cfg, CRN_OPT_RUN_TRAIL), true, &c->trail));
     if (*name == 0) {
         CRN_TRY(crn_ckpt_newest_unfinished(c, &c->run));
         return c->run ? CAIRN_OK : crn_run_create(c->trail, NULL, &c->run);
@@ -171,6 +180,18 @@ static cairn_status find_run(cairn *c)
     CRN_FAIL_IF(crn_run_manifest(c->run)->finished, CAIRN_EINVAL,
                 "run '%s' came to its end: choose another name, or none", name);
     return CAIRN_OK;
+}
+
+/* Of two programs that start at the same time, the second must see the run that the first begins.
+ */
+static cairn_status find_run(cairn *c)
+{
+    crn_file *lock;
+    CRN_TRY(crn_trail_open(crn_config_text(c->cfg, CRN_OPT_RUN_TRAIL), true, &c->trail));
+    CRN_TRY(crn_trail_lock(c->trail, &lock));
+    cairn_status rc = find_or_begin(c);
+    crn_file_close(lock);
+    return rc;
 }
 
 /* Open the run that rank 0 has described, without a lock. */
@@ -420,6 +441,7 @@ int cairn_close(cairn *c)
         (void)cairn_cancel(c);
     cairn_status rc = cairn_settle(c);
     crn_err why = c->err;
+    crn_stop_ask(c);
     cairn_status ended = is_finished(c) ? finish_run(c) : CAIRN_NOTHING;
     if (ended < 0 && rc == CAIRN_OK) {
         rc = ended;

@@ -104,12 +104,16 @@ static void tell(cairn *c, const crn_manifest_mark *mark, const crn_load_stats *
         v[l][BAD] = mine->from[l].bad;
         v[l][ABSENT] = mine->from[l].absent;
     }
-    const int own = c->local ? CRN_LEVEL_LOCAL : CRN_LEVEL_GLOBAL; /* where the own part lies */
-    c->damaged = mine->from[own].bad + mine->from[own].absent > 0;
     if (!c->local)
         v[CRN_LEVEL_LOCAL][BAD] = v[CRN_LEVEL_LOCAL][ABSENT] = 0;
     if (crn_comm_allreduce_u64(c->comm, CRN_REDUCE_SUM, *v, NCOUNTS * CRN_NLEVELS) < 0)
         return;
+    /* whose file it was that a rank found damaged, all others cannot know: no rank inherits */
+    const int own = c->local ? CRN_LEVEL_LOCAL : CRN_LEVEL_GLOBAL; /* where the own part lies */
+    c->damaged = v[own][BAD] + v[own][ABSENT] > 0;
+    for (int l = 0; l < CRN_NLEVELS; l++)
+        if (v[l][BAD] > 0)
+            crn_vault_distrust(c->vault, (crn_level)l);
     const double took = (double)(crn_now_ns() - start) * 1e-9;
     for (int l = 0; l < CRN_NLEVELS; l++)
         blocks[l] = v[l][BLOCKS];

@@ -467,5 +467,6 @@ cairn_status crn_stop_init(cairn *c);
 void crn_ckpt_beat(cairn *c);
 
 void crn_stop_done(cairn *c);
+void crn_stop_ask(cairn *c); /* collective: has any rank been told to stop by a signal? */
 
 #endif

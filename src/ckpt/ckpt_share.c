@@ -265,15 +265,18 @@ static cairn_status count_local(cairn *c, crn_comm *comm)
 
 /* Give up a mark that some rank does not have or that the manifest could not take in. It must not
  * stay in the parts, or it would push out those that do count when the next ones come. */
-static void give_up_local(cairn *c, const crn_manifest_mark *before, size_t nbefore,
-                          cairn_status rc)
+static void give_up_local(cairn *c, crn_comm *comm, const crn_manifest_mark *before, size_t nbefore,
+                          bool published, cairn_status rc)
 {
     ckpt_job *j = &c->job;
     crn_err why = *crn_err_peek();
     if (before)
         memcpy(c->mark.at, before, nbefore * sizeof *before);
     c->mark.n = nbefore;
-    if (j->stored)
+    /* a manifest that could not be finished may be the one that is found: what it names must stay
+     * until the one before it is back */
+    const bool stays = published && crn_ckpt_publish(c, comm, false) < 0;
+    if (j->stored && !stays)
         (void)crn_vault_rewind(c->vault,
                                nbefore > 0 ? c->mark.at[nbefore - 1].version : CRN_NO_VERSION);
     j->stored = false;
@@ -295,10 +298,11 @@ static cairn_status agree_local(cairn *c, crn_comm *comm)
     cairn_status rc = crn_comm_agree(comm, j->status);
     if (rc == CAIRN_OK)
         rc = crn_comm_agree(comm, count_local(c, comm));
-    if (rc == CAIRN_OK)
+    const bool publishes = rc == CAIRN_OK;
+    if (publishes)
         rc = publish_at(c, comm, CRN_LEVEL_LOCAL);
     if (rc < 0)
-        give_up_local(c, before, nbefore, rc);
+        give_up_local(c, comm, before, nbefore, publishes, rc);
     free(before);
     return rc;
 }

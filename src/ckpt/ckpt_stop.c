@@ -182,6 +182,19 @@ static bool time_is_up(const cairn *c)
            crn_config_seconds(c->cfg, CRN_OPT_STOP_MARGIN) + 2 * CRN_MAX(c->trail_s, c->cost_s);
 }
 
+static bool was_signalled(const cairn *c)
+{
+    return atomic_load_explicit(&signals_seen, memory_order_relaxed) > c->signals_at_open;
+}
+
+/* A program may act upon a signal by itself, and never ask. */
+void crn_stop_ask(cairn *c)
+{
+    uint64_t told = c->stopping || was_signalled(c);
+    if (crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MAX, &told, 1) == CAIRN_OK)
+        c->stopping = told;
+}
+
 bool cairn_should_stop(cairn *c)
 {
     if (crn_ckpt_check_usable(c, __func__) < 0)
@@ -189,10 +202,7 @@ bool cairn_should_stop(cairn *c)
     crn_ckpt_beat(c);
     crn_engine_progress(c);
     /* any rank may know of a signal; of a divergence all shall, so that all can say where it is */
-    uint64_t max[] = {c->stopping || time_is_up(c) ||
-                          atomic_load_explicit(&signals_seen, memory_order_relaxed) >
-                              c->signals_at_open,
-                      !crn_reference_stops(c)};
+    uint64_t max[] = {c->stopping || time_is_up(c) || was_signalled(c), !crn_reference_stops(c)};
     if (crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MAX, max, 2) < 0)
         return c->stopping;
     if ((max[0] || !max[1]) && !c->stopping) {

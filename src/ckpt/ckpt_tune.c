@@ -109,9 +109,13 @@ static cairn_status init_tuner(cairn *c)
     ckpt_history h = {0};
     if (crn_comm_rank(c->comm) != 0)
         return crn_plan_tuner_init(&c->tune.tuner, &opt);
-    cairn_status rc = crn_run_events(c->run, crn_history_take, &h);
-    if (rc >= 0)
-        rc = learn_from(c, &h, &opt);
+    if (crn_run_events(c->run, crn_history_take, &h) < 0) { /* marks matter more than their log */
+        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT, "what earlier legs learnt is lost: %s",
+                      crn_err_peek()->text);
+        crn_history_done(&h);
+        h = (ckpt_history){0};
+    }
+    cairn_status rc = learn_from(c, &h, &opt);
     crn_history_done(&h);
     return rc;
 }

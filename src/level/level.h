@@ -111,6 +111,10 @@ typedef struct crn_raise_stats {
 cairn_status crn_vault_raise(crn_vault *v, crn_level level, uint64_t version, uint64_t keep,
                              crn_raise_stats *ret_stats);
 
+/* Bad blocks were found in copies of a level: the next ones there inherit none. Not collective, but
+ * the same on all ranks. */
+void crn_vault_distrust(crn_vault *v, crn_level level);
+
 /* Drop all but the newest keep marks, at least one, of the level's copies on this rank. Not
  * collective. */
 cairn_status crn_vault_trim(crn_vault *v, crn_level level, uint64_t keep);

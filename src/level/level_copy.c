@@ -31,7 +31,7 @@ static bool is_same_mark(const crn_mark *a, const crn_mark *b)
  * Make the part ready for a mark of this version. One of that version that differs was left by a
  * leg that went another way; the same one was raised before, and *ret_there says so.
  */
-static cairn_status make_way(crn_part *part, const crn_mark *mark, bool *ret_there)
+static cairn_status make_way(crn_part *part, const crn_mark *mark, bool anew, bool *ret_there)
 {
     crn_part_info info;
     crn_part_describe(part, &info);
@@ -43,14 +43,13 @@ static cairn_status make_way(crn_part *part, const crn_mark *mark, bool *ret_the
                 "mark %" PRIu64 " cannot be copied behind mark %" PRIu64 ", which is newer",
                 mark->version, newest);
     crn_mark *old;
-    if (crn_part_load(part, newest, &old) == CAIRN_OK) {
+    if (!anew && crn_part_load(part, newest, &old) == CAIRN_OK) {
         *ret_there = is_same_mark(mark, old);
         crn_mark_free(old);
     }
     if (*ret_there)
         return CAIRN_OK;
-    CRN_FAIL_IF(newest == 0, CAIRN_EMISMATCH, "another mark 0 is there and cannot be replaced");
-    return crn_part_rewind(part, newest - 1);
+    return crn_part_rewind(part, newest > 0 ? newest - 1 : CRN_NO_VERSION);
 }
 
 size_t crn_mark_bits(const crn_mark *mark)
@@ -61,14 +60,14 @@ size_t crn_mark_bits(const crn_mark *mark)
     return (size_t)(n + 7) / 8;
 }
 
-static cairn_status add_var(crn_copy *c, size_t v, uint64_t base)
+static cairn_status add_var(crn_copy *c, size_t v, uint64_t base, bool anew)
 {
     const crn_var *var = &c->mark->var[v];
     size_t number;
     CRN_TRY(crn_draft_add(c->draft, &var->spec, &number));
     assert(number == v);
     for (uint64_t i = 0; i < var->nblocks; i++) {
-        const crn_digest *had = crn_draft_inherited(c->draft, v, i);
+        const crn_digest *had = anew ? NULL : crn_draft_inherited(c->draft, v, i);
         if (had && crn_digest_equal(had, &var->table[i].digest))
             continue;
         crn_bit_set(c->lacking, base + i);
@@ -77,11 +76,11 @@ static cairn_status add_var(crn_copy *c, size_t v, uint64_t base)
     return CAIRN_OK;
 }
 
-cairn_status crn_copy_begin(crn_part *part, const crn_mark *mark, crn_copy *ret)
+cairn_status crn_copy_begin(crn_part *part, const crn_mark *mark, bool anew, crn_copy *ret)
 {
     crn_copy c = {.part = part, .mark = mark, .version = mark->version};
     bool there;
-    CRN_TRY(make_way(part, mark, &there));
+    CRN_TRY(make_way(part, mark, anew, &there));
     c.nlacking = crn_mark_bits(mark);
     CRN_TRY(crn_alloc(&c.lacking, c.nlacking));
     cairn_status rc = there ? CAIRN_OK : crn_draft_begin(part, mark->version, &c.draft);
@@ -89,7 +88,7 @@ cairn_status crn_copy_begin(crn_part *part, const crn_mark *mark, crn_copy *ret)
         crn_draft_set_time(c.draft, mark->wall_ns);
     uint64_t base = 0;
     for (size_t v = 0; c.draft && rc == CAIRN_OK && v < mark->nvars; v++) {
-        rc = add_var(&c, v, base);
+        rc = add_var(&c, v, base, anew);
         base += mark->var[v].nblocks;
     }
     if (rc < 0) {

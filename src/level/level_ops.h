@@ -58,6 +58,7 @@ struct crn_vault {
     CRN_VEC(crn_sighting) seen; /* sorted by file and version, the newest of equals first */
     uint64_t ndamaged;          /* files or marks that the survey could not read, on all nodes */
     crn_parity *parity;         /* NULL before the first survey */
+    unsigned distrusted;        /* bits of levels whose next copies inherit nothing */
 };
 
 /* The rank at place local of a node; places count modulo the ranks there. */
@@ -286,7 +287,7 @@ typedef struct crn_copy {
  * Begin a copy of mark in part. When the part's newest mark has the same version it stays if it is
  * the same, and is rewound if not. CAIRN_EINVAL when the part has newer marks.
  */
-cairn_status crn_copy_begin(crn_part *part, const crn_mark *mark, crn_copy *ret);
+cairn_status crn_copy_begin(crn_part *part, const crn_mark *mark, bool anew, crn_copy *ret);
 void crn_copy_done(crn_copy *c); /* drops the draft, if any; a zeroed one is allowed */
 
 /* Put a block, verified against the mark's digest: CAIRN_ECORRUPT. */

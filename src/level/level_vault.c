@@ -95,9 +95,15 @@ cairn_status crn_vault_raise(crn_vault *v, crn_level level, uint64_t version, ui
     crn_raise_stats stats = {0};
     CRN_TRY(crn_vault_check(v, level));
     CRN_TRY(crn_level_table[level]->raise(v, version, keep, &stats));
+    v->distrusted &= ~(1u << level);
     if (ret_stats)
         *ret_stats = stats;
     return CAIRN_OK;
+}
+
+void crn_vault_distrust(crn_vault *v, crn_level level)
+{
+    v->distrusted |= 1u << level;
 }
 
 cairn_status crn_vault_trim(crn_vault *v, crn_level level, uint64_t keep)

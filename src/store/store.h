@@ -300,6 +300,13 @@ typedef struct crn_run crn_run;
 cairn_status crn_trail_open(const char *path, bool create, crn_trail **ret);
 void crn_trail_close(crn_trail *t);
 
+/*
+ * Wait for everyone else who looks for a run to continue or begins one; the lock ends when the file
+ * is closed. *ret is NULL where a trail cannot have one (it is read-only, or full): its runs have
+ * locks of their own. CAIRN_EBUSY when somebody has it for long.
+ */
+cairn_status crn_trail_lock(crn_trail *t, crn_file **ret);
+
 /* Names of the runs, sorted as people count (run-2 before run-10); free each and the array. */
 cairn_status crn_trail_runs(crn_trail *t, char ***ret_names, size_t *ret_n);
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char trail_text[] = "cairn trail 1\n";
@@ -305,6 +306,29 @@ cairn_status crn_run_open(crn_trail *t, const char *name, bool write, crn_run **
 out:
     crn_run_close(run);
     return rc;
+}
+
+cairn_status crn_trail_lock(crn_trail *t, crn_file **ret)
+{
+    static const struct timespec moment = {.tv_nsec = 10000000};
+    enum { MOMENTS = 3000 };
+    crn_file *lock;
+    *ret = NULL;
+    if (crn_file_open(t->fd, "lock", CRN_READ | CRN_WRITE | CRN_CREATE, &lock) < 0)
+        return CAIRN_OK;
+    cairn_status rc = crn_file_lock(lock);
+    for (int i = 0; rc == CAIRN_EBUSY && i < MOMENTS; i++) {
+        nanosleep(&moment, NULL);
+        rc = crn_file_lock(lock);
+    }
+    if (rc == CAIRN_OK) {
+        *ret = lock;
+        return CAIRN_OK;
+    }
+    crn_file_close(lock);
+    CRN_FAIL_IF(rc == CAIRN_EBUSY, CAIRN_EBUSY,
+                "trail '%s': another process has been choosing a run for too long", t->path);
+    return CAIRN_OK;
 }
 
 /* The first "run-N" that no run is called. */

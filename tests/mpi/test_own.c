@@ -1,24 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The own part: what becomes of marks when it is damaged while the program runs, and when it lies
- * in the trail; and what is declared while a mark is open.
+ * Damage in parts and copies, found while the program runs or comes back, is healed by the next
+ * marks; what is said of a run by its manifest, its log or a signal is not believed further than
+ * it can be.
  *
- * TEST: ranks self
+ * TEST: ranks self 2
  */
 #include "harness/session.h"
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include "io/io_fault.h"
+#include "store/store.h"
 
 enum { CELLS = 1 << 16, IN_BLOCK = 512 }; /* of 4 KiB */
 
 static uint64_t field[CELLS];
+static const char *spoilt; /* part of the path of files that are to be damaged */
 
-static void fill(uint64_t step)
+static uint64_t value(uint64_t i)
+{
+    return i * 0x9e3779b97f4a7c15u;
+}
+
+/* No two blocks are the same, and only the first one changes. */
+static void fill(const place *p, uint64_t step)
 {
     for (uint64_t i = 0; i < CELLS; i++)
-        field[i] = i * 0x9e3779b97f4a7c15u;
+        field[i] = value((uint64_t)p->rank * CELLS + i);
     field[0] = step;
 }
 
@@ -29,12 +41,12 @@ static void begin(const place *p, cairn **ret)
     assert_true(cairn_resume(*ret, NULL) >= 0);
 }
 
-/* Turn a bit of the tenth block, wherever a file has it. */
+/* Turn a bit of this rank's tenth block, where a file has it. */
 static int spoil(const char *path, const struct stat *st, int type, struct FTW *at)
 {
     (void)at;
     static unsigned char bytes[4 << 20];
-    if (type != FTW_F || st->st_size > (off_t)sizeof bytes)
+    if (type != FTW_F || !strstr(path, spoilt) || st->st_size > (off_t)sizeof bytes)
         return 0;
     int fd = open(path, O_RDWR);
     assert_true(fd >= 0);
@@ -49,6 +61,15 @@ static int spoil(const char *path, const struct stat *st, int type, struct FTW *
     return found != NULL;
 }
 
+/* Damage a file of that name on any node, if it has the block; whether it had. */
+static bool is_spoilt(const place *p, const char *name)
+{
+    char local[96];
+    snprintf(local, sizeof local, "%s/local", p->dir);
+    spoilt = name;
+    return nftw(local, spoil, 8, FTW_PHYS) == 1;
+}
+
 /* The memory is good: the mark after the one that could not be copied is written in full. */
 static void test_damage_that_copying_finds(void **state)
 {
@@ -56,27 +77,31 @@ static void test_damage_that_copying_finds(void **state)
     char local[96];
     cairn *c;
     uint64_t version;
-    place_init(&p, *state, "[level]\nlocal = @/local\n[variable]\nblock = 4KiB\n");
+    place_init(&p, *state, "[level]\nlocal = @/local\npartner = 0\n[variable]\nblock = 4KiB\n");
     snprintf(local, sizeof local, "%s/local", p.dir);
     begin(&p, &c);
-    fill(1);
+    fill(&p, 1);
     assert_ok(cairn_mark(c, 1, CAIRN_LEVEL_LOCAL));
     assert_ok(cairn_settle(c));
-    assert_int_equal(nftw(local, spoil, 8, FTW_PHYS), 1);
-    fill(2);
+    assert_true(is_spoilt(&p, "own-"));
+    fill(&p, 2);
     assert_ok(cairn_mark(c, 2, CAIRN_LEVEL_GLOBAL));
     assert_refused(c, cairn_settle(c), CAIRN_ECORRUPT, "block 10");
-    fill(3);
+    fill(&p, 3);
     assert_ok(cairn_mark(c, 3, CAIRN_LEVEL_GLOBAL));
     assert_ok(cairn_settle(c));
     leave_session(c);
-    remove_tree(local);
+    assert_ok(crn_comm_barrier(p.comm));
+    if (p.rank == 0)
+        remove_tree(local);
+    assert_ok(crn_comm_barrier(p.comm));
     memset(field, 0, sizeof field);
     assert_ok(cairn_open(p.mpi, p.config, &c));
     assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
     assert_ok(cairn_resume(c, &version));
     assert_int_equal(version, 3);
-    assert_true(field[0] == 3 && field[10 * IN_BLOCK] == 10 * IN_BLOCK * 0x9e3779b97f4a7c15u);
+    assert_int_equal(field[0], 3);
+    assert_int_equal(field[10 * IN_BLOCK], value((uint64_t)p.rank * CELLS + 10 * IN_BLOCK));
     leave_session(c);
     place_done(&p);
 }
@@ -99,7 +124,7 @@ static void test_without_nodes_a_resume_finds_no_damage(void **state)
     place p;
     cairn *c;
     place_init(&p, *state, "[level]\nlocal = trail\n[keep]\nglobal = all\n");
-    fill(1);
+    fill(&p, 1);
     begin(&p, &c);
     assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
     leave_session(c);
@@ -116,8 +141,10 @@ static void test_pieces_declared_while_a_mark_is_open(void **state)
     place p;
     cairn *c;
     const uint64_t global = CELLS, zero = 0, half = CELLS / 2;
+    if (crn_comm_size(*state) > 1)
+        skip();
     place_init(&p, *state, "");
-    fill(1);
+    fill(&p, 1);
     assert_ok(cairn_open(p.mpi, p.config, &c));
     assert_ok(cairn_protect_part(c, "field", field, CAIRN_UINT64, 1, &global, &zero, &global));
     assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
@@ -131,12 +158,220 @@ static void test_pieces_declared_while_a_mark_is_open(void **state)
     place_done(&p);
 }
 
+/* Two nodes. The one of rank 0 is lost, and the copy on the other one has a bad block: it comes
+ * from the trail, and the next copy does not inherit it. */
+static void test_damage_in_a_copy_that_coming_back_finds(void **state)
+{
+    place p;
+    cairn *c;
+    uint64_t version;
+    if (crn_comm_size(*state) < 2)
+        skip();
+    place_init(&p, *state,
+               "[level]\nlocal = @/local\nnode_size = 1\npartner = 1\nglobal = 1\n"
+               "[variable]\nblock = 4KiB\n");
+    begin(&p, &c);
+    fill(&p, 1);
+    assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
+    leave_session(c);
+    if (p.rank == 0) {
+        char lost[128];
+        assert_true(is_spoilt(&p, "partner-0"));
+        snprintf(lost, sizeof lost, "%s/local/node-0", p.dir);
+        remove_tree(lost);
+    }
+    assert_ok(crn_comm_barrier(p.comm));
+    assert_ok(cairn_open(p.mpi, p.config, &c));
+    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
+    assert_ok(cairn_resume(c, &version));
+    assert_int_equal(version, 1);
+    field[0] = 2;
+    assert_ok(cairn_mark(c, 2, CAIRN_LEVEL_PARTNER));
+    assert_ok(cairn_settle(c));
+    if (p.rank == 0)
+        assert_true(is_spoilt(&p, "partner-0")); /* the good block is there again */
+    leave_session(c);
+    place_done(&p);
+}
+
+/* The rank that needs a block finds it damaged; it is another one whose part has it. */
+static void test_damage_in_the_part_of_another_rank(void **state)
+{
+    place p;
+    cairn *c;
+    const uint64_t global = 2 * CELLS, count = CELLS;
+    if (crn_comm_size(*state) < 2)
+        skip();
+    place_init(&p, *state,
+               "[level]\nlocal = @/local\nnode_size = 1\npartner = 1\n"
+               "[variable]\nblock = 4KiB\n");
+    for (uint64_t leg = 0; leg < 2; leg++) {
+        const uint64_t offset = ((uint64_t)p.rank ^ leg) * CELLS;
+        for (uint64_t i = 0; leg == 0 && i < CELLS; i++)
+            field[i] = value(i); /* the same on both ranks */
+        assert_ok(cairn_open(p.mpi, p.config, &c));
+        assert_ok(cairn_protect_part(c, "field", field, CAIRN_UINT64, 1, &global, &offset, &count));
+        assert_true(cairn_resume(c, NULL) >= 0);
+        assert_ok(cairn_mark(c, 1 + leg, CAIRN_AUTO));
+        leave_session(c);
+        if (p.rank == 1)
+            assert_true(is_spoilt(&p, "own-1")); /* in the second leg: it is good again */
+        assert_ok(crn_comm_barrier(p.comm));
+    }
+    place_done(&p);
+}
+
+/* --- what is said of a run ------------------------------------------------------------------- */
+
+/* Wherever the manifest's replacement fails: the mark that it would have pushed out is still there,
+ * or the new one is. */
+static void test_a_manifest_that_may_be_there(void **state)
+{
+    for (uint64_t n = 1; n < 14; n++) {
+        place p;
+        cairn *c;
+        uint64_t version = 0;
+        const crn_fault fault = {CRN_FAULT_SYNC, CRN_FAULT_EIO, n, 1};
+        place_init(&p, *state,
+                   "[level]\nlocal = trail\n[keep]\nglobal = 1\n[compare]\ntrees = no\n");
+        begin(&p, &c);
+        fill(&p, 1);
+        assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
+        assert_ok(cairn_settle(c));
+        fill(&p, 2);
+        if (p.rank == 0)
+            crn_fault_arm(&fault);
+        (void)cairn_mark(c, 2, CAIRN_AUTO);
+        (void)cairn_settle(c);
+        crn_fault_arm(NULL);
+        assert_int_equal(raise(SIGUSR1), 0);
+        (void)cairn_should_stop(c);
+        (void)cairn_close(c);
+        assert_ok(cairn_open(p.mpi, p.config, &c));
+        assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
+        assert_ok(cairn_resume(c, &version));
+        assert_int_equal(field[0], version);
+        leave_session(c);
+        place_done(&p);
+    }
+}
+
+static void test_a_signal_that_nobody_asked_for(void **state)
+{
+    place p;
+    cairn *c;
+    place_init(&p, *state, "");
+    begin(&p, &c);
+    fill(&p, 1);
+    if (p.rank == 0)
+        assert_int_equal(raise(SIGUSR1), 0);
+    assert_ok(cairn_mark(c, 1, CAIRN_LEVEL_GLOBAL));
+    assert_ok(cairn_close(c));
+    begin(&p, &c);
+    assert_int_equal(field[0], 1);
+    assert_int_equal(cairn_probe(c, NULL), CAIRN_OK);
+    leave_session(c);
+    place_done(&p);
+}
+
+static void test_a_log_that_cannot_be_read(void **state)
+{
+    place p;
+    cairn *c;
+    char events[128];
+    place_init(&p, *state, "");
+    begin(&p, &c);
+    fill(&p, 1);
+    assert_ok(cairn_mark(c, 1, CAIRN_LEVEL_GLOBAL));
+    leave_session(c);
+    snprintf(events, sizeof events, "%s/trail/run-1/events", p.dir);
+    if (p.rank == 0)
+        assert_int_equal(truncate(events, INT64_C(2) << 30), 0); /* a hole */
+    assert_ok(crn_comm_barrier(p.comm));
+    assert_ok(cairn_open(p.mpi, p.config, &c));
+    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
+    assert_ok(cairn_resume(c, NULL));
+    leave_session(c);
+    place_done(&p);
+}
+
+/* As an import leaves it that was killed. */
+static void test_a_run_without_marks_hides_none(void **state)
+{
+    place p;
+    cairn *c;
+    char path[96];
+    crn_trail *t;
+    crn_run *run;
+    place_init(&p, *state, "");
+    begin(&p, &c);
+    fill(&p, 1);
+    assert_ok(cairn_mark(c, 1, CAIRN_LEVEL_GLOBAL));
+    leave_session(c);
+    snprintf(path, sizeof path, "%s/trail", p.dir);
+    if (p.rank == 0) {
+        assert_ok(crn_trail_open(path, false, &t));
+        assert_ok(crn_run_create(t, NULL, &run));
+        crn_run_close(run);
+        crn_trail_close(t);
+    }
+    assert_ok(crn_comm_barrier(p.comm));
+    assert_ok(cairn_open(p.mpi, p.config, &c));
+    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
+    assert_ok(cairn_resume(c, NULL));
+    leave_session(c);
+    place_done(&p);
+}
+
+static _Noreturn void open_and_tell(const char *config)
+{
+    cairn *c;
+    _exit(cairn_open(MPI_COMM_SELF, config, &c) == CAIRN_EBUSY ? 0 : 1);
+}
+
+/* The second of two programs waits until the first has begun its run, and is refused then. */
+static void test_two_programs_that_start_together(void **state)
+{
+    place p;
+    char path[96];
+    crn_trail *t;
+    crn_run *run;
+    crn_file *lock;
+    int status;
+    if (crn_comm_size(*state) > 1)
+        skip();
+    place_init(&p, *state, "");
+    snprintf(path, sizeof path, "%s/trail", p.dir);
+    assert_ok(crn_trail_open(path, true, &t));
+    assert_ok(crn_trail_lock(t, &lock));
+    assert_non_null(lock);
+    const pid_t second = fork();
+    assert_true(second >= 0);
+    if (second == 0)
+        open_and_tell(p.config);
+    usleep(100000); /* time to pass the lock by, if it could */
+    assert_ok(crn_run_create(t, NULL, &run));
+    crn_file_close(lock);
+    assert_int_equal(waitpid(second, &status, 0), second);
+    assert_int_equal(status, 0);
+    crn_run_close(run);
+    crn_trail_close(t);
+    place_done(&p);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_damage_that_copying_finds),
         cmocka_unit_test(test_without_nodes_a_resume_finds_no_damage),
         cmocka_unit_test(test_pieces_declared_while_a_mark_is_open),
+        cmocka_unit_test(test_damage_in_a_copy_that_coming_back_finds),
+        cmocka_unit_test(test_damage_in_the_part_of_another_rank),
+        cmocka_unit_test(test_a_manifest_that_may_be_there),
+        cmocka_unit_test(test_a_signal_that_nobody_asked_for),
+        cmocka_unit_test(test_a_log_that_cannot_be_read),
+        cmocka_unit_test(test_a_run_without_marks_hides_none),
+        cmocka_unit_test(test_two_programs_that_start_together),
     };
     return run_mpi_tests(argc, argv, tests);
 }
