@@ -315,7 +315,7 @@ cairn_status crn_ckpt_enter(cairn *c, cairn_status (*find)(cairn *c))
     CRN_TRY(share_run(c));
     CRN_TRY(crn_comm_agree(c->comm, take_over(c)));
     CRN_TRY(open_vault(c));
-    return crn_ckpt_recover(c);
+    return crn_ckpt_recover(c, find == find_run);
 }
 
 /* A place that cannot be used is better refused now than at the first mark; one that is only full

@@ -6,6 +6,7 @@
  */
 #include "ckpt/ckpt_session.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 
 /* --- which marks there are ------------------------------------------------------------------ */
@@ -93,23 +94,36 @@ static cairn_status ask_nodes(cairn *c)
 
 /* --- telling -------------------------------------------------------------------------------- */
 
+/* The version of the last mark that the log tells of. */
 static int on_event(void *arg, const char *line)
 {
     json_t *event = json_loads(line, 0, NULL);
     const char *kind = json_string_value(json_object_get(event, "event"));
-    *(uint64_t *)arg += kind && strcmp(kind, "mark") == 0;
+    if (kind && strcmp(kind, "mark") == 0)
+        *(uint64_t *)arg = (uint64_t)json_integer_value(json_object_get(event, "version"));
     json_decref(event);
     return 0;
 }
 
-/* A run that has had marks and has none now must not begin anew without a word. On rank 0. */
-static cairn_status check_found(cairn *c)
+/*
+ * A run that has had marks and has none now must not begin anew without a word. And a command that
+ * does not see all of them, on a login node, must not let the manifest forget the others; the
+ * program itself may, since it goes on from what there is. On rank 0.
+ */
+static cairn_status check_found(cairn *c, bool goes_on)
 {
-    uint64_t had = 0;
-    if (c->mark.n > 0 || crn_run_manifest(c->run)->finished)
+    uint64_t had = CRN_NO_VERSION;
+    if (crn_run_manifest(c->run)->finished)
         return CAIRN_OK;
     CRN_TRY(crn_run_events(c->run, on_event, &had));
-    CRN_FAIL_IF(had > 0, CAIRN_ENOTFOUND,
+    if (had == CRN_NO_VERSION)
+        return CAIRN_OK;
+    CRN_FAIL_IF(!goes_on && c->mark.n > 0 && c->mark.at[c->mark.n - 1].version < had,
+                CAIRN_ENOTFOUND,
+                "run '%s' has lost its manifest, and its mark %" PRIu64
+                " is not here: start its program or this command on the nodes that it had",
+                crn_run_name(c->run), had);
+    CRN_FAIL_IF(c->mark.n == 0, CAIRN_ENOTFOUND,
                 "run '%s' has lost its manifest, and none of its marks is whole in the trail or on "
                 "the nodes here: start it on the nodes that it had, or remove the directory of the "
                 "run to begin anew",
@@ -117,7 +131,7 @@ static cairn_status check_found(cairn *c)
     return CAIRN_OK;
 }
 
-cairn_status crn_ckpt_recover(cairn *c)
+cairn_status crn_ckpt_recover(cairn *c, bool goes_on)
 {
     const bool root = crn_comm_rank(c->comm) == 0;
     unsigned char lost = root && crn_run_was_rebuilt(c->run);
@@ -125,7 +139,7 @@ cairn_status crn_ckpt_recover(cairn *c)
     if (!lost)
         return CAIRN_OK;
     CRN_TRY(ask_nodes(c));
-    CRN_TRY(crn_comm_agree(c->comm, root ? check_found(c) : CAIRN_OK));
+    CRN_TRY(crn_comm_agree(c->comm, root ? check_found(c, goes_on) : CAIRN_OK));
     CRN_TRY(crn_ckpt_publish(c, c->comm, crn_run_manifest(c->run)->finished));
     crn_ckpt_choose_series(c);
     crn_vault_begin_series(c->vault, c->series);

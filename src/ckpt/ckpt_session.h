@@ -246,8 +246,9 @@ cairn_status crn_ckpt_enter(cairn *c, cairn_status (*find)(cairn *c));
 void crn_ckpt_choose_series(cairn *c);
 
 /* When the manifest was lost, and what the trail knows is not all: find the marks that the nodes
- * have, and let the manifest say so. Collective. */
-cairn_status crn_ckpt_recover(cairn *c);
+ * have, and let the manifest say so. goes_on: the program does, with those that are found;
+ * otherwise all must be. Collective. */
+cairn_status crn_ckpt_recover(cairn *c, bool goes_on);
 
 /* Let a session that has joined take marks: levels, signals, the engine. Collective. */
 cairn_status crn_ckpt_start(cairn *c);

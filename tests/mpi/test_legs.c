@@ -461,6 +461,25 @@ static void test_old_series_are_removed(void **state)
     remove_tree(dir);
 }
 
+/* A command on a machine that does not see the nodes must not forget what is on them. */
+static void test_a_lost_manifest_and_a_command_elsewhere(void **state)
+{
+    char elsewhere[96];
+    cairn_pruning how = {.struct_bytes = sizeof how, .keep = 1};
+    (void)state;
+    set_up("");
+    run_leg((leg){.mark = {8}, GLOBAL_MARK});
+    run_leg((leg){.mark = {12}, .level = CAIRN_LEVEL_LOCAL});
+    run_in_dir("rm trail/run-1/manifest");
+    snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", dir);
+    assert_int_equal(setenv("CAIRN_LEVEL_LOCAL", elsewhere, 1), 0);
+    const int rc = cairn_prune(MPI_COMM_SELF, config, &how);
+    assert_int_equal(unsetenv("CAIRN_LEVEL_LOCAL"), 0);
+    assert_int_equal(rc, CAIRN_ENOTFOUND);
+    expect_version(12);
+    remove_tree(dir);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -478,6 +497,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_damage_is_healed),
         cmocka_unit_test(test_the_lock_dies_with_its_process),
         cmocka_unit_test(test_old_series_are_removed),
+        cmocka_unit_test(test_a_lost_manifest_and_a_command_elsewhere),
     };
     return run_mpi_tests(argc, argv, tests);
 }
