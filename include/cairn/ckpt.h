@@ -252,7 +252,8 @@ CAIRN_API int cairn_close(cairn *c);
  * which is duplicated; nothing is asked of ranks that are not in it. What was protected stays so,
  * marks are as after cairn_open, and a mark that was under way counts only if it was finished: say
  * what the pieces are now (cairn_protect_part, ...), then cairn_resume. The number of ranks and
- * their order may differ; all of them must have called cairn_open together. CAIRN_OK; as
+ * their order may differ; all of them must have called cairn_open together. The process of rank 0
+ * holds the run's lock: left out, it must have ended (CAIRN_EBUSY otherwise). CAIRN_OK; as
  * cairn_open, and the session can only be closed then.
  */
 CAIRN_API CAIRN_CHECK int cairn_reopen(cairn *c, MPI_Comm comm);

@@ -58,19 +58,13 @@ static cairn_status take_mark(cairn *c, const crn_manifest_mark *seen)
     return crn_comm_agree(c->comm, crn_vec_push(&c->mark, mark));
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const crn_manifest_mark *x = a, *y = b;
-    return (x->wall_ns > y->wall_ns) - (x->wall_ns < y->wall_ns);
-}
-
 /* Versions grow from mark to mark: what does not fit was abandoned for what came later. */
 static void drop_abandoned(cairn *c)
 {
     size_t kept = c->mark.n;
     if (c->mark.n == 0)
         return;
-    qsort(c->mark.at, c->mark.n, sizeof *c->mark.at, by_time);
+    qsort(c->mark.at, c->mark.n, sizeof *c->mark.at, crn_manifest_order);
     for (size_t i = c->mark.n; i-- > 0;)
         if (kept == c->mark.n || c->mark.at[i].version < c->mark.at[kept].version)
             c->mark.at[--kept] = c->mark.at[i];

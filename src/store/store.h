@@ -331,6 +331,10 @@ void crn_manifest_put(const crn_manifest *m, crn_buf *buf);
 cairn_status crn_manifest_parse(const void *data, size_t nbytes, crn_manifest *ret);
 void crn_manifest_done(crn_manifest *m);
 
+/* For qsort: marks as they were taken. No clock is asked: within a series versions grow, and a
+ * program that goes back to an older mark begins a new one. */
+int crn_manifest_order(const void *a, const void *b);
+
 /*
  * Create a run (name NULL: the next free "run-N"), or open one. To write takes the run's lock:
  * CAIRN_EBUSY names the process that holds it.

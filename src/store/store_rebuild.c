@@ -159,10 +159,12 @@ static cairn_status ask_log(crn_run *run, bool parts, crn_manifest *m)
 
 /* --- the manifest --------------------------------------------------------------------------- */
 
-static int by_time(const void *a, const void *b)
+int crn_manifest_order(const void *a, const void *b)
 {
     const crn_manifest_mark *x = a, *y = b;
-    return (x->wall_ns > y->wall_ns) - (x->wall_ns < y->wall_ns);
+    if (x->series != y->series)
+        return x->series < y->series ? -1 : 1;
+    return (x->version > y->version) - (x->version < y->version);
 }
 
 bool crn_series_parse(const char *name, uint32_t *ret)
@@ -200,7 +202,7 @@ cairn_status crn_run_rebuild(crn_run *run)
         return rc;
     }
     if (m.mark.n > 0) {
-        qsort(m.mark.at, m.mark.n, sizeof *m.mark.at, by_time);
+        qsort(m.mark.at, m.mark.n, sizeof *m.mark.at, crn_manifest_order);
         m.created_ns =
             m.created_ns > 0 ? CRN_MIN(m.created_ns, m.mark.at[0].wall_ns) : m.mark.at[0].wall_ns;
     }
