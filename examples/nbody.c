@@ -185,8 +185,8 @@ static void choose_order(int *order, const options *o, uint64_t step)
 /* Every rank sends its bodies to all, itself included. */
 static void attract_all(bodies *b, const options *o, uint64_t step)
 {
-    MPI_Request sent[nranks];
-    int order[nranks];
+    MPI_Request sent[STRIPS];
+    int order[STRIPS];
     bodies copy = {0}; /* ours change while they are sent */
     bodies_resize(&copy, b->n);
     memcpy(copy.at, b->at, b->n * sizeof *b->at);
@@ -218,7 +218,7 @@ static void move(bodies *b)
  * together. */
 static void migrate(bodies *b)
 {
-    MPI_Request sent[nranks];
+    MPI_Request sent[STRIPS];
     bodies in = {0};
     sort_bodies(b);
     size_t first = 0, end = 0;

@@ -62,7 +62,7 @@ static void check(int rc)
 int main(int argc, char **argv)
 {
     cairn *c;
-    const int swapped = argc > 1 && atoi(argv[1]) == 1;
+    const int swapped = argc > 1 && strtol(argv[1], NULL, 10) == 1;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
