@@ -41,6 +41,16 @@ static void begin(const place *p, cairn **ret)
     assert_true(cairn_resume(*ret, NULL) >= 0);
 }
 
+/* The version of the mark that there must be. */
+static uint64_t come_back(const place *p, cairn **ret)
+{
+    uint64_t version;
+    assert_ok(cairn_open(p->mpi, p->config, ret));
+    assert_ok(cairn_protect(*ret, "field", field, CAIRN_UINT64, CELLS));
+    assert_ok(cairn_resume(*ret, &version));
+    return version;
+}
+
 /* Turn a bit of this rank's tenth block, where a file has it. */
 static int spoil(const char *path, const struct stat *st, int type, struct FTW *at)
 {
@@ -76,7 +86,6 @@ static void test_damage_that_copying_finds(void **state)
     place p;
     char local[96];
     cairn *c;
-    uint64_t version;
     place_init(&p, *state, "[level]\nlocal = @/local\npartner = 0\n[variable]\nblock = 4KiB\n");
     snprintf(local, sizeof local, "%s/local", p.dir);
     begin(&p, &c);
@@ -96,10 +105,7 @@ static void test_damage_that_copying_finds(void **state)
         remove_tree(local);
     assert_ok(crn_comm_barrier(p.comm));
     memset(field, 0, sizeof field);
-    assert_ok(cairn_open(p.mpi, p.config, &c));
-    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
-    assert_ok(cairn_resume(c, &version));
-    assert_int_equal(version, 3);
+    assert_int_equal(come_back(&p, &c), 3);
     assert_int_equal(field[0], 3);
     assert_int_equal(field[10 * IN_BLOCK], value((uint64_t)p.rank * CELLS + 10 * IN_BLOCK));
     leave_session(c);
@@ -164,7 +170,6 @@ static void test_damage_in_a_copy_that_coming_back_finds(void **state)
 {
     place p;
     cairn *c;
-    uint64_t version;
     if (crn_comm_size(*state) < 2)
         skip();
     place_init(&p, *state,
@@ -181,10 +186,7 @@ static void test_damage_in_a_copy_that_coming_back_finds(void **state)
         remove_tree(lost);
     }
     assert_ok(crn_comm_barrier(p.comm));
-    assert_ok(cairn_open(p.mpi, p.config, &c));
-    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
-    assert_ok(cairn_resume(c, &version));
-    assert_int_equal(version, 1);
+    assert_int_equal(come_back(&p, &c), 1);
     field[0] = 2;
     assert_ok(cairn_mark(c, 2, CAIRN_LEVEL_PARTNER));
     assert_ok(cairn_settle(c));
@@ -230,7 +232,6 @@ static void test_a_manifest_that_may_be_there(void **state)
     for (uint64_t n = 1; n < 14; n++) {
         place p;
         cairn *c;
-        uint64_t version = 0;
         const crn_fault fault = {CRN_FAULT_SYNC, CRN_FAULT_EIO, n, 1};
         place_init(&p, *state,
                    "[level]\nlocal = trail\n[keep]\nglobal = 1\n[compare]\ntrees = no\n");
@@ -247,9 +248,7 @@ static void test_a_manifest_that_may_be_there(void **state)
         assert_int_equal(raise(SIGUSR1), 0);
         (void)cairn_should_stop(c);
         (void)cairn_close(c);
-        assert_ok(cairn_open(p.mpi, p.config, &c));
-        assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
-        assert_ok(cairn_resume(c, &version));
+        const uint64_t version = come_back(&p, &c);
         assert_int_equal(field[0], version);
         leave_session(c);
         place_done(&p);
@@ -288,9 +287,7 @@ static void test_a_log_that_cannot_be_read(void **state)
     if (p.rank == 0)
         assert_int_equal(truncate(events, INT64_C(2) << 30), 0); /* a hole */
     assert_ok(crn_comm_barrier(p.comm));
-    assert_ok(cairn_open(p.mpi, p.config, &c));
-    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
-    assert_ok(cairn_resume(c, NULL));
+    assert_int_equal(come_back(&p, &c), 1);
     leave_session(c);
     place_done(&p);
 }
@@ -316,9 +313,7 @@ static void test_a_run_without_marks_hides_none(void **state)
         crn_trail_close(t);
     }
     assert_ok(crn_comm_barrier(p.comm));
-    assert_ok(cairn_open(p.mpi, p.config, &c));
-    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
-    assert_ok(cairn_resume(c, NULL));
+    assert_int_equal(come_back(&p, &c), 1);
     leave_session(c);
     place_done(&p);
 }
