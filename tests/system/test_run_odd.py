@@ -178,8 +178,10 @@ class Input(Odd):
         """There is nothing to read, and interrupt comes by the terminal."""
         outer, inner = pty.openpty()
         self.addCleanup(os.close, outer)
-        process = self.begin("--", "sh", "-c", "cat; trap 'exit 5' USR1; echo ready; sleep 1000",
-                             stdin=inner, stdout=inner, stderr=inner, start_new_session=True,
+        # short sleeps: one that is not at its exec yet may lose the signal, and is waited for
+        process = self.begin("--", "sh", "-c", "cat; trap 'exit 5' USR1; echo ready;"
+                             "while :; do sleep 0.05; done", stdin=inner, stdout=inner,
+                             stderr=inner, start_new_session=True,
                              preexec_fn=lambda: self.take_terminal(inner))
         os.close(inner)
         text = b""
