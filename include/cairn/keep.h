@@ -45,7 +45,8 @@ CAIRN_API CAIRN_CHECK int cairn_drain(MPI_Comm comm, const char *config, cairn_d
 typedef struct cairn_pruning {
     size_t struct_bytes; /* set by the caller */
     uint64_t keep;       /* marks in the trail to keep, the newest ones; 0 of a finished run only */
-    bool local;          /* let go of the run's node-local files too, if no mark needs them */
+    bool local;          /* let go of the run's node-local files too; unless keep is 0, the last
+                            mark must be in the trail */
     bool dry;            /* only tell */
     uint64_t nmarks;     /* result: marks that the run does not have any more */
     uint64_t nfiles;     /* result: files that were removed */

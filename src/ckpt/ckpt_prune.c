@@ -102,6 +102,11 @@ static cairn_status check(const cairn *c, const cairn_pruning *how)
     CRN_FAIL_IF(how->local && !finished, CAIRN_EINVAL,
                 "run '%s' is not finished: a program may resume from its node-local files",
                 crn_run_name(c->run));
+    const crn_manifest_mark *last = c->mark.n > 0 ? &c->mark.at[c->mark.n - 1] : NULL;
+    CRN_FAIL_IF(how->local && how->keep > 0 && last && !(last->levels & IN_TRAIL), CAIRN_EINVAL,
+                "run '%s': mark %" PRIu64 ", its last one, is on the nodes only: bring it into the "
+                "trail with 'cairn drain', or keep no mark at all",
+                crn_run_name(c->run), last->version);
     return CAIRN_OK;
 }
 

@@ -327,9 +327,14 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
             j->damaged |= damaged; /* the program still has what the part has lost */
         return;
     }
-    uint64_t sum[] = {stats.moved_bytes, stats.stored_bytes};
-    if (crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, sum, 2) < 0)
+    uint64_t sum[] = {stats.moved_bytes, stats.stored_bytes, stats.nhealed};
+    if (crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, sum, 3) < 0)
         return; /* a peer is gone: nothing counts any more */
+    if (sum[2] > 0)
+        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT,
+                      "mark %" PRIu64 ", level %s: storage has damaged %" PRIu64
+                      " blocks of earlier marks; they are written again",
+                      j->version, crn_level_name(level), sum[2]);
     j->level_bytes[level] = sum[1];
     c->mark.at[c->mark.n - 1].levels |= 1u << level;
     rc = publish_at(c, comm, level);
@@ -341,11 +346,12 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
     if (level == CRN_LEVEL_GLOBAL)
         crn_ckpt_tell_viewers(c);
     const char *format = crn_config_text(c->cfg, CRN_OPT_GLOBAL_FORMAT);
-    crn_ckpt_event(c, "{s:s, s:I, s:s, s:s*, s:f, s:f, s:I, s:I}", "event", "raised", "version",
-                   (json_int_t)j->version, "level", crn_level_name(level), "format",
+    crn_ckpt_event(c, "{s:s, s:I, s:s, s:s*, s:f, s:f, s:I, s:I, s:o*}", "event", "raised",
+                   "version", (json_int_t)j->version, "level", crn_level_name(level), "format",
                    level == CRN_LEVEL_GLOBAL ? format : NULL, "seconds",
                    seconds(start, crn_now_ns()), "held", held_since(c, start), "moved",
-                   (json_int_t)sum[0], "stored", (json_int_t)sum[1]);
+                   (json_int_t)sum[0], "stored", (json_int_t)sum[1], "healed",
+                   sum[2] > 0 ? json_integer((json_int_t)sum[2]) : NULL);
 }
 
 cairn_status crn_ckpt_raise_last(cairn *c)

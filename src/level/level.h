@@ -99,7 +99,8 @@ cairn_status crn_vault_own(crn_vault *v, crn_part **ret);
 typedef struct crn_raise_stats {
     uint64_t moved_bytes;  /* sent to other ranks by this one */
     uint64_t stored_bytes; /* written by this rank for the level, for itself and for others */
-    uint64_t nblocks;      /* that the copies lacked */
+    uint64_t nblocks;      /* that the copies lacked, */
+    uint64_t nhealed;      /* and of those, that they had but storage lost */
 } crn_raise_stats;
 
 /*

@@ -279,7 +279,8 @@ typedef struct crn_copy {
     const crn_mark *mark;   /* what is copied; the caller's, with tables */
     unsigned char *lacking; /* a bit for each block, in the order of variables and blocks */
     size_t nlacking;        /* bytes of that */
-    uint64_t nblocks;       /* that are lacking */
+    uint64_t nblocks;       /* that are lacking, */
+    uint64_t nhealed;       /* and of those, that the part had but lost */
     bool tried;             /* crn_copies_finish tried to commit it */
 } crn_copy;
 

@@ -112,7 +112,11 @@ static void test_a_finished_run_keeps_what_is_nowhere_else(void **state)
     finish(&p, 3, CAIRN_LEVEL_LOCAL);
     run_in(&p, SOME_FILES);
     assert_int_equal(count_marks(&p), 2);
+    assert_int_equal(cairn_prune(p.mpi, p.config, &how), CAIRN_EINVAL);
+    assert_non_null(strstr(cairn_error_text(), "is on the nodes only"));
+    run_in(&p, SOME_FILES);
     /* all ranks together, each for its node */
+    how.keep = 0;
     assert_ok(cairn_prune(p.mpi, p.config, &how));
     assert_int_equal(how.nmarks, 2);
     assert_int_equal(how.nfiles, p.nranks);

@@ -71,23 +71,42 @@ static int spoil(const char *path, const struct stat *st, int type, struct FTW *
     return found != NULL;
 }
 
-/* Damage a file of that name on any node, if it has the block; whether it had. */
+/* Damage a file with that in its path, if it has the block; whether it had. */
 static bool is_spoilt(const place *p, const char *name)
+{
+    spoilt = name;
+    return nftw(p->dir, spoil, 8, FTW_PHYS) == 1;
+}
+
+static void lose_nodes(const place *p)
 {
     char local[96];
     snprintf(local, sizeof local, "%s/local", p->dir);
-    spoilt = name;
-    return nftw(local, spoil, 8, FTW_PHYS) == 1;
+    assert_ok(crn_comm_barrier(p->comm));
+    if (p->rank == 0)
+        remove_tree(local);
+    assert_ok(crn_comm_barrier(p->comm));
+}
+
+/* With no nodes left, the last mark is there with every block of it. */
+static void must_be_whole_in_the_trail(const place *p, uint64_t version)
+{
+    cairn *c;
+    lose_nodes(p);
+    memset(field, 0, sizeof field);
+    assert_int_equal(come_back(p, &c), version);
+    assert_int_equal(field[0], version);
+    for (uint64_t i = 1; i < CELLS; i++)
+        assert_int_equal(field[i], value((uint64_t)p->rank * CELLS + i));
+    leave_session(c);
 }
 
 /* The memory is good: the mark after the one that could not be copied is written in full. */
 static void test_damage_that_copying_finds(void **state)
 {
     place p;
-    char local[96];
     cairn *c;
     place_init(&p, *state, "[level]\nlocal = @/local\npartner = 0\n[variable]\nblock = 4KiB\n");
-    snprintf(local, sizeof local, "%s/local", p.dir);
     begin(&p, &c);
     fill(&p, 1);
     assert_ok(cairn_mark(c, 1, CAIRN_LEVEL_LOCAL));
@@ -100,15 +119,28 @@ static void test_damage_that_copying_finds(void **state)
     assert_ok(cairn_mark(c, 3, CAIRN_LEVEL_GLOBAL));
     assert_ok(cairn_settle(c));
     leave_session(c);
-    assert_ok(crn_comm_barrier(p.comm));
-    if (p.rank == 0)
-        remove_tree(local);
-    assert_ok(crn_comm_barrier(p.comm));
-    memset(field, 0, sizeof field);
-    assert_int_equal(come_back(&p, &c), 3);
-    assert_int_equal(field[0], 3);
-    assert_int_equal(field[10 * IN_BLOCK], value((uint64_t)p.rank * CELLS + 10 * IN_BLOCK));
+    must_be_whole_in_the_trail(&p, 3);
+    place_done(&p);
+}
+
+/* Copies do not inherit for ever what storage has damaged: each looks at a share of it. */
+static void test_damage_that_nobody_reads(void **state)
+{
+    enum { MARKS = 100 }; /* in which each share has its turn, and the damaged mark goes */
+    place p;
+    cairn *c;
+    place_init(&p, *state, "[level]\nlocal = @/local\npartner = 0\n[variable]\nblock = 4KiB\n");
+    begin(&p, &c);
+    for (uint64_t step = 1; step <= MARKS; step++) {
+        fill(&p, step);
+        assert_ok(cairn_mark(c, step, CAIRN_LEVEL_GLOBAL));
+        assert_ok(cairn_settle(c));
+        if (step == 1)
+            assert_true(is_spoilt(&p, "/trail/"));
+        assert_ok(crn_comm_barrier(p.comm));
+    }
     leave_session(c);
+    must_be_whole_in_the_trail(&p, MARKS);
     place_done(&p);
 }
 
@@ -358,6 +390,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_damage_that_copying_finds),
+        cmocka_unit_test(test_damage_that_nobody_reads),
         cmocka_unit_test(test_without_nodes_a_resume_finds_no_damage),
         cmocka_unit_test(test_pieces_declared_while_a_mark_is_open),
         cmocka_unit_test(test_damage_in_a_copy_that_coming_back_finds),

@@ -87,7 +87,11 @@ class After(system.Case):
         """A finished run whose last mark is not in the trail leaves its files: a job prunes."""
         self.must_run()
         self.assertNotEqual(self.local_files(), [])
-        code, text = self.cairn("prune", "--local", self.trail / "run-1", ranks=self.ranks)
+        code, text = self.cairn("prune", "--local", self.trail / "run-1")
+        self.assertEqual(code, 2, text)
+        self.assertIn("mark 15, its last one, is on the nodes only", text)
+        code, text = self.cairn("prune", "--local", "--keep", 0, self.trail / "run-1",
+                                ranks=self.ranks)
         self.assertEqual(code, 0, text)
         self.assertIn("2 marks dropped, ", text)
         self.assertEqual(self.local_files(), [])
