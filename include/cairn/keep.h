@@ -27,7 +27,7 @@ typedef struct cairn_drained {
     size_t struct_bytes; /* set by the caller */
     uint64_t version;    /* the newest mark that the trail has now */
     uint64_t nbytes;     /* written into the trail */
-    uint64_t nlost;      /* marks that were newer and cannot be produced any more */
+    uint64_t nlost; /* marks that were newer and could not be produced from what is seen here */
 } cairn_drained;
 
 /*

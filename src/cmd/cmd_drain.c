@@ -20,8 +20,9 @@ static int print(const cairn_drained *d, bool already, bool json)
                                         "lost", (json_int_t)d->nlost),
                               CMD_YES);
     if (d->nlost > 0)
-        cmd_line("%" PRIu64 " newer mark%s cannot be produced any more", d->nlost,
-                 d->nlost == 1 ? "" : "s");
+        cmd_line("%" PRIu64 " newer mark%s cannot be produced from what is seen here: if nodes of "
+                 "the job are still there, start this on all of them",
+                 d->nlost, d->nlost == 1 ? "" : "s");
     if (already)
         cmd_line("mark %" PRIu64 " is in the trail already", d->version);
     else
