@@ -11,17 +11,13 @@
  * would with an MPI that survives the loss of a rank. Everything that Cairn needs is marked CAIRN
  * below.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include <mpi.h>
 
 #include <cairn/cairn.h>
+
+#include "example.h"
 
 typedef struct plate {
     MPI_Comm comm; /* of those who compute */
@@ -39,25 +35,6 @@ typedef struct options {
     bool single; /* let only one thread use MPI: Cairn then works in calls of the program */
     const char *output, *config;
 } options;
-
-static void die(const char *text)
-{
-    int runs;
-    fprintf(stderr, "heat2d: %s\n", text);
-    MPI_Initialized(&runs);
-    if (runs)
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    exit(1);
-}
-
-/* For what fails on all ranks alike: one of them says so, and all leave. */
-static void give_up(int rank, const char *text)
-{
-    if (rank == 0)
-        fprintf(stderr, "heat2d: %s\n", text);
-    MPI_Finalize();
-    exit(1);
-}
 
 /* --- the computation ---------------------------------------------------------------------- */
 
@@ -200,8 +177,6 @@ typedef enum result { DONE, STOPPED, LEFT } result;
 /* Compute until all steps are done or nothing changes any more. */
 static result compute(plate *p, cairn *c, uint64_t *step, const options *o)
 {
-    const struct timespec pause = {(time_t)(o->pause_ms / 1000),
-                                   (long)(o->pause_ms % 1000) * 1000000};
     const uint64_t begun = *step; /* marked already, unless it is the very beginning */
     const int whole = p->nranks;
     double change = HUGE_VAL;
@@ -218,46 +193,21 @@ static result compute(plate *p, cairn *c, uint64_t *step, const options *o)
             nudge(p);
         change = advance(p, o->flow);
         ++*step;
-        if (o->pause_ms > 0)
-            nanosleep(&pause, NULL);
+        pause_us(1000 * o->pause_ms);
     }
     return DONE;
-}
-
-static uint64_t number(const char *text)
-{
-    char *end;
-    unsigned long long n = strtoull(text, &end, 10);
-    if (*end != 0 || end == text)
-        die("a number was expected");
-    return n;
 }
 
 static options parse(int argc, char **argv)
 {
     options o = {.size = 256, .steps = 1000, .flow = 0.2};
-    static const struct option names[] = {
-        {"size", 1, 0, 0},   {"steps", 1, 0, 0},  {"every", 1, 0, 0},     {"nudge", 1, 0, 0},
-        {"leave", 1, 0, 0},  {"pause", 1, 0, 0},  {"tolerance", 1, 0, 0}, {"flow", 1, 0, 0},
-        {"output", 1, 0, 0}, {"config", 1, 0, 0}, {"single", 0, 0, 0},    {0}};
-    enum { REALS = 6, TEXTS = 8, SINGLE = 10 }; /* where these begin in the names */
-    uint64_t *const numbers[] = {&o.size, &o.steps, &o.every, &o.nudge, &o.leave, &o.pause_ms};
-    double *const reals[] = {&o.tolerance, &o.flow};
-    const char **const texts[] = {&o.output, &o.config};
-    for (int k, i; (k = getopt_long(argc, argv, "", names, &i)) != -1;) {
-        if (k != 0)
-            die("usage: heat2d [--size N] [--steps N] [--tolerance X] [--every STEPS]"
-                " [--nudge STEP] [--leave STEP] [--flow X] [--pause MILLISECONDS] [--single]"
-                " [--output FILE] [--config FILE]");
-        if (i < REALS)
-            *numbers[i] = number(optarg);
-        else if (i < TEXTS)
-            *reals[i - REALS] = strtod(optarg, NULL);
-        else if (i < SINGLE)
-            *texts[i - TEXTS] = optarg;
-        else
-            o.single = true;
-    }
+    const example_option option[] = {{"size", NUMBER, &o.size},   {"steps", NUMBER, &o.steps},
+                                     {"every", NUMBER, &o.every}, {"tolerance", REAL, &o.tolerance},
+                                     {"flow", REAL, &o.flow},     {"nudge", NUMBER, &o.nudge},
+                                     {"leave", NUMBER, &o.leave}, {"pause", NUMBER, &o.pause_ms},
+                                     {"single", FLAG, &o.single}, {"output", TEXT, &o.output},
+                                     {"config", TEXT, &o.config}, {0}};
+    example_parse(argc, argv, option);
     return o;
 }
 

@@ -13,17 +13,13 @@
  * step, so that runs with different seeds surely do. Everything that Cairn needs is marked CAIRN
  * below.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include <mpi.h>
 
 #include <cairn/cairn.h>
+
+#include "example.h"
 
 /* A body is a row of numbers, so that its array can be protected, and compared, as one of a type.
  */
@@ -38,8 +34,7 @@ typedef struct bodies {
 } bodies;
 
 typedef struct options {
-    uint64_t nbodies, steps, every;
-    long pause_ms;
+    uint64_t nbodies, steps, every, pause_ms;
     bool arrival;
     uint64_t shuffle; /* seed; 0: forces are added up in the order of ranks */
     const char *output, *config;
@@ -47,12 +42,6 @@ typedef struct options {
 
 static const double STEP = 1e-3; /* of time */
 static int rank, nranks;
-
-static void die(const char *text)
-{
-    fprintf(stderr, "nbody: %s\n", text);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
 
 static void bodies_resize(bodies *b, size_t n)
 {
@@ -91,15 +80,6 @@ static void wait_all(int n, MPI_Request *request)
 static void bodies_send(const bodies *b, int to, int tag, MPI_Request *ret)
 {
     MPI_Isend(b->at, (int)(b->n * NVALUES), MPI_DOUBLE, to, tag, MPI_COMM_WORLD, ret);
-}
-
-/* For what fails on all ranks alike: one of them says so, and all leave. */
-static void give_up(const char *text)
-{
-    if (rank == 0)
-        fprintf(stderr, "nbody: %s\n", text);
-    MPI_Finalize();
-    exit(1);
 }
 
 /* --- the computation ---------------------------------------------------------------------- */
@@ -272,7 +252,7 @@ static void protect_cells(cairn *c, bodies *b, const cells *own)
 {
     if (cairn_protect_ragged(c, "bodies", b->at, CAIRN_FLOAT64, STRIPS, own->n, own->number,
                              own->nitems) < 0)
-        give_up(cairn_last_error(c));
+        give_up(rank, cairn_last_error(c));
 }
 
 /* The array may have moved and changed its size: protecting a name again says where it is now, and
@@ -310,12 +290,12 @@ static cairn *resume(bodies *b, uint64_t *step, const char *config)
 {
     cairn *c;
     if (cairn_open(MPI_COMM_WORLD, config, &c) < 0)
-        give_up(cairn_last_error(NULL));
+        give_up(rank, cairn_last_error(NULL));
     if (cairn_protect(c, "step", step, CAIRN_UINT64, 1) < 0)
-        give_up(cairn_last_error(c));
+        give_up(rank, cairn_last_error(c));
     const int found = bring_back(c, b);
     if (found < 0)
-        give_up(cairn_last_error(c));
+        give_up(rank, cairn_last_error(c));
     if (rank == 0 && found == CAIRN_OK)
         printf("resumed at step %" PRIu64 "\n", *step);
     return c;
@@ -332,7 +312,6 @@ static void mark(cairn *c, bodies *b, uint64_t step)
 
 static bool compute(bodies *b, cairn *c, uint64_t *step, const options *o)
 {
-    const struct timespec pause = {o->pause_ms / 1000, o->pause_ms % 1000 * 1000000};
     for (; *step < o->steps; ++*step) {
         const bool stop = cairn_should_stop(c); /* CAIRN */
         const bool due = o->every > 0 ? *step % o->every == 0 : cairn_due(c);
@@ -343,50 +322,24 @@ static bool compute(bodies *b, cairn *c, uint64_t *step, const options *o)
         attract_all(b, o, *step);
         move(b);
         migrate(b);
-        if (o->pause_ms > 0)
-            nanosleep(&pause, NULL);
+        pause_us(1000 * o->pause_ms);
     }
     return true;
 }
 
 static options parse(int argc, char **argv)
 {
-    static const struct option names[] = {
-        {"bodies", 1, 0, 'b'}, {"steps", 1, 0, 'n'},   {"every", 1, 0, 'e'},
-        {"pause", 1, 0, 'p'},  {"arrival", 0, 0, 'a'}, {"shuffle", 1, 0, 's'},
-        {"output", 1, 0, 'o'}, {"config", 1, 0, 'c'},  {0}};
     options o = {.nbodies = 1000, .steps = 500};
-    for (int k; (k = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-        switch (k) {
-        case 'b':
-            o.nbodies = strtoull(optarg, NULL, 10);
-            break;
-        case 'n':
-            o.steps = strtoull(optarg, NULL, 10);
-            break;
-        case 'e':
-            o.every = strtoull(optarg, NULL, 10);
-            break;
-        case 'p':
-            o.pause_ms = strtol(optarg, NULL, 10);
-            break;
-        case 'a':
-            o.arrival = true;
-            break;
-        case 's':
-            o.shuffle = strtoull(optarg, NULL, 10);
-            break;
-        case 'o':
-            o.output = optarg;
-            break;
-        case 'c':
-            o.config = optarg;
-            break;
-        default:
-            die("usage: nbody [--bodies N] [--steps N] [--every STEPS] [--pause MILLISECONDS]"
-                " [--arrival] [--shuffle SEED] [--output FILE] [--config FILE]");
-        }
-    }
+    const example_option option[] = {{"bodies", NUMBER, &o.nbodies},
+                                     {"steps", NUMBER, &o.steps},
+                                     {"every", NUMBER, &o.every},
+                                     {"pause", NUMBER, &o.pause_ms},
+                                     {"arrival", FLAG, &o.arrival},
+                                     {"shuffle", NUMBER, &o.shuffle},
+                                     {"output", TEXT, &o.output},
+                                     {"config", TEXT, &o.config},
+                                     {0}};
+    example_parse(argc, argv, option);
     return o;
 }
 
@@ -395,10 +348,10 @@ int main(int argc, char **argv)
     bodies b = {0};
     uint64_t step = 0;
     int given;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &given);
+    const options o = parse(argc, argv);
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &given);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
-    const options o = parse(argc, argv);
     if (nranks > STRIPS)
         die("there are fewer strips than ranks");
     cairn *c = resume(&b, &step, o.config); /* CAIRN */

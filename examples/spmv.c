@@ -13,17 +13,13 @@
  *
  * Marks are taken in the middle of products, so it has to go on with as many ranks as it began.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include <mpi.h>
 
 #include <cairn/cairn.h>
+
+#include "example.h"
 
 enum { DIAGONALS = 5 };
 
@@ -50,19 +46,9 @@ typedef struct options {
     bool random;
     uint64_t size, steps, batch; /* batch: entries of a step, after which a mark may be taken */
     uint64_t every;              /* steps from mark to mark, 0: when Cairn thinks best */
-    long pause_us;
+    uint64_t pause_us;
     const char *output, *config;
 } options;
-
-static void die(const char *text)
-{
-    int runs;
-    fprintf(stderr, "spmv: %s\n", text);
-    MPI_Initialized(&runs);
-    if (runs)
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    exit(1);
-}
 
 /* --- the matrix --------------------------------------------------------------------------- */
 
@@ -185,7 +171,6 @@ static cairn *protect(problem *p, const char *config)
 /* Until all steps are done; false: told to stop before. */
 static bool compute(problem *p, cairn *c, const options *o)
 {
-    const struct timespec pause = {o->pause_us / 1000000, o->pause_us % 1000000 * 1000};
     const uint64_t begun = p->at.step;
     while (p->at.step < o->steps) {
         const bool stop = cairn_should_stop(c); /* CAIRN */
@@ -196,53 +181,25 @@ static bool compute(problem *p, cairn *c, const options *o)
         if (stop)
             return false;
         advance(p, o->batch);
-        if (o->pause_us > 0)
-            nanosleep(&pause, NULL);
+        pause_us(o->pause_us);
     }
     return true;
 }
 
 /* --- the program -------------------------------------------------------------------------- */
 
-static uint64_t number(const char *text)
-{
-    char *end;
-    unsigned long long n = strtoull(text, &end, 10);
-    if (*end != 0 || end == text)
-        die("a number was expected");
-    return n;
-}
-
 static options parse(int argc, char **argv)
 {
-    static const char usage[] = "usage: spmv [--kernel diagonal|random] [--size N] [--steps N] "
-                                "[--batch ENTRIES] [--every STEPS] [--pause MICROSECONDS] "
-                                "[--output FILE] [--config FILE]";
-    static const struct option names[] = {
-        {"kernel", 1, 0, 'k'}, {"size", 1, 0, 's'},   {"steps", 1, 0, 'n'},
-        {"batch", 1, 0, 'b'},  {"every", 1, 0, 'e'},  {"pause", 1, 0, 'p'},
-        {"output", 1, 0, 'o'}, {"config", 1, 0, 'c'}, {0}};
     options o = {.size = 100000, .steps = 1000, .batch = 10000};
-    for (int k; (k = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-        if (k == 'k' && (strcmp(optarg, "random") == 0 || strcmp(optarg, "diagonal") == 0))
-            o.random = optarg[0] == 'r';
-        else if (k == 's')
-            o.size = number(optarg);
-        else if (k == 'n')
-            o.steps = number(optarg);
-        else if (k == 'b')
-            o.batch = number(optarg);
-        else if (k == 'e')
-            o.every = number(optarg);
-        else if (k == 'p')
-            o.pause_us = (long)number(optarg);
-        else if (k == 'o')
-            o.output = optarg;
-        else if (k == 'c')
-            o.config = optarg;
-        else
-            die(usage);
-    }
+    const char *kernel = "diagonal";
+    const example_option option[] = {
+        {"kernel", TEXT, &kernel},   {"size", NUMBER, &o.size},   {"steps", NUMBER, &o.steps},
+        {"batch", NUMBER, &o.batch}, {"every", NUMBER, &o.every}, {"pause", NUMBER, &o.pause_us},
+        {"output", TEXT, &o.output}, {"config", TEXT, &o.config}, {0}};
+    example_parse(argc, argv, option);
+    o.random = strcmp(kernel, "random") == 0;
+    if (!o.random && strcmp(kernel, "diagonal") != 0)
+        die("a kernel is 'diagonal' or 'random'");
     return o;
 }
 
