@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A part file as a whole: which superblock counts, what it retains, what is free.
- *
- * Commit protocol. Everything that a new catalogue refers to lies in space that no retained mark
- * uses, and is synced before the older of the two superblocks is replaced; that replacement is the
- * commit, and it is synced, too. A crash in the first half leaves both superblocks as they were; in
- * the second half the other superblock is whole, and whatever either refers to is still there.
- * Space that a commit sets free is reused only after that.
  */
 #include "store/store_gather.h"
 
@@ -314,56 +308,4 @@ cairn_status crn_part_write_blob(crn_part *part, const crn_buf *blob, part_ref *
     }
     *ret = ref;
     return CAIRN_OK;
-}
-
-/* --- committing --------------------------------------------------------------------------- */
-
-cairn_status crn_part_write_super(crn_part *part, const part_super *s)
-{
-    unsigned char slot[SLOT_BYTES];
-    crn_format_put_super(s, slot);
-    part->doubt = true;
-    CRN_TRY(crn_file_write(part->file, slot, sizeof slot, SLOT_BYTES * (s->seq % NSLOTS)));
-    CRN_TRY(crn_file_sync(part->file));
-    part->doubt = false;
-    part->fallback = false;
-    const part_ref gone = part->older_catalogue; /* of the superblock that was just replaced */
-    part->older_catalogue = part->super.catalogue;
-    part->super = *s;
-    if (gone.off != part->super.catalogue.off && gone.off != part->older_catalogue.off)
-        crn_space_leave(&part->space, gone.off, crn_format_blob_room(gone.nbytes));
-    return CAIRN_OK;
-}
-
-cairn_status crn_part_commit(crn_part *part, const part_entry *entry, size_t n,
-                             uint64_t *ret_nbytes)
-{
-    part_super s = part->super;
-    crn_buf blob = {0};
-    crn_format_put_catalogue(entry, n, &blob);
-    cairn_status rc = crn_part_write_blob(part, &blob, &s.catalogue);
-    *ret_nbytes = blob.n + SLOT_BYTES;
-    crn_buf_done(&blob);
-    CRN_TRY(rc);
-    rc = crn_file_sync(part->file);
-    if (rc < 0) {
-        crn_space_leave(&part->space, s.catalogue.off, crn_format_blob_room(s.catalogue.nbytes));
-        return rc;
-    }
-    s.seq++;
-    s.end = part->space.end;
-    s.dropped = 0;
-    return crn_part_write_super(part, &s);
-}
-
-cairn_status crn_part_resolve(crn_part *part)
-{
-    if (!part->doubt)
-        return CAIRN_OK;
-    /* The slot in doubt, or that of the older superblock, is written again, with what is known to
-     * be whole: should this fail, too, the other slot is what it was. */
-    part_super s = part->super;
-    s.seq += 3;
-    CRN_TRY(crn_part_write_super(part, &s));
-    return crn_part_derive(part);
 }
