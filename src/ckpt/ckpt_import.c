@@ -174,16 +174,15 @@ static cairn_status check_room(const crn_importer *im)
     return CAIRN_OK;
 }
 
-/* The run, then every rank's part, then the manifest, with which the mark counts. */
+/* Every rank's part, then the manifest, with which the mark counts, then the name of the run, with
+ * which it is there. */
 static cairn_status write_run(crn_importer *im)
 {
     cairn_importing *what = im->what;
     const uint64_t wall_ns = crn_wall_ns();
     CRN_TRY(crn_trail_open(what->trail, true, &im->trail));
-    CRN_TRY(check_room(im));
-    CRN_TRY(crn_run_create(im->trail, what->run, &im->run));
-    snprintf(what->name, sizeof what->name, "%s", crn_run_name(im->run));
-    cairn_status rc = CAIRN_OK;
+    CRN_TRY(crn_run_prepare(im->trail, what->run, &im->run));
+    cairn_status rc = check_room(im);
     for (uint32_t rank = 0; rank < im->nranks && rc == CAIRN_OK; rank++)
         rc = write_rank(im, rank, wall_ns);
     if (rc != CAIRN_OK)
@@ -194,7 +193,10 @@ static cairn_status write_run(crn_importer *im)
                                     .series = 1,
                                     .nranks = im->nranks,
                                     .levels = CRN_IN_TRAIL};
-    return crn_run_commit(im->run, &mark, 1);
+    CRN_TRY(crn_run_commit(im->run, &mark, 1));
+    CRN_TRY(crn_run_present(im->trail, im->run, what->run));
+    snprintf(what->name, sizeof what->name, "%s", crn_run_name(im->run));
+    return CAIRN_OK;
 }
 
 /* --- the call ----------------------------------------------------------------------------- */
@@ -261,7 +263,7 @@ int cairn_import(cairn_importing *what)
     what->name[0] = 0;
     cairn_status rc = import_file(&im);
     free(im.window);
-    crn_run_close(im.run);
+    crn_run_withdraw(im.trail, im.run);
     crn_trail_close(im.trail);
     return rc;
 }

@@ -126,8 +126,8 @@ static cairn_status consider(cairn *c, const char *name, candidate *best)
     return rc;
 }
 
-/* The name of the run that was begun last and is not finished, or NULL. One without marks, as an
- * import leaves that was killed, does not hide one that has some. */
+/* The name of the run that was begun last and is not finished, or NULL. One without marks, as a
+ * program leaves that was killed early, does not hide one that has some. */
 static cairn_status name_newest(cairn *c, char **ret)
 {
     char **names;
@@ -189,6 +189,8 @@ static cairn_status find_run(cairn *c)
     crn_file *lock;
     CRN_TRY(crn_trail_open(crn_config_text(c->cfg, CRN_OPT_RUN_TRAIL), true, &c->trail));
     CRN_TRY(crn_trail_lock(c->trail, &lock));
+    if (lock)
+        crn_trail_sweep(c->trail);
     cairn_status rc = find_or_begin(c);
     crn_file_close(lock);
     return rc;

@@ -343,6 +343,19 @@ cairn_status crn_run_create(crn_trail *t, const char *name, crn_run **ret);
 cairn_status crn_run_open(crn_trail *t, const char *name, bool write, crn_run **ret);
 void crn_run_close(crn_run *run);
 
+/*
+ * A run that is seen when it is whole. crn_run_prepare creates it, as above, where nobody looks;
+ * crn_run_present gives it its name (NULL: the next free one), which lasts. crn_run_withdraw ends
+ * either: what nobody has seen yet is removed, like what a process left that was killed before; it
+ * closes the run, and NULL is allowed.
+ */
+cairn_status crn_run_prepare(crn_trail *t, const char *name, crn_run **ret);
+cairn_status crn_run_present(crn_trail *t, crn_run *run, const char *name);
+void crn_run_withdraw(crn_trail *t, crn_run *run);
+
+/* Remove what those left who were killed meanwhile. With the trail's lock only. Never fails. */
+void crn_trail_sweep(crn_trail *t);
+
 const char *crn_run_name(const crn_run *run);
 const crn_manifest *crn_run_manifest(const crn_run *run);
 

@@ -102,7 +102,7 @@ static bool was_begun(const crn_trail *t, const char *name)
 
 /* What may not be looked into counts as a run, too: opening it tells why, and nobody takes a trail
  * for sound of which nothing was read. */
-static bool is_run(const crn_trail *t, const char *name)
+bool crn_trail_has(const crn_trail *t, const char *name)
 {
     char path[300];
     int n = snprintf(path, sizeof path, "%s/manifest", name);
@@ -119,7 +119,7 @@ cairn_status crn_trail_runs(crn_trail *t, char ***ret_names, size_t *ret_n)
     size_t n, kept = 0;
     CRN_TRY(crn_dir_list(t->fd, &names, &n));
     for (size_t i = 0; i < n; i++) {
-        if (is_run(t, names[i]))
+        if (crn_trail_has(t, names[i]))
             names[kept++] = names[i];
         else
             free(names[i]);
@@ -270,7 +270,8 @@ static cairn_status read_manifest(crn_run *run)
     return rc;
 }
 
-static cairn_status open_dir(crn_trail *t, const char *name, bool create, crn_run **ret)
+static cairn_status open_dir(crn_trail *t, const char *name, const char *dir, bool create,
+                             crn_run **ret)
 {
     CRN_FAIL_IF(!crn_name_is_safe(name), CAIRN_EINVAL,
                 "'%s' cannot name a run: use letters, digits, '.', '_' and '-'", name);
@@ -279,7 +280,7 @@ static cairn_status open_dir(crn_trail *t, const char *name, bool create, crn_ru
     CRN_TRY(crn_alloc(&run, 1));
     run->fd = -1;
     CRN_TRY_OUT(rc, crn_strdup(name, &run->name));
-    CRN_TRY_OUT(rc, crn_dir_open(t->fd, name, create, &run->fd));
+    CRN_TRY_OUT(rc, crn_dir_open(t->fd, dir, create, &run->fd));
     *ret = run;
     return CAIRN_OK;
 out:
@@ -290,7 +291,7 @@ out:
 cairn_status crn_run_open(crn_trail *t, const char *name, bool write, crn_run **ret)
 {
     crn_run *run;
-    cairn_status rc = open_dir(t, name, false, &run);
+    cairn_status rc = open_dir(t, name, name, false, &run);
     if (rc == CAIRN_ENOTFOUND)
         return crn_fail(CAIRN_ENOTFOUND, "trail '%s' has no run '%s'", t->path, name);
     CRN_TRY(rc);
@@ -331,8 +332,7 @@ cairn_status crn_trail_lock(crn_trail *t, crn_file **ret)
     return CAIRN_OK;
 }
 
-/* The first "run-N" that no run is called. */
-static cairn_status free_name(crn_trail *t, char name[PATH_TEXT])
+cairn_status crn_trail_free_name(const crn_trail *t, char name[PATH_TEXT])
 {
     for (unsigned n = 1; n < UINT32_MAX; n++) {
         snprintf(name, PATH_TEXT, "run-%u", n);
@@ -342,31 +342,38 @@ static cairn_status free_name(crn_trail *t, char name[PATH_TEXT])
     return crn_fail(CAIRN_EBUSY, "no name is left for a run");
 }
 
-cairn_status crn_run_create(crn_trail *t, const char *name, crn_run **ret)
+cairn_status crn_run_begin(crn_trail *t, const char *name, bool hidden, crn_run **ret)
 {
     crn_run *run;
     cairn_status rc;
-    char chosen[PATH_TEXT];
-    if (!name) {
-        CRN_TRY(free_name(t, chosen));
-        name = chosen;
-    }
-    CRN_FAIL_IF(is_run(t, name), CAIRN_EBUSY, "trail '%s' already has a run '%s'", t->path, name);
-    CRN_TRY(open_dir(t, name, true, &run));
+    unsigned char id[sizeof run->manifest.run];
+    char dir[PATH_TEXT];
+    if (getrandom(id, sizeof id, 0) != (ssize_t)sizeof id)
+        return crn_fail_sys(errno, "cannot draw an identity for run '%s'", name);
+    CRN_TRY(open_dir(t, name, hidden ? crn_hidden_name(id, dir) : name, true, &run));
+    run->hidden = hidden;
+    memcpy(run->manifest.run, id, sizeof id);
     CRN_TRY_OUT(rc, take_lock(run));
     CRN_TRY_OUT(rc, crn_dir_sync(t->fd));
     run->manifest.created_ns = crn_wall_ns();
-    if (getrandom(run->manifest.run, sizeof run->manifest.run, 0) !=
-        (ssize_t)sizeof run->manifest.run) {
-        rc = crn_fail_sys(errno, "cannot draw an identity for run '%s'", name);
-        goto out;
-    }
     CRN_TRY_OUT(rc, write_manifest(run, &run->manifest));
     *ret = run;
     return CAIRN_OK;
 out:
     crn_run_close(run);
     return rc;
+}
+
+cairn_status crn_run_create(crn_trail *t, const char *name, crn_run **ret)
+{
+    char chosen[PATH_TEXT];
+    if (!name) {
+        CRN_TRY(crn_trail_free_name(t, chosen));
+        name = chosen;
+    }
+    CRN_FAIL_IF(crn_trail_has(t, name), CAIRN_EBUSY, "trail '%s' already has a run '%s'", t->path,
+                name);
+    return crn_run_begin(t, name, false, ret);
 }
 
 /* --- parts of a run ----------------------------------------------------------------------- */
@@ -454,7 +461,7 @@ cairn_status crn_run_commit(crn_run *run, const crn_manifest_mark *mark, uint64_
 cairn_status crn_run_attach(crn_trail *t, const char *name, const crn_manifest *m, crn_run **ret)
 {
     crn_run *run;
-    CRN_TRY(open_dir(t, name, false, &run));
+    CRN_TRY(open_dir(t, name, name, false, &run));
     run->manifest = *m;
     memset(&run->manifest.mark, 0, sizeof run->manifest.mark);
     cairn_status rc = crn_vec_reserve(&run->manifest.mark, m->mark.n);
@@ -468,8 +475,7 @@ cairn_status crn_run_attach(crn_trail *t, const char *name, const crn_manifest *
     return CAIRN_OK;
 }
 
-/* Remove what is in a directory, so many levels deep, and the directory itself; or what is none. */
-static cairn_status remove_dir(int up, const char *name, int depth, uint64_t *nfiles)
+cairn_status crn_tree_remove(int up, const char *name, int depth, uint64_t *nfiles)
 {
     char **names;
     size_t n;
@@ -485,7 +491,7 @@ static cairn_status remove_dir(int up, const char *name, int depth, uint64_t *nf
     if (rc == CAIRN_OK) {
         for (size_t i = 0; i < n; i++) {
             if (rc == CAIRN_OK)
-                rc = remove_dir(fd, names[i], depth - 1, nfiles);
+                rc = crn_tree_remove(fd, names[i], depth - 1, nfiles);
             free(names[i]);
         }
         free(names);
@@ -498,7 +504,7 @@ cairn_status crn_run_remove_series(crn_run *run, uint32_t series, uint64_t *nfil
 {
     char name[PATH_TEXT];
     crn_series_name(series, name);
-    cairn_status rc = remove_dir(run->fd, name, 2, nfiles);
+    cairn_status rc = crn_tree_remove(run->fd, name, 2, nfiles);
     return rc == CAIRN_ENOTFOUND ? CAIRN_OK : rc;
 }
 

@@ -34,6 +34,7 @@ struct crn_run {
     crn_file *lock;   /* NULL: opened to read */
     uint64_t seen_ns; /* what crn_run_seen tells */
     char *name;
+    bool hidden;      /* its directory has another name: that of crn_hidden_name */
     crn_file *events; /* NULL until something is logged */
     uint64_t events_end;
     crn_manifest manifest;
@@ -54,6 +55,26 @@ static inline void crn_part_name(uint32_t rank, char buf[PATH_TEXT])
 {
     snprintf(buf, PATH_TEXT, "part-%06u", rank);
 }
+
+/* The directory of a run that is not to be seen yet. Returns buf. */
+static inline char *crn_hidden_name(const unsigned char run[16], char buf[PATH_TEXT])
+{
+    char id[CRN_RUN_ID_TEXT];
+    snprintf(buf, PATH_TEXT, ".%s.tmp", crn_run_id_format(run, id));
+    return buf;
+}
+
+/* Is there a run of this name? */
+bool crn_trail_has(const crn_trail *t, const char *name);
+
+/* The first "run-N" that no run is called. */
+cairn_status crn_trail_free_name(const crn_trail *t, char name[PATH_TEXT]);
+
+/* Make the directory of a run, take its lock, and write a manifest without marks. */
+cairn_status crn_run_begin(crn_trail *t, const char *name, bool hidden, crn_run **ret);
+
+/* Remove what is in a directory, so many levels deep, and the directory itself; or what is none. */
+cairn_status crn_tree_remove(int up, const char *name, int depth, uint64_t *nfiles);
 
 /* Is name that of a series, written as we write it? Then *ret is its number. */
 bool crn_series_parse(const char *name, uint32_t *ret);

@@ -6,10 +6,12 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "harness/harness.h"
 
 #include "ckpt/ckpt_hdf5.h"
+#include "io/io_fault.h"
 
 #include <cairn/exchange.h>
 
@@ -335,6 +337,67 @@ static void test_no_thread_prints(void **state)
     assert_true(printer == NULL);
 }
 
+/* --- giving up ------------------------------------------------------------------------------ */
+
+/* Entries of the trail beside its own files. */
+static size_t count_entries(const world *w, const char **ret_name)
+{
+    static char name[256];
+    char **names;
+    size_t n, other = 0;
+    int fd;
+    assert_ok(crn_dir_open_path(w->trail, false, &fd));
+    assert_ok(crn_dir_list(fd, &names, &n));
+    close(fd);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(names[i], "trail") != 0 && strcmp(names[i], "lock") != 0) {
+            snprintf(name, sizeof name, "%s", names[i]);
+            other++;
+        }
+        free(names[i]);
+    }
+    free(names);
+    *ret_name = name;
+    return other;
+}
+
+static int give_up(void *arg, uint64_t done_bytes, uint64_t total_bytes)
+{
+    (void)arg, (void)done_bytes, (void)total_bytes;
+    return 1;
+}
+
+/* Whatever fails, the run is there as a whole or not at all; and it is the next that is there. */
+static void test_what_is_given_up_leaves_nothing(void **state)
+{
+    (void)state;
+    const hsize_t many = 100000;
+    const char *name;
+    world w;
+    cairn_importing what;
+    begin(&w);
+    add_numbers(&w, "numbers", 1, &many, 1);
+    assert_ok(import(&w, 3, &what));
+    remove_tree(w.trail);
+    what.progress = give_up;
+    assert_int_equal(cairn_import(&what), CAIRN_NOTHING);
+    assert_int_equal(count_entries(&w, &name), 0);
+    what.progress = NULL;
+    for (crn_fault f = {CRN_FAULT_ANY, CRN_FAULT_EIO, 1, 1};; f.at++) {
+        crn_fault_arm(&f);
+        const cairn_status rc = cairn_import(&what);
+        crn_fault_arm(NULL);
+        const bool there = count_entries(&w, &name) > 0;
+        assert_true(rc == CAIRN_EIO || rc == CAIRN_OK);
+        assert_true(there || rc < 0);
+        if (there)
+            break; /* the last that can fail is to make the name last */
+    }
+    assert_string_equal(name, "run-1");
+    check_numbers(&w, "numbers", 3, 1);
+    end(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +409,7 @@ int main(void)
         cmocka_unit_test(test_claims_of_ranks),
         cmocka_unit_test(test_other_files_are_not_read),
         cmocka_unit_test(test_no_thread_prints),
+        cmocka_unit_test(test_what_is_given_up_leaves_nothing),
     };
     return cmocka_run_group_tests_name("import", tests, NULL, NULL);
 }

@@ -345,6 +345,79 @@ static void test_run_lock_names_its_holder_and_dies_with_it(void **state)
     close(pipes[1]);
 }
 
+static size_t count_runs(crn_trail *t)
+{
+    char **names;
+    size_t n;
+    assert_ok(crn_trail_runs(t, &names, &n));
+    for (size_t i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+    return n;
+}
+
+static size_t count_entries(const char *path)
+{
+    char **names;
+    size_t n;
+    int fd;
+    assert_ok(crn_dir_open_path(path, false, &fd));
+    assert_ok(crn_dir_list(fd, &names, &n));
+    for (size_t i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+    close(fd);
+    return n;
+}
+
+static void test_run_is_seen_when_it_is_presented(void **state)
+{
+    (void)state;
+    char path[128], remains[160];
+    crn_trail *t;
+    crn_run *one, *other, *taken, *again;
+    in_scratch(path, "hidden");
+    assert_ok(crn_trail_open(path, true, &t));
+    assert_ok(crn_run_prepare(t, NULL, &one));
+    assert_ok(crn_run_prepare(t, "name", &other)); /* the first one is in use */
+    assert_int_equal(count_runs(t), 0);
+    assert_ok(crn_run_create(t, NULL, &taken)); /* by somebody else meanwhile */
+    assert_string_equal(crn_run_name(taken), "run-1");
+    assert_ok(crn_run_present(t, one, NULL));
+    assert_string_equal(crn_run_name(one), "run-2");
+    assert_int_equal(count_runs(t), 2);
+    assert_fails(crn_run_open(t, "run-2", true, &again), CAIRN_EBUSY, "is being written");
+    crn_run_close(taken);
+    crn_run_withdraw(t, one); /* it was seen: it stays */
+    assert_fails(crn_run_present(t, other, "run-2"), CAIRN_EBUSY, "already has a run 'run-2'");
+    snprintf(remains, sizeof remains, "%s/name", path); /* as of a program that was killed */
+    assert_int_equal(mkdir(remains, 0700), 0);
+    assert_ok(crn_run_present(t, other, "name"));
+    crn_run_withdraw(t, other);
+    assert_int_equal(count_runs(t), 3);
+    assert_int_equal(count_entries(path), 3 + 2); /* "trail" and "lock" */
+    crn_trail_close(t);
+}
+
+static void test_run_that_was_never_presented_is_swept(void **state)
+{
+    (void)state;
+    char path[128];
+    crn_trail *t;
+    crn_run *run, *left;
+    in_scratch(path, "swept");
+    assert_ok(crn_trail_open(path, true, &t));
+    assert_ok(crn_run_prepare(t, NULL, &left));
+    crn_run_close(left); /* as when its process is killed: the lock ends, and the files stay */
+    assert_int_equal(count_entries(path), 1 + 2);
+    assert_ok(crn_run_prepare(t, NULL, &run));
+    assert_int_equal(count_entries(path), 1 + 2);
+    crn_run_withdraw(t, run);
+    assert_int_equal(count_entries(path), 2);
+    crn_run_withdraw(t, NULL);
+    crn_trail_close(t);
+}
+
 static void test_manifest_survives_no_damage_unnoticed(void **state)
 {
     (void)state;
@@ -382,6 +455,8 @@ int main(void)
         cmocka_unit_test(test_swapped_parts_are_noticed),
         cmocka_unit_test(test_what_is_no_trail_is_refused),
         cmocka_unit_test(test_run_lock_names_its_holder_and_dies_with_it),
+        cmocka_unit_test(test_run_is_seen_when_it_is_presented),
+        cmocka_unit_test(test_run_that_was_never_presented_is_swept),
         cmocka_unit_test(test_manifest_survives_no_damage_unnoticed),
     };
     return cmocka_run_group_tests_name("trail", tests, setup, teardown);
