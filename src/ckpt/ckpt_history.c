@@ -39,15 +39,21 @@ void crn_pace_mark(ckpt_pace *pace, double since_leg, crn_plan_measure *measured
 
 /* --- reading -------------------------------------------------------------------------------- */
 
+/* A log may have been damaged: what cannot be, of times and of sizes, is taken for nothing. */
 static double number(json_t *event, const char *name)
 {
-    return json_number_value(json_object_get(event, name));
+    const double x = json_number_value(json_object_get(event, name));
+    return x >= -1e18 && x <= 1e18 ? x : 0;
 }
 
-/* A log may have been damaged: what cannot be is taken for nothing. */
 static double natural(json_t *event, const char *name)
 {
     return CRN_MAX(number(event, name), 0.0);
+}
+
+static uint64_t version_of(json_t *event)
+{
+    return (uint64_t)json_integer_value(json_object_get(event, "version"));
 }
 
 static ckpt_past_leg *last_leg(ckpt_history *h)
@@ -91,7 +97,7 @@ static cairn_status on_resume(ckpt_history *h, json_t *event)
     if (!leg)
         return CAIRN_OK;
     leg->resumed = true;
-    leg->version = (uint64_t)number(event, "version");
+    leg->version = version_of(event);
     leg->ready = leg->end = number(event, "time");
     for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++)
         if (number(json_object_get(from, crn_level_name(l)), "blocks") > 0)
@@ -106,7 +112,7 @@ static cairn_status on_mark(ckpt_history *h, json_t *event)
         return CAIRN_OK;
     last_leg(h)->end = now;
     return crn_vec_push(&h->mark, (ckpt_past_mark){.leg = h->leg.n - 1,
-                                                   .version = (uint64_t)number(event, "version"),
+                                                   .version = version_of(event),
                                                    .begun = now - natural(event, "stored"),
                                                    .held = natural(event, "held"),
                                                    .safe = natural(event, "stored"),
@@ -118,7 +124,7 @@ static cairn_status on_raised(ckpt_history *h, json_t *event)
 {
     ckpt_past_mark *mark = h->mark.n > 0 ? &h->mark.at[h->mark.n - 1] : NULL;
     const char *name = json_string_value(json_object_get(event, "level"));
-    if (!mark || !name || mark->version != (uint64_t)number(event, "version"))
+    if (!mark || !name || mark->version != version_of(event))
         return CAIRN_OK;
     mark->held += natural(event, "held");
     for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++)
