@@ -142,24 +142,42 @@ static size_t digits_at(const char *p)
     return n <= 18 ? n : 0;
 }
 
+/* A piece of a name: a number, if the answer is true, or a byte of text or digits beyond all
+ * bounds.
+ */
+static bool number_at(const char *p, size_t *ret_n)
+{
+    size_t n = digits_at(p);
+    *ret_n = n > 0 ? n : CRN_MAX(strspn(p, "0123456789"), 1);
+    return n > 0;
+}
+
+static int count_numbers(const char *name)
+{
+    int count = 0;
+    size_t n;
+    for (const char *p = name; *p; p += n)
+        count += number_at(p, &n);
+    return count;
+}
+
 int crn_pattern_split(const char *name, char *pattern, int64_t number[CRN_NAME_NUMBERS])
 {
     int count = 0;
+    /* what counts stands at the end: the directories before it are mostly the same */
+    int skip = CRN_MAX(count_numbers(name) - CRN_NAME_NUMBERS, 0);
     char *out = pattern;
-    for (const char *p = name; *p;) {
-        size_t n = count < CRN_NAME_NUMBERS ? digits_at(p) : 0;
-        if (n > 0) {
+    size_t n;
+    for (const char *p = name; *p; p += n) {
+        if (number_at(p, &n) && skip-- <= 0) {
             number[count++] = (int64_t)strtoll(p, NULL, 10);
             out += n > 1 && *p == '0' ? snprintf(out, 6, "%%0%zud", n) : snprintf(out, 6, "%%d");
-            p += n;
             continue;
         }
-        n = CRN_MAX(strspn(p, "0123456789"), 1); /* a number that is too long stays text */
         if (*p == '%')
             *out++ = '%';
         memcpy(out, p, n);
         out += n;
-        p += n;
     }
     *out = 0;
     return count;

@@ -186,7 +186,7 @@ void crn_trace_choose(crn_trace *t);
 /*
  * Patterns of file names: "out-%d.%03d" with the numbers 7 and 12 is "out-7.012"; "%%" is "%".
  * crn_pattern_split makes one from a name: the pattern, which needs room for twice the name and
- * ten bytes more, and up to CRN_NAME_NUMBERS numbers. Returns how many.
+ * ten bytes more, and the last CRN_NAME_NUMBERS numbers at most. Returns how many.
  */
 int crn_pattern_split(const char *name, char *pattern, int64_t number[CRN_NAME_NUMBERS]);
 int crn_pattern_numbers(const char *pattern);

@@ -118,7 +118,11 @@ static void test_patterns_of_names(void **state)
         assert_string_equal(name, names[i]);
         assert_false(crn_pattern_join(pattern, number, n, name, strlen(names[i])));
     }
-    char buf[20];
+    char buf[20], pattern[64];
+    int64_t number[CRN_NAME_NUMBERS];
+    crn_pattern_split("tmp/1/2/run-3/4/5/6/out-7.08", pattern, number);
+    assert_string_equal(pattern, "tmp/1/2/run-%d/%d/%d/%d/out-%d.%02d"); /* the last ones count */
+    assert_int_equal(number[5], 8);
     assert_false(crn_pattern_join("%99999d", (int64_t[]){1}, 1, buf, sizeof buf));
     assert_false(crn_pattern_join("%d", NULL, 0, buf, sizeof buf));
 }
