@@ -17,7 +17,10 @@ typedef struct outline {
     char ranks[64], values[256];
 } outline;
 
-enum { NESTING_MAX = 1000 }; /* no program has that; the stack of this process bears it */
+enum {
+    NESTING_MAX = 1000, /* no program has that; the stack of this process bears it */
+    VALUE_CAP = 96      /* a number as text, or a shift */
+};
 
 /* ---- how often ---- */
 
@@ -113,26 +116,45 @@ static span span_of(const crn_column *c)
     return s;
 }
 
-static const char *sign_of(const crn_column *c, unsigned kind, const span *s)
+/* A shift on a grid: the step in each dimension, the shorter way round. */
+static int put_shift(char *buf, size_t cap, const crn_grid *g, int64_t shift)
 {
-    if (kind != CRN_KIND_PEER || c->enc == CRN_ENC_PLAIN || s->min < 0)
-        return "";
-    return c->enc == CRN_ENC_XOR ? "^" : "+";
+    int64_t step[CRN_GRID_DIMS] = {0};
+    int used = 0;
+    for (uint32_t i = g->ndims; i-- > 0; shift /= g->dim[i]) {
+        step[i] = shift % g->dim[i];
+        step[i] -= step[i] > g->dim[i] / 2 ? g->dim[i] : 0;
+    }
+    for (uint32_t i = 0; i < g->ndims && (size_t)used < cap; i++)
+        used += snprintf(buf + used, cap - (size_t)used, "%s%lld%s", i == 0 ? "(" : ",",
+                         (long long)step[i], i + 1 == g->ndims ? ")" : "");
+    return used;
+}
+
+static int put_value(char *buf, size_t cap, const crn_column *c, unsigned kind, int64_t v)
+{
+    static const char *const sign[] = {
+        [CRN_ENC_PLAIN] = "", [CRN_ENC_REL] = "+", [CRN_ENC_XOR] = "^", [CRN_ENC_GRID] = "+"};
+    if (kind == CRN_KIND_PEER && v >= 0 && c->enc == CRN_ENC_GRID)
+        return put_shift(buf, cap, &c->grid, v);
+    return snprintf(buf, cap, "%s%lld", kind == CRN_KIND_PEER && v >= 0 ? sign[c->enc] : "",
+                    (long long)v);
 }
 
 static int put_number(char *buf, size_t cap, const crn_trace *t, const crn_column *c, unsigned kind)
 {
     span s = span_of(c);
-    const char *sign = sign_of(c, kind, &s);
+    char min[VALUE_CAP], max[VALUE_CAP];
     if (kind == CRN_KIND_TYPE && s.min == s.max && !s.varies && (uint64_t)s.min < t->ntypes &&
         t->type[s.min].name)
         return snprintf(buf, cap, "%s", t->string[t->type[s.min].name]);
+    put_value(min, sizeof min, c, kind, s.min);
+    put_value(max, sizeof max, c, kind, s.max);
     if (s.varies && !s.drawn)
-        return snprintf(buf, cap, "%s%lld..", sign, (long long)s.min);
+        return snprintf(buf, cap, "%s..", min);
     if (s.min == s.max)
-        return snprintf(buf, cap, "%s%lld", sign, (long long)s.min);
-    return snprintf(buf, cap, "%s%s%lld..%lld", s.drawn ? "~" : "", sign, (long long)s.min,
-                    (long long)s.max);
+        return snprintf(buf, cap, "%s", min);
+    return snprintf(buf, cap, "%s%s..%s", s.drawn ? "~" : "", min, max);
 }
 
 static void set_values(outline *o, const crn_symbol *s)

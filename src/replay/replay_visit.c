@@ -223,7 +223,7 @@ static void set_peers(visit *v, const int64_t *raw)
 {
     for (int k = 0; k < v->e.ncolumns; k++)
         if (v->e.kind[k] == CRN_KIND_PEER)
-            v->e.value[k] = crn_peer_rank(v->e.place->column[k + 1].enc, raw[k], &v->e.comm);
+            v->e.value[k] = crn_peer_rank(&v->e.place->column[k + 1], raw[k], &v->e.comm);
 }
 
 /* A peer that is known by distribution: the events are shared out over its bins. */

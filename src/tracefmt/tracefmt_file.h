@@ -18,7 +18,17 @@ enum {
     CRN_GROUP_LISTS = 2,
     CRN_GROUP_HISTS = 4,
     CRN_GROUP_READS = 8,
-    CRN_ENC_BOTH = 3, /* in a file: groups as CRN_ENC_REL, then as CRN_ENC_XOR */
+};
+
+/* Encodings of a column in a file. Format 1 had the first four, in two bits. */
+enum {
+    CRN_FILE_PLAIN,
+    CRN_FILE_REL,
+    CRN_FILE_XOR,
+    CRN_FILE_BOTH, /* groups as CRN_ENC_REL, then as CRN_ENC_XOR */
+    CRN_FILE_GRID,
+    CRN_FILE_ENCS,
+    CRN_FILE_ENC_BITS = 3
 };
 
 #endif

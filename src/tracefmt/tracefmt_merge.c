@@ -567,6 +567,5 @@ cairn_status crn_trace_finish(crn_trace *t)
 {
     for (size_t i = 0; i < t->nlanes && t->precision < 100; i++)
         CRN_TRY(crn_lane_draw(&t->lane[i], t->precision, true));
-    crn_trace_choose(t);
-    return CAIRN_OK;
+    return crn_trace_choose(t);
 }

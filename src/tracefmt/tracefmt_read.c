@@ -16,6 +16,7 @@
 typedef struct reader {
     crn_cursor c;
     crn_trace *t;
+    unsigned version;
     const unsigned char **column; /* the distinct columns */
     size_t *column_n;
     size_t ncolumns;
@@ -157,15 +158,36 @@ static cairn_status get_constant(reader *r, crn_cursor *c, const crn_seq *all, c
     return crn_cursor_status(c, "a column of a trace");
 }
 
+static cairn_status get_grid(crn_cursor *c, crn_grid *g)
+{
+    uint64_t size = 1;
+    g->ndims = (uint32_t)crn_get_var_max(c, CRN_GRID_DIMS);
+    crn_cursor_expect(c, g->ndims > 0);
+    for (uint32_t i = 0; i < g->ndims; i++) {
+        g->dim[i] = (uint32_t)crn_get_var_max(c, CRN_TRACE_RANKS);
+        size = CRN_MIN(size * g->dim[i], CRN_TRACE_RANKS + 1); /* cannot wrap */
+        crn_cursor_expect(c, size > 0 && size <= CRN_TRACE_RANKS);
+    }
+    return crn_cursor_status(c, "a grid of a trace");
+}
+
 static cairn_status get_column(reader *r, crn_cursor c, const crn_seq *all, crn_column *ret)
 {
+    static const crn_enc memory_enc[CRN_FILE_ENCS] = {[CRN_FILE_REL] = CRN_ENC_REL,
+                                                      [CRN_FILE_XOR] = CRN_ENC_XOR,
+                                                      [CRN_FILE_BOTH] = CRN_ENC_REL,
+                                                      [CRN_FILE_GRID] = CRN_ENC_GRID};
     uint64_t key = crn_get_var(&c);
     if (key == 0)
         return get_constant(r, &c, all, ret);
-    unsigned enc = (key - 1) & 3;
-    ret->enc = enc == CRN_ENC_BOTH ? CRN_ENC_REL : (crn_enc)enc;
-    CRN_TRY(get_groups(r, &c, all, (size_t)((key - 1) >> 2), &ret->group, &ret->ngroups));
-    if (enc == CRN_ENC_BOTH)
+    unsigned bits = r->version == 1 ? 2 : CRN_FILE_ENC_BITS;
+    unsigned enc = (unsigned)((key - 1) & ((1u << bits) - 1));
+    crn_cursor_expect(&c, enc < CRN_FILE_ENCS);
+    ret->enc = enc < CRN_FILE_ENCS ? memory_enc[enc] : CRN_ENC_PLAIN;
+    if (ret->enc == CRN_ENC_GRID)
+        CRN_TRY(get_grid(&c, &ret->grid));
+    CRN_TRY(get_groups(r, &c, all, (size_t)((key - 1) >> bits), &ret->group, &ret->ngroups));
+    if (enc == CRN_FILE_BOTH)
         CRN_TRY(get_groups(r, &c, all, (size_t)crn_get_var(&c), &ret->other, &ret->nothers));
     return crn_cursor_status(&c, "a column of a trace");
 }
@@ -405,9 +427,9 @@ static cairn_status get_payload(reader *r)
     return CAIRN_OK;
 }
 
-cairn_status crn_trace_parse(const void *raw, size_t n, crn_trace **ret)
+cairn_status crn_trace_parse(unsigned version, const void *raw, size_t n, crn_trace **ret)
 {
-    reader r = {.c = crn_cursor_of(raw, n), .budget = CRN_TRACE_MAX};
+    reader r = {.c = crn_cursor_of(raw, n), .version = version, .budget = CRN_TRACE_MAX};
     CRN_TRY(crn_alloc(&r.t, 1));
     cairn_status rc = get_payload(&r);
     free(r.column);
@@ -444,7 +466,7 @@ cairn_status crn_trace_decode(const void *data, size_t nbytes, crn_trace **ret)
     if (ZSTD_isError(got) || got != n)
         rc = crn_fail(CAIRN_ECORRUPT, "a trace does not decompress: %s", ZSTD_getErrorName(got));
     else
-        rc = crn_trace_parse(raw, n, ret);
+        rc = crn_trace_parse(version, raw, n, ret);
     free(raw);
     return rc;
 }

@@ -98,41 +98,6 @@ const crn_group *crn_column_group(const crn_column *c, uint32_t rank, int64_t *r
     return NULL;
 }
 
-static size_t groups_nbytes(const crn_group *g, size_t n)
-{
-    size_t nbytes = 0;
-    for (size_t i = 0; i < n; i++)
-        nbytes += 8 + g[i].ranks.n + g[i].base.n + g[i].value.n + g[i].nhists * sizeof(crn_hist);
-    return nbytes;
-}
-
-static void choose(crn_column *c)
-{
-    if (!c->other)
-        return;
-    if (groups_nbytes(c->other, c->nothers) < groups_nbytes(c->group, c->ngroups)) {
-        crn_groups_free(c->group, c->ngroups);
-        c->group = c->other;
-        c->ngroups = c->nothers;
-        c->enc = CRN_ENC_XOR;
-    } else {
-        crn_groups_free(c->other, c->nothers);
-    }
-    c->other = NULL;
-    c->nothers = 0;
-}
-
-void crn_trace_choose(crn_trace *t)
-{
-    for (size_t i = 0; i < t->nlanes; i++) {
-        for (size_t k = 0; k < t->lane[i].nsymbols; k++) {
-            crn_symbol *s = &t->lane[i].symbol[k];
-            for (size_t c = 0; c < s->ncolumns; c++)
-                choose(&s->column[c]);
-        }
-    }
-}
-
 /* Digits at p that make a number of int64_t; 0 if there are none, or too many. */
 static size_t digits_at(const char *p)
 {

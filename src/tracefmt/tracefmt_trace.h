@@ -32,10 +32,11 @@
 #include <stdbool.h>
 
 #include "tracefmt/tracefmt_call.h"
+#include "tracefmt/tracefmt_grid.h"
 #include "tracefmt/tracefmt_hist.h"
 #include "tracefmt/tracefmt_seq.h"
 
-#define CRN_TRACE_VERSION 1
+#define CRN_TRACE_VERSION 2
 
 typedef struct crn_list {
     const int64_t *at;
@@ -46,7 +47,8 @@ typedef struct crn_list {
 typedef enum crn_enc {
     CRN_ENC_PLAIN,
     CRN_ENC_REL, /* rank in the communicator, less one's own, modulo the size */
-    CRN_ENC_XOR  /* rank in the communicator, exclusive-or one's own */
+    CRN_ENC_XOR, /* rank in the communicator, exclusive-or one's own */
+    CRN_ENC_GRID /* shift on the column's grid (tracefmt_grid.h) */
 } crn_enc;
 
 /*
@@ -69,11 +71,12 @@ typedef struct crn_group {
 
 /*
  * Columns of peers are recorded in both encodings, since only the whole shows which one folds:
- * neighbours are relative, partners of a butterfly exclusive-or. The last writer keeps one
- * (crn_trace_choose).
+ * neighbours are relative, partners of a butterfly exclusive-or. The last writer keeps one, or
+ * finds a grid on which more ranks have the same neighbours than by either (crn_trace_choose).
  */
 typedef struct crn_column {
     crn_enc enc;
+    crn_grid grid; /* of CRN_ENC_GRID */
     crn_group *group;
     size_t ngroups;
     crn_group *other; /* the same as CRN_ENC_XOR, where enc is CRN_ENC_REL and nobody chose yet */
@@ -180,8 +183,20 @@ unsigned crn_symbol_kind(const crn_symbol *s, size_t column);
 /* The group of a column that holds a rank, and the rank's base there; NULL if none does. */
 const crn_group *crn_column_group(const crn_column *c, uint32_t rank, int64_t *ret_base);
 
-/* Keep the smaller encoding of each column of peers. */
-void crn_trace_choose(crn_trace *t);
+/* Keep the smallest encoding of each column of peers. */
+cairn_status crn_trace_choose(crn_trace *t);
+
+/* Processes of a communicator: the world ranks base + list. */
+typedef struct crn_comm_group {
+    const crn_seq *list;
+    int64_t base;
+} crn_comm_group;
+
+/* What the number of a communicator stands for on a rank; false if it is not the same all along. */
+bool crn_trace_comm(const crn_trace *t, uint32_t rank, int64_t number, crn_comm_group *ret);
+
+/* The place of a world rank among them; -1 if it is not there. */
+int64_t crn_comm_group_rank(const crn_comm_group *g, uint32_t rank);
 
 /*
  * Patterns of file names: "out-%d.%03d" with the numbers 7 and 12 is "out-7.012"; "%%" is "%".
@@ -202,7 +217,7 @@ bool crn_pattern_join(const char *pattern, const int64_t *number, int n, char *b
 enum { CRN_TRACE_QUICK = 1, CRN_TRACE_BEST = 19 }; /* levels of compression */
 cairn_status crn_trace_encode(const crn_trace *t, int level, crn_buf *b);
 cairn_status crn_trace_decode(const void *data, size_t nbytes, crn_trace **ret);
-cairn_status crn_trace_parse(const void *payload, size_t nbytes, crn_trace **ret);
+cairn_status crn_trace_parse(unsigned version, const void *payload, size_t nbytes, crn_trace **ret);
 cairn_status crn_trace_save(const crn_trace *t, const char *path);
 cairn_status crn_trace_load(const char *path, crn_trace **ret);
 

@@ -244,13 +244,21 @@ static crn_comm_view comm_of(const crn_walk *w, const crn_event *e)
     return (crn_comm_view){0};
 }
 
-int64_t crn_peer_rank(crn_enc enc, int64_t value, const crn_comm_view *comm)
+int64_t crn_peer_rank(const crn_column *c, int64_t value, const crn_comm_view *comm)
 {
-    if (value < 0 || enc == CRN_ENC_PLAIN || comm->rank < 0) /* between groups ranks are absolute */
+    int64_t size = comm->size;
+    if (value < 0 || comm->rank < 0) /* between groups ranks are absolute */
         return value;
-    if (enc == CRN_ENC_XOR)
+    switch (c->enc) {
+    case CRN_ENC_XOR:
         return value ^ comm->rank;
-    return comm->size > 0 ? (value % comm->size + comm->rank) % comm->size : value;
+    case CRN_ENC_REL:
+        return size > 0 ? (value % size + comm->rank) % size : value;
+    case CRN_ENC_GRID: /* of other communicators only a damaged trace says so */
+        return crn_grid_size(&c->grid) == size ? crn_grid_peer(&c->grid, comm->rank, value) : value;
+    default:
+        return value;
+    }
 }
 
 static void read_columns(crn_walk *w, crn_event *e)
@@ -267,7 +275,7 @@ static void read_columns(crn_walk *w, crn_event *e)
     e->comm = comm_of(w, e);
     for (int i = 0; i < e->ncolumns; i++) {
         if (e->kind[i] == CRN_KIND_PEER)
-            e->value[i] = crn_peer_rank(e->place->column[i + 1].enc, e->value[i], &e->comm);
+            e->value[i] = crn_peer_rank(&e->place->column[i + 1], e->value[i], &e->comm);
     }
 }
 

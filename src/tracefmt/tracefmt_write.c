@@ -62,6 +62,15 @@ static bool is_constant(const crn_column *c, const crn_seq *all)
            c->group->reads == 0 && crn_seq_equal(&c->group->ranks, all);
 }
 
+static unsigned file_enc(const crn_column *c)
+{
+    static const unsigned enc[] = {[CRN_ENC_PLAIN] = CRN_FILE_PLAIN,
+                                   [CRN_ENC_REL] = CRN_FILE_REL,
+                                   [CRN_ENC_XOR] = CRN_FILE_XOR,
+                                   [CRN_ENC_GRID] = CRN_FILE_GRID};
+    return c->other ? CRN_FILE_BOTH : enc[c->enc];
+}
+
 static void put_column(crn_buf *b, const crn_column *c, const crn_seq *all)
 {
     if (is_constant(c, all)) {
@@ -69,7 +78,12 @@ static void put_column(crn_buf *b, const crn_column *c, const crn_seq *all)
         crn_put_svar(b, c->group->base.base);
         return;
     }
-    crn_put_var(b, 1 + (c->ngroups << 2 | (c->other ? CRN_ENC_BOTH : c->enc)));
+    crn_put_var(b, 1 + (c->ngroups << CRN_FILE_ENC_BITS | file_enc(c)));
+    if (c->enc == CRN_ENC_GRID) {
+        crn_put_var(b, c->grid.ndims);
+        for (uint32_t i = 0; i < c->grid.ndims; i++)
+            crn_put_var(b, c->grid.dim[i]);
+    }
     for (size_t i = 0; i < c->ngroups; i++)
         put_group(b, &c->group[i], all);
     if (c->other)

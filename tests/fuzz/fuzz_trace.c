@@ -45,20 +45,32 @@ static void sum(const crn_trace *t, size_t lane)
     free(count);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void look(unsigned version, const uint8_t *data, size_t size)
 {
     crn_trace *t, *again;
     crn_buf b = {0};
-    if (crn_trace_parse(data, size, &t) < 0)
-        return 0;
+    if (crn_trace_parse(version, data, size, &t) < 0)
+        return;
     for (size_t i = 0; i < t->nlanes && i < 4; i++) {
         walk(t, i);
         sum(t, i);
     }
     if (crn_trace_encode(t, CRN_TRACE_QUICK, &b) < 0 || crn_trace_decode(b.at, b.n, &again) < 0)
         __builtin_trap();
+    crn_buf_done(&b);
     crn_trace_free(again);
+    if (t->precision == 100 && crn_trace_finish(t) == CAIRN_OK) { /* below it draws all values */
+        if (crn_trace_encode(t, CRN_TRACE_QUICK, &b) < 0 || crn_trace_decode(b.at, b.n, &again) < 0)
+            __builtin_trap();
+        crn_trace_free(again);
+    }
     crn_trace_free(t);
     crn_buf_done(&b);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    for (unsigned version = 1; version <= CRN_TRACE_VERSION; version++)
+        look(version, data, size);
     return 0;
 }

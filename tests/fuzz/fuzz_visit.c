@@ -33,11 +33,30 @@ static int on_gap(void *arg, const cairn_trace_gap *g)
     return --*left <= 0 || g->n == UINT64_MAX;
 }
 
+static int on_row(void *arg, const cairn_trace_row *row)
+{
+    int *left = arg;
+    return --*left <= 0 || row->nevents == UINT64_MAX;
+}
+
+/* Sums go through all ranks before they give a row: of small traces only. */
+static void sum(cairn_trace *t)
+{
+    static const unsigned by[] = {
+        0, CAIRN_TRACE_BY_LAYER | CAIRN_TRACE_BY_CALL, CAIRN_TRACE_BY_SITE | CAIRN_TRACE_BY_RANK,
+        CAIRN_TRACE_BY_RANK | CAIRN_TRACE_BY_PEER, CAIRN_TRACE_BY_FILE | CAIRN_TRACE_BY_SIZE};
+    for (size_t i = 0; i < sizeof by / sizeof *by; i++) {
+        int left = EVENTS;
+        (void)!cairn_trace_sum(t, by[i], on_row, &left);
+    }
+}
+
 static void look(cairn_trace *t)
 {
     cairn_trace_info info = {.struct_bytes = sizeof info};
     char site[64];
     int left = EVENTS;
+    bool small = true;
     if (cairn_trace_describe(t, &info) < 0)
         return;
     for (uint32_t i = 0; i < 3; i++)
@@ -45,9 +64,12 @@ static void look(cairn_trace *t)
     for (uint32_t r = 0; r < CRN_MIN(info.nranks, RANKS); r++) {
         left = EVENTS;
         (void)!cairn_trace_visit(t, r, on_event, &left);
+        small &= left > 0;
         left = EVENTS;
         (void)!cairn_trace_walk(t, r, 0, on_event, &left);
     }
+    if (small && info.nranks <= RANKS)
+        sum(t);
     left = EVENTS;
     (void)!cairn_trace_outline(t, on_piece, &left);
     left = EVENTS;
@@ -57,10 +79,12 @@ static void look(cairn_trace *t)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char name[] = "fuzz";
-    cairn_trace t = {.path = name};
-    if (crn_trace_parse(data, size, &t.t) < 0)
-        return 0;
-    look(&t);
-    crn_trace_free(t.t);
+    for (unsigned version = 1; version <= CRN_TRACE_VERSION; version++) {
+        cairn_trace t = {.path = name};
+        if (crn_trace_parse(version, data, size, &t.t) < 0)
+            continue;
+        look(&t);
+        crn_trace_free(t.t);
+    }
     return 0;
 }

@@ -29,7 +29,7 @@ static node *random_node(crn_rng *r, int depth, int *sites)
     node *n;
     assert_ok(crn_alloc(&n, 1));
     n->who = crn_rng_below(r, 3) == 0 ? 1 + (int)crn_rng_below(r, 4) : 0;
-    n->peer = (int)crn_rng_below(r, 4);
+    n->peer = (int)crn_rng_below(r, 5);
     n->count = (int)crn_rng_below(r, 4);
     n->turns = 1 + (int)crn_rng_below(r, 6);
     n->spread = crn_rng_below(r, 3) == 0 ? 3 : 1;
@@ -78,6 +78,14 @@ static int64_t peer_of(const rank *x, int how)
         return x->rank + 1 < x->nranks ? (int64_t)x->rank + 1 : CRN_PEER_NULL;
     case 2:
         return (x->rank ^ 1u << x->step % 3) % x->nranks;
+    case 3: { /* the right and the lower neighbour on a torus, in turns */
+        uint32_t width = 2 + x->nranks % 3;
+        if (x->nranks % width > 0)
+            return 0;
+        if (x->step % 2)
+            return (x->rank + width) % x->nranks;
+        return x->rank - x->rank % width + (x->rank + 1) % width;
+    }
     default:
         return 0;
     }

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Traces of each format, kept so that every later version is held to reading them: one program on
+ * six ranks, a ring, a split, files and a torus, as the functions below say. Written by this
+ * program, called with --write and linked with the version in question.
+ *
+ *     good-trace-1    peers relative to the rank
+ *     good-trace-2    peers on a grid
+ */
+#include "harness/small_trace.h"
+
+enum { RANKS = 6, WIDTH = 3 };
+
+static void torus(small_rank *x)
+{
+    int64_t right = x->rank - x->rank % WIDTH + (x->rank + 1) % WIDTH;
+    for (int64_t i = 0; i < 50; i++) {
+        small_event(x, CRN_CALL_MPI_Send, 40, (int64_t[]){10 + i, 0, right, 1, 0});
+        small_event(x, CRN_CALL_MPI_Send, 40, (int64_t[]){10, 0, (x->rank + WIDTH) % RANKS, 2, 0});
+        small_event(x, CRN_CALL_MPI_Barrier, 41, (int64_t[]){0});
+    }
+}
+
+static void program(small_rank *x)
+{
+    small_event(x, CRN_CALL_MPI_Init, 1, NULL);
+    for (int i = 0; i < 10; i++)
+        small_ring(x, 8 * (x->rank + 1));
+    torus(x);
+    small_split(x);
+    small_write(x);
+    small_event(x, CRN_CALL_MPI_Finalize, 2, NULL);
+}
+
+/* The same events, whatever the numbers of places. */
+static void expect_same(const crn_trace *all, const crn_trace *one, uint32_t rank)
+{
+    crn_walk *a, *b;
+    crn_event x, y;
+    crn_buf text = {0}, want = {0};
+    crn_names names_a = crn_names_of_trace(all), names_b = crn_names_of_trace(one);
+    size_t n = 0;
+    assert_ok(crn_walk_open(all, 0, rank, 0, &a));
+    assert_ok(crn_walk_open(one, 0, rank, 0, &b));
+    for (; crn_walk_next(b, &y); n++) {
+        assert_true(crn_walk_next(a, &x));
+        text.n = want.n = 0;
+        crn_text_event(&text, &names_a, &x);
+        crn_text_event(&want, &names_b, &y);
+        assert_int_equal(text.n, want.n);
+        assert_memory_equal(text.at, want.at, want.n);
+    }
+    assert_false(crn_walk_next(a, &x));
+    assert_int_equal(n, 10 * 3 + 50 * 3 + 3 + SMALL_WRITES + 4);
+    crn_walk_close(a);
+    crn_walk_close(b);
+    crn_buf_done(&text);
+    crn_buf_done(&want);
+}
+
+static void expect_trace(const char *name)
+{
+    crn_trace *all;
+    char path[256];
+    snprintf(path, sizeof path, "%s/golden/%s", TESTS_DIR, name);
+    assert_ok(crn_trace_load(path, &all));
+    assert_int_equal(all->nranks, RANKS);
+    assert_true(crn_trace_complete(all));
+    assert_true(all->lasted > 0 && all->lane[0].took != NULL);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        crn_trace *one = small_record(r, RANKS, 100, true, program);
+        expect_same(all, one, r);
+        crn_trace_free(one);
+    }
+    crn_trace_free(all);
+}
+
+static void test_good_traces(void **state)
+{
+    (void)state;
+    expect_trace("good-trace-1");
+    expect_trace("good-trace-2");
+}
+
+static void write_trace(void)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/golden/good-trace-%d", TESTS_DIR, CRN_TRACE_VERSION);
+    small_trace(path, RANKS, 100, true, program);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_good_traces)};
+    if (argc > 1 && strcmp(argv[1], "--write") == 0) {
+        write_trace();
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
