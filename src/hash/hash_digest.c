@@ -5,11 +5,10 @@
  */
 #include "hash/hash.h"
 
+#include "hash/hash_xxh3.h"
+
 #if defined(__x86_64__)
 #include <emmintrin.h>
-#include <xxh_x86dispatch.h> /* renames XXH3_128bits and its siblings to run-time choices */
-#else
-#include <xxhash.h>
 #endif
 
 static size_t kept = CRN_DIGEST_BYTES; /* written before threads start */
@@ -33,7 +32,9 @@ static crn_digest canonical(XXH128_hash_t hash)
 
 crn_digest crn_digest_of(const void *data, size_t nbytes)
 {
-    return canonical(XXH3_128bits(data, nbytes));
+    const XXH128_hash_t hash = XXH3_128bits(data, nbytes);
+    crn_xxh3_leave();
+    return canonical(hash);
 }
 
 bool crn_digest_equal(const crn_digest *a, const crn_digest *b)
@@ -123,11 +124,13 @@ crn_digest crn_digest_copy(void *dst, const void *src, size_t nbytes)
         /* the first piece ends at a line of dst, so that only the two ends of all are part lines */
         size_t n = CRN_MIN(PIECE - (uintptr_t)to % LINE, nbytes);
         XXH3_128bits_update(state, from, n);
+        crn_xxh3_leave();
         copy_piece(to, from, n);
         to += n, from += n, nbytes -= n;
     }
     stream_end();
     crn_digest d = canonical(XXH3_128bits_digest(state));
+    crn_xxh3_leave();
     XXH3_freeState(state);
     return d;
 }

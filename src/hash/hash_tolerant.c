@@ -37,16 +37,12 @@
  */
 #include "hash/hash.h"
 
+#include "hash/hash_xxh3.h"
+
 #include <assert.h>
 #include <fenv.h>
 #include <float.h>
 #include <math.h>
-
-#if defined(__x86_64__)
-#include <xxh_x86dispatch.h>
-#else
-#include <xxhash.h>
-#endif
 
 #ifdef __FAST_MATH__
 #error "the tolerant digest needs IEEE arithmetic"
@@ -277,6 +273,7 @@ bool crn_tolerant_digest(crn_tolerant *t, const void *data, size_t nbytes, crn_d
         *exact = digest_of_state(t->exact);
     for (size_t i = 0; i < t->n; i++)
         tolerant[i] = digest_of_state(t->state[i]);
+    crn_xxh3_leave();
     fesetenv(&modes);
     return nan;
 }
