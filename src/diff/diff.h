@@ -8,12 +8,15 @@
  * against what the second side has of the same. Where both sides have a variable cut in the same
  * way, trees tell which blocks may differ, and those are fetched and compared; otherwise the piece
  * is compared range by range with those of the second side that overlap it in the global array.
- * Units are shared out over processes, and within one over threads; each makes rows, one for each
- * variable, that are merged in the end.
+ * Units are shared out over processes, and within one over threads; where a unit has many blocks to
+ * look at, threads that have nothing else to do take some of them. Each makes rows, one for each
+ * variable, that are merged in the end. Merging asks for no order: the result is the same, to the
+ * last bit and letter, whoever did what, on however many threads and processes.
  *
- * A worker, with its queue and its buffers, belongs to one thread, and so does a share, which is
- * what a side has of one rank in one mark. Trees are shared by all threads; they are opened under a
- * lock, and nodes are loaded by the unit whose rank they belong to alone.
+ * A worker, with its queue and its buffers, belongs to one thread. A share, which is what a side
+ * has of one rank in one mark, belongs to the thread that has the unit; others only fetch blocks
+ * through it, whose table has been loaded before. Trees are shared by all threads; they are opened
+ * under a lock, and nodes are loaded by the unit whose rank they belong to alone.
  */
 #ifndef CAIRN_DIFF_H
 #define CAIRN_DIFF_H
@@ -97,18 +100,42 @@ bool crn_diff_share_find(const diff_share *s, const char *name, diff_var *ret);
 /* The variable in the part. CAIRN_ENOTFOUND: the data is gone, or was never in the trail. */
 cairn_status crn_diff_share_data(diff_share *s, const char *name, crn_var **ret);
 
+/* --- exact sums ----------------------------------------------------------------------------- */
+
+/* The sum of doubles that are not negative, whatever their order: 2098 bits for the largest, and
+ * room for as many as there can be. */
+enum { DIFF_SUM_LIMBS = 34 };
+
+typedef struct diff_sum {
+    uint64_t limb[DIFF_SUM_LIMBS]; /* the lowest first */
+    bool infinite;                 /* something was */
+} diff_sum;
+
+void crn_diff_sum_add(diff_sum *s, double x);
+void crn_diff_sum_merge(diff_sum *to, const diff_sum *s);
+double crn_diff_sum_value(const diff_sum *s);
+
 /* --- rows ----------------------------------------------------------------------------------- */
+
+/* Where something is looked at: in the unit of a rank, in the order of its work. */
+typedef struct diff_at {
+    uint64_t unit, step;
+} diff_at;
 
 typedef struct diff_row {
     char *variable, *type;
+    diff_at order; /* of the variable, in the first unit that has it: rows are told in this order */
     crn_bound bound;
     cairn_verdict verdict;
-    char text[CRN_ERR_TEXT]; /* of the gravest */
+    char text[CRN_ERR_TEXT]; /* of the gravest; of equally grave ones of the first, */
+    diff_at said;            /* which is this one */
+    diff_at at;              /* what is judged now */
     bool global;             /* indices are those of the global array */
     uint32_t ndims;
     uint64_t shape[CRN_DIMS_MAX];
     uint64_t nvalues, ndiffering, nblocks, nflagged, nfalse, read_bytes;
-    double max, sum_squares;
+    double max;
+    diff_sum squares;
     bool placed; /* rank and index are of the first value that differs, or, if none does, of the
                     first block that is not proven equal */
     uint32_t rank;
@@ -116,9 +143,9 @@ typedef struct diff_row {
     char first[CAIRN_VALUE_TEXT], second[CAIRN_VALUE_TEXT];
 } diff_row;
 
-typedef CRN_VEC(diff_row) diff_rows; /* sorted by nothing: in the order of the first side's */
+typedef CRN_VEC(diff_row) diff_rows;
 
-cairn_status crn_diff_row_init(diff_row *r, const crn_var_spec *spec);
+cairn_status crn_diff_row_init(diff_row *r, const crn_var_spec *spec, diff_at order);
 void crn_diff_row_done(diff_row *r);
 void crn_diff_rows_done(diff_rows *rows);
 
@@ -132,19 +159,42 @@ void crn_diff_row_note(diff_row *r, const crn_var_spec *piece, uint32_t rank, ui
 /* Note that values of a piece from first on are not proven equal. */
 void crn_diff_row_doubt(diff_row *r, const crn_var_spec *piece, uint32_t rank, uint64_t first);
 
-/* Add a row to others; it is taken, also when that fails. */
+/* Note what was found about the values of a piece as they were compared. */
+void crn_diff_row_count(diff_row *r, const crn_value_delta *delta);
+
+/* Add what another row of the same variable says. */
+void crn_diff_row_add(diff_row *to, const diff_row *r);
+
+/* Add a row to others; it is taken, also when that fails. One variable has several rows where ranks
+ * do not agree on its type or on whether it is a piece of an array. */
 cairn_status crn_diff_rows_merge(diff_rows *rows, diff_row *r);
+void crn_diff_rows_sort(diff_rows *rows); /* once they are all there */
 
 void crn_diff_rows_put(const diff_rows *rows, crn_buf *buf);
 cairn_status crn_diff_rows_get(crn_cursor *c, diff_rows *rows); /* merges */
 
+/* --- threads -------------------------------------------------------------------------------- */
+
+typedef struct diff_worker diff_worker;
+typedef struct diff_crew diff_crew;
+
+/* Take pieces of a task until there are none left; by several threads at once. */
+typedef void diff_task_fn(void *arg, diff_worker *w);
+
+/* Threads that help, one for each of n workers; fewer where the system gives no more. */
+cairn_status crn_diff_crew_create(diff_worker **worker, unsigned n, diff_crew **ret);
+void crn_diff_crew_free(diff_crew *c); /* NULL is allowed */
+
+/* Do a task, together with whoever has nothing else to do; a leaf opens no other. c may be NULL. */
+void crn_diff_crew_do(diff_crew *c, diff_worker *w, bool leaf, diff_task_fn *fn, void *arg);
+
 /* --- comparing ------------------------------------------------------------------------------ */
 
 enum {
-    DIFF_BATCH = 8 << 20,  /* bytes of one side that are fetched together */
-    DIFF_BATCHES = 2,      /* one is compared while the other is on its way */
-    DIFF_WINDOW = 4 << 20, /* bytes of a piece that are read ahead */
-    DIFF_START_WIDTH = 64  /* trees are compared from the level with so many nodes on */
+    DIFF_MEMORY = 8 << 20, /* bytes of one side that a thread has in memory or on their way */
+    DIFF_BATCH = 1 << 20,  /* that are fetched together; one block at least */
+    DIFF_BATCHES = DIFF_MEMORY / DIFF_BATCH,
+    DIFF_START_WIDTH = 64 /* trees are compared from the level with so many nodes on */
 };
 
 /* What is asked. */
@@ -156,21 +206,28 @@ typedef struct diff_question {
     bool nan_differs, direct;
 } diff_question;
 
+/* Called by any thread when so many bytes of the first side have been seen to. */
+typedef void diff_seen_fn(void *arg, uint64_t nbytes);
+
 /* What a thread works with. */
-typedef struct diff_worker {
+struct diff_worker {
     const diff_question *ask;
+    diff_crew *crew;    /* NULL: there are no other threads */
+    diff_seen_fn *seen; /* NULL: nobody wants to know */
+    void *seen_arg;
     crn_io *io;
+    unsigned char *data[2]; /* of each side: DIFF_MEMORY, cut into batches */
     struct {
-        crn_fetch *fetch[2];    /* of each side */
-        unsigned char *data[2]; /* DIFF_BATCH each */
+        crn_fetch *fetch[2];
+        int nfetches; /* that were begun */
         crn_bad_blocks bad[2];
         size_t first, n; /* of the blocks */
     } batch[DIFF_BATCHES];
-    unsigned char *window[2]; /* DIFF_WINDOW each; NULL until needed */
-} diff_worker;
+};
 
 cairn_status crn_diff_worker_create(const diff_question *ask, diff_worker **ret);
-void crn_diff_worker_free(diff_worker *w); /* NULL is allowed */
+void crn_diff_worker_free(diff_worker *w);          /* NULL is allowed */
+void crn_diff_see(diff_worker *w, uint64_t nbytes); /* call w->seen, if there is one */
 
 /* Compare the unit of a rank, and merge what it finds into rows, under the lock if there is one. */
 cairn_status crn_diff_unit(diff_worker *w, diff_side side[2], const diff_mark *mark[2],

@@ -37,12 +37,12 @@ static void cut(pair *p)
     p->inner = a->nvalues;
     for (p->dim = 0; p->dim < a->ndims; p->dim++) {
         p->inner /= a->shape[p->dim];
-        if (p->inner * a->item <= DIFF_BATCH)
+        if (p->inner * a->item <= DIFF_MEMORY)
             break;
         outer *= a->shape[p->dim];
     }
     const uint64_t rows = a->shape[p->dim], chunk = a->chunk[p->dim];
-    p->step = CRN_MIN(DIFF_BATCH / (p->inner * a->item), rows);
+    p->step = CRN_MIN(DIFF_MEMORY / (p->inner * a->item), rows);
     if (p->step > chunk)
         p->step -= p->step % chunk;
     p->nsteps = (rows + p->step - 1) / p->step;
@@ -52,7 +52,7 @@ static void cut(pair *p)
 static cairn_status add_pair(diff_files *f, const diff_array *a, const diff_array *b)
 {
     pair p = {.a = {a, b}, .first_unit = f->nunits};
-    p.alike = a && b && strcmp(a->type, b->type) == 0 && same_shape(a, b) && a->item <= DIFF_BATCH;
+    p.alike = a && b && strcmp(a->type, b->type) == 0 && same_shape(a, b) && a->item <= DIFF_MEMORY;
     if (p.alike && a->nvalues > 0) {
         cut(&p);
         f->nunits += p.nunits;
@@ -176,7 +176,7 @@ cairn_status crn_diff_files_rows(const diff_files *f, diff_rows *rows)
         const pair *p = &f->pair.at[i];
         const crn_var_spec spec = spec_of(p->a[0] ? p->a[0] : p->a[1]);
         diff_row row;
-        CRN_TRY(crn_diff_row_init(&row, &spec));
+        CRN_TRY(crn_diff_row_init(&row, &spec, (diff_at){i, 0}));
         judge_pair(f, p, &row);
         CRN_TRY(crn_diff_rows_merge(rows, &row));
     }
@@ -234,7 +234,7 @@ static cairn_status read_slab(diff_worker *w, const diff_files *f, const pair *p
                               const diff_slab *s)
 {
     const size_t nbytes = s->n * p->a[0]->item;
-    const struct iovec iov[2] = {{w->batch[0].data[0], nbytes}, {w->batch[0].data[1], nbytes}};
+    const struct iovec iov[2] = {{w->data[0], nbytes}, {w->data[1], nbytes}};
     crn_op op[2] = {{.iov = &iov[0], .niov = 1}, {.iov = &iov[1], .niov = 1}}, *done;
     cairn_status rc = CAIRN_OK;
     int n = 0;
@@ -267,18 +267,15 @@ static void on_stretch(void *arg, uint64_t first, uint64_t n)
 static void compare_slab(diff_worker *w, const crn_var_spec *spec, const diff_slab *s,
                          diff_row *row)
 {
-    finding f = {row, spec, s->first, w->batch[0].data[0], w->batch[0].data[1]};
+    finding f = {row, spec, s->first, w->data[0], w->data[1]};
     crn_value_delta delta = {0};
     if (crn_value_kind_of(spec->type) != CRN_VALUE_OTHER && w->ask->has_bound)
         row->bound = w->ask->bound;
     const crn_value_rule rule = crn_diff_rule(w, row, spec);
     crn_values_compare(&rule, f.a, f.b, s->n, &delta, on_stretch, &f);
+    crn_diff_row_count(row, &delta);
     row->nvalues = s->n;
     row->read_bytes = 2 * s->n * spec->item;
-    row->max = delta.max;
-    row->sum_squares = delta.sum_squares;
-    if (delta.n > 0)
-        crn_diff_row_judge(row, CAIRN_DIFFERENT, "values differ");
 }
 
 cairn_status crn_diff_files_unit(diff_worker *w, const diff_files *f, uint64_t unit,
@@ -288,7 +285,7 @@ cairn_status crn_diff_files_unit(diff_worker *w, const diff_files *f, uint64_t u
     const diff_slab s = slab_of(p, unit - p->first_unit);
     const crn_var_spec spec = spec_of(p->a[0]);
     diff_row row;
-    CRN_TRY(crn_diff_row_init(&row, &spec));
+    CRN_TRY(crn_diff_row_init(&row, &spec, (diff_at){(uint64_t)(p - f->pair.at), unit}));
     cairn_status rc = read_slab(w, f, p, &s);
     if (rc == CAIRN_OK)
         compare_slab(w, &spec, &s, &row);
@@ -298,6 +295,7 @@ cairn_status crn_diff_files_unit(diff_worker *w, const diff_files *f, uint64_t u
         crn_diff_row_done(&row);
         return rc;
     }
+    crn_diff_see(w, s.n * spec.item);
     pthread_mutex_lock(lock);
     rc = crn_diff_rows_merge(rows, &row);
     pthread_mutex_unlock(lock);

@@ -9,7 +9,7 @@
 typedef struct window {
     diff_share *share;
     crn_var *var;
-    unsigned char *data;    /* DIFF_WINDOW bytes */
+    unsigned char *data;    /* DIFF_MEMORY bytes */
     uint64_t first, nbytes; /* of the piece, that data holds */
 } window;
 
@@ -31,7 +31,7 @@ static cairn_status reach(ranges *r, window *w, uint64_t off, const unsigned cha
     const uint64_t block = w->var->spec.block;
     if (off < w->first || off >= w->first + w->nbytes) {
         const uint64_t first = off / block;
-        const uint64_t n = CRN_MIN(DIFF_WINDOW / block, w->var->nblocks - first);
+        const uint64_t n = CRN_MIN(DIFF_MEMORY / block, w->var->nblocks - first);
         w->nbytes = 0;
         CRN_TRY(crn_mark_read(w->share->part, w->share->data, w->var, first, n, w->data, NULL));
         w->first = first * block;
@@ -155,7 +155,7 @@ static cairn_status compare_with(ranges *r, diff_share *second)
     if (r->spec->ndims > 0 && (other->ndims != r->spec->ndims || other->item != r->spec->item ||
                                !overlap(r->spec, other, low, high)))
         return CAIRN_OK;
-    r->win[1] = (window){.share = second, .data = r->w->window[1]};
+    r->win[1] = (window){.share = second, .data = r->w->data[1]};
     CRN_TRY(crn_diff_share_data(second, r->spec->name, &r->win[1].var));
     if (r->spec->ndims > 0)
         return compare_box(r, other, low, high);
@@ -168,17 +168,11 @@ cairn_status crn_diff_ranges(diff_worker *w, diff_share *first, diff_share *seco
     ranges r = {.w = w, .row = row, .spec = spec, .rule = crn_diff_rule(w, row, spec)};
     if (spec->nbytes == 0)
         return CAIRN_OK;
-    for (int k = 0; k < 2; k++)
-        if (!w->window[k])
-            CRN_TRY(crn_io_memory(DIFF_WINDOW, &w->window[k]));
-    r.win[0] = (window){.share = first, .data = w->window[0]};
+    r.win[0] = (window){.share = first, .data = w->data[0]};
     row->nflagged = row->nblocks;
     CRN_TRY(crn_diff_share_data(first, spec->name, &r.win[0].var));
     for (size_t i = 0; i < n; i++)
         CRN_TRY(compare_with(&r, &second[i]));
-    row->max = r.delta.max > row->max ? r.delta.max : row->max;
-    row->sum_squares += r.delta.sum_squares;
-    if (r.delta.n > 0)
-        crn_diff_row_judge(row, CAIRN_DIFFERENT, "values differ");
+    crn_diff_row_count(row, &r.delta);
     return CAIRN_OK;
 }

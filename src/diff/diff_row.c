@@ -9,9 +9,10 @@
 #include <math.h>
 #include <stdarg.h>
 
-cairn_status crn_diff_row_init(diff_row *r, const crn_var_spec *spec)
+cairn_status crn_diff_row_init(diff_row *r, const crn_var_spec *spec, diff_at order)
 {
-    *r = (diff_row){.global = spec->ndims > 0, .ndims = CRN_MAX(spec->ndims, 1)};
+    *r = (diff_row){
+        .order = order, .at = order, .global = spec->ndims > 0, .ndims = CRN_MAX(spec->ndims, 1)};
     CRN_TRY(crn_strdup(spec->name, &r->variable));
     for (uint32_t d = 0; d < spec->ndims; d++)
         r->shape[d] = spec->global[d];
@@ -46,6 +47,7 @@ void crn_diff_row_judge(diff_row *r, cairn_verdict verdict, const char *fmt, ...
     vsnprintf(r->text, sizeof r->text, fmt, ap);
     va_end(ap);
     r->verdict = verdict;
+    r->said = r->at;
 }
 
 /* --- values in words ------------------------------------------------------------------------ */
@@ -110,7 +112,8 @@ static void widen(diff_row *r, const crn_var_spec *piece, const uint64_t *first,
     }
 }
 
-/* Is place a, of a rank, before place b? In a global array by index, otherwise by rank first. */
+/* Is place a, of a rank, before place b? In a global array by index, which pieces may share,
+ * otherwise by rank first. */
 static bool is_before(const diff_row *r, uint32_t rank_a, const uint64_t *a, uint32_t rank_b,
                       const uint64_t *b)
 {
@@ -119,7 +122,7 @@ static bool is_before(const diff_row *r, uint32_t rank_a, const uint64_t *a, uin
     for (uint32_t d = 0; d < r->ndims; d++)
         if (a[d] != b[d])
             return a[d] < b[d];
-    return false;
+    return rank_a < rank_b;
 }
 
 void crn_diff_row_note(diff_row *r, const crn_var_spec *piece, uint32_t rank, uint64_t first,
@@ -150,11 +153,25 @@ void crn_diff_row_doubt(diff_row *r, const crn_var_spec *piece, uint32_t rank, u
 
 /* --- adding up ------------------------------------------------------------------------------ */
 
-static void add(diff_row *to, const diff_row *r)
+static bool comes_before(diff_at a, diff_at b)
 {
-    crn_diff_row_judge(to, r->verdict, "%s", r->text);
+    return a.unit != b.unit ? a.unit < b.unit : a.step < b.step;
+}
+
+/* A sentence: the gravest, and of equally grave ones the first. */
+static void add_verdict(diff_row *to, const diff_row *r)
+{
+    if (r->verdict < to->verdict || (r->verdict == to->verdict && !comes_before(r->said, to->said)))
+        return;
+    to->verdict = r->verdict;
+    to->said = r->said;
+    memcpy(to->text, r->text, sizeof to->text);
+}
+
+/* A place: of values that differ the first, or else of doubts. */
+static void add_place(diff_row *to, const diff_row *r)
+{
     const bool empty = to->ndiffering == 0, doubt = r->ndiffering == 0;
-    /* a value that differs says more than a doubt */
     if (r->placed && (!to->placed || (empty && !doubt) ||
                       (empty == doubt && is_before(to, r->rank, r->index, to->rank, to->index)))) {
         to->placed = true;
@@ -163,12 +180,27 @@ static void add(diff_row *to, const diff_row *r)
         memcpy(to->first, r->first, sizeof to->first);
         memcpy(to->second, r->second, sizeof to->second);
     }
-    if (!doubt) {
-        for (uint32_t d = 0; d < to->ndims; d++) {
-            to->low[d] = empty ? r->low[d] : CRN_MIN(to->low[d], r->low[d]);
-            to->high[d] = empty ? r->high[d] : CRN_MAX(to->high[d], r->high[d]);
-        }
+    for (uint32_t d = 0; !doubt && d < to->ndims; d++) {
+        to->low[d] = empty ? r->low[d] : CRN_MIN(to->low[d], r->low[d]);
+        to->high[d] = empty ? r->high[d] : CRN_MAX(to->high[d], r->high[d]);
     }
+}
+
+void crn_diff_row_count(diff_row *r, const crn_value_delta *delta)
+{
+    r->max = fmax(r->max, delta->max);
+    crn_diff_sum_add(&r->squares, delta->sum_squares);
+    if (delta->n > 0)
+        crn_diff_row_judge(r, CAIRN_DIFFERENT, "values differ");
+}
+
+/* Nothing here may depend on which of the two came first. */
+void crn_diff_row_add(diff_row *to, const diff_row *r)
+{
+    add_verdict(to, r);
+    add_place(to, r);
+    if (comes_before(r->order, to->order))
+        to->order = r->order;
     to->nvalues += r->nvalues;
     to->ndiffering += r->ndiffering;
     to->nblocks += r->nblocks;
@@ -176,19 +208,25 @@ static void add(diff_row *to, const diff_row *r)
     to->nfalse += r->nfalse;
     to->read_bytes += r->read_bytes;
     to->max = fmax(to->max, r->max);
-    to->sum_squares += r->sum_squares;
+    crn_diff_sum_merge(&to->squares, &r->squares);
     /* ranks may have been captured with other bounds: what holds for all is the loosest */
     to->bound.absolute = fmax(to->bound.absolute, r->bound.absolute);
     to->bound.relative = fmax(to->bound.relative, r->bound.relative);
-    if (!to->global)
-        to->shape[0] = CRN_MAX(to->shape[0], r->shape[0]);
+    for (uint32_t d = 0; d < to->ndims; d++)
+        to->shape[d] = CRN_MAX(to->shape[d], r->shape[d]);
+}
+
+static bool same_kind(const diff_row *a, const diff_row *b)
+{
+    return strcmp(a->variable, b->variable) == 0 && strcmp(a->type, b->type) == 0 &&
+           a->global == b->global && a->ndims == b->ndims;
 }
 
 cairn_status crn_diff_rows_merge(diff_rows *rows, diff_row *r)
 {
     for (size_t i = 0; i < rows->n; i++) {
-        if (strcmp(rows->at[i].variable, r->variable) == 0) {
-            add(&rows->at[i], r);
+        if (same_kind(&rows->at[i], r)) {
+            crn_diff_row_add(&rows->at[i], r);
             crn_diff_row_done(r);
             return CAIRN_OK;
         }
@@ -197,6 +235,18 @@ cairn_status crn_diff_rows_merge(diff_rows *rows, diff_row *r)
     if (rc < 0)
         crn_diff_row_done(r);
     return rc;
+}
+
+static int by_order(const void *a, const void *b)
+{
+    const diff_row *x = a, *y = b;
+    return comes_before(y->order, x->order) - comes_before(x->order, y->order);
+}
+
+void crn_diff_rows_sort(diff_rows *rows)
+{
+    if (rows->n > 0)
+        qsort(rows->at, rows->n, sizeof *rows->at, by_order);
 }
 
 /* --- on the way to another process ---------------------------------------------------------- */

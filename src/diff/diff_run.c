@@ -22,6 +22,7 @@ typedef struct comparison {
     diff_files *files; /* instead of sides */
     unsigned nthreads;
     diff_worker **worker; /* one for each thread */
+    diff_crew *crew;      /* the threads beside this one */
     cairn_comparison result;
     uint64_t total_bytes;
     bool stopped; /* by the caller's function */
@@ -35,27 +36,34 @@ typedef struct mark_work {
     atomic_ullong next; /* which unit to take; its order does not matter */
     diff_rows rows;     /* guarded by mutex */
     crn_err err;        /* likewise: the first failure */
-    uint64_t done;      /* likewise */
+    uint64_t seen;      /* likewise: bytes that this process has seen to */
     pthread_mutex_t mutex;
 } mark_work;
 
 /* --- units ---------------------------------------------------------------------------------- */
 
-static void unit_done(mark_work *m, cairn_status rc)
+/* The other processes are taken to be as far as this one. */
+static void on_seen(void *arg, uint64_t nbytes)
 {
+    mark_work *m = arg;
     comparison *c = m->c;
     pthread_mutex_lock(&m->mutex);
-    m->done++;
-    if (rc < 0 && m->err.code == 0)
-        m->err = *crn_err_peek();
-    if (c->how.progress && crn_comm_rank(c->comm) == 0)
-        c->how.progress(c->how.arg, c->result.nbytes + m->nbytes / CRN_MAX(m->nunits, 1) * m->done,
-                        c->total_bytes);
+    m->seen += nbytes * (unsigned)crn_comm_size(c->comm);
+    c->how.progress(c->how.arg, c->result.nbytes + CRN_MIN(m->seen, m->nbytes), c->total_bytes);
     pthread_mutex_unlock(&m->mutex);
 }
 
-static void work(mark_work *m, diff_worker *w)
+static void unit_failed(mark_work *m)
 {
+    pthread_mutex_lock(&m->mutex);
+    if (m->err.code == 0)
+        m->err = *crn_err_peek();
+    pthread_mutex_unlock(&m->mutex);
+}
+
+static void work(void *arg, diff_worker *w)
+{
+    mark_work *m = arg;
     comparison *c = m->c;
     for (;;) {
         /* relaxed: units are independent, and results are passed on under the mutex */
@@ -64,42 +72,24 @@ static void work(mark_work *m, diff_worker *w)
             i * (unsigned)crn_comm_size(c->comm) + (unsigned)crn_comm_rank(c->comm);
         if (unit >= m->nunits)
             return;
-        unit_done(m, c->kind == FILES
-                         ? crn_diff_files_unit(w, c->files, unit, &m->rows, &m->mutex)
-                         : crn_diff_unit(w, c->side, m->mark, (uint32_t)unit, &m->rows, &m->mutex));
+        cairn_status rc =
+            c->kind == FILES
+                ? crn_diff_files_unit(w, c->files, unit, &m->rows, &m->mutex)
+                : crn_diff_unit(w, c->side, m->mark, (uint32_t)unit, &m->rows, &m->mutex);
+        if (rc < 0)
+            unit_failed(m);
     }
 }
 
-typedef struct thread_start {
-    pthread_t thread;
-    mark_work *m;
-    diff_worker *w;
-} thread_start;
-
-static void *thread_main(void *arg)
-{
-    thread_start *t = arg;
-    work(t->m, t->w);
-    return NULL;
-}
-
-/* Compare this process's units of a mark. Threads that cannot be started are not missed. */
+/* Compare this process's units. */
 static cairn_status compare_units(comparison *c, mark_work *m)
 {
-    thread_start *t;
-    unsigned n = 0;
-    const uint64_t wanted = CRN_MIN(c->nthreads, m->nunits);
-    CRN_TRY(crn_alloc(&t, c->nthreads));
-    while (n + 1 < wanted) {
-        t[n] = (thread_start){.m = m, .w = c->worker[n + 1]};
-        if (pthread_create(&t[n].thread, NULL, thread_main, &t[n]) != 0)
-            break;
-        n++;
+    const bool tells = c->how.progress && crn_comm_rank(c->comm) == 0;
+    for (unsigned i = 0; i < c->nthreads; i++) {
+        c->worker[i]->seen = tells ? on_seen : NULL;
+        c->worker[i]->seen_arg = m;
     }
-    work(m, c->worker[0]);
-    while (n > 0)
-        pthread_join(t[--n].thread, NULL);
-    free(t);
+    crn_diff_crew_do(c->crew, c->worker[0], false, work, m);
     return m->err.code < 0 ? crn_err_give(&m->err) : CAIRN_OK;
 }
 
@@ -185,7 +175,7 @@ static void report_row(comparison *c, uint64_t version, const diff_row *r)
                                 .nflagged = r->nflagged,
                                 .nfalse = r->nfalse,
                                 .read_bytes = r->read_bytes};
-    row.rms = r->ndiffering > 0 ? sqrt(r->sum_squares / (double)r->ndiffering) : 0;
+    row.rms = r->ndiffering > 0 ? sqrt(crn_diff_sum_value(&r->squares) / (double)r->ndiffering) : 0;
     for (uint32_t d = 0; d < r->ndims; d++) {
         row.shape[d] = r->shape[d];
         row.index[d] = r->index[d];
@@ -215,6 +205,7 @@ static cairn_status do_work(comparison *c, mark_work *m, uint64_t version)
     cairn_status rc = crn_comm_agree(c->comm, compare_units(c, m));
     if (rc == CAIRN_OK)
         rc = gather_rows(c, m);
+    crn_diff_rows_sort(&m->rows);
     for (size_t i = 0; rc == CAIRN_OK && crn_comm_rank(c->comm) == 0 && i < m->rows.n; i++)
         report_row(c, version, &m->rows.at[i]);
     c->result.nbytes += m->nbytes;
@@ -290,6 +281,9 @@ static cairn_status prepare(comparison *c)
     CRN_TRY(crn_alloc(&c->worker, c->nthreads));
     for (unsigned i = 0; i < c->nthreads; i++)
         CRN_TRY(crn_diff_worker_create(&c->ask, &c->worker[i]));
+    CRN_TRY(crn_diff_crew_create(c->worker + 1, c->nthreads - 1, &c->crew));
+    for (unsigned i = 0; i < c->nthreads; i++)
+        c->worker[i]->crew = c->crew;
     return CAIRN_OK;
 }
 
@@ -346,6 +340,7 @@ static cairn_status compare(comparison *c, const char *first, const char *second
 
 static void done(comparison *c)
 {
+    crn_diff_crew_free(c->crew);
     for (unsigned i = 0; c->worker && i < c->nthreads; i++)
         crn_diff_worker_free(c->worker[i]);
     free(c->worker);

@@ -21,7 +21,9 @@ typedef struct unit {
     const diff_mark *const *mark; /* likewise */
     diff_share share[2];
     bool alone[2]; /* the share is this unit's: its trees may be loaded */
+    diff_at at;    /* the variable */
     diff_row row;
+    bool seen;        /* blocks of it were looked at, and have been told */
     bool tolerant;    /* both have trees for a bound that helps: */
     size_t number[2]; /* these */
 } unit;
@@ -196,12 +198,12 @@ static cairn_status judge_failure(unit *u, cairn_status rc, uint64_t nblocks)
     }
 }
 
-/* Would scattered reads take longer than reading all? Blocks in a row are one read. What fits a
- * batch takes no time to speak of. */
+/* Would scattered reads take longer than reading all? Blocks in a row are one read. What fits
+ * into memory takes no time to speak of. */
 static bool is_worth_streaming(const crn_var *v, const crn_tree_delta *d)
 {
     uint64_t nreads = 0;
-    if (v->spec.nbytes <= DIFF_BATCH)
+    if (v->spec.nbytes <= DIFF_MEMORY)
         return false;
     for (size_t i = 0; i < d->leaf.n; i++)
         nreads += i == 0 || d->leaf.at[i] != d->leaf.at[i - 1] + 1;
@@ -220,6 +222,7 @@ static cairn_status look(unit *u, const crn_var *v, const crn_tree_delta *d)
     for (size_t i = 0; i < n; i++)
         block[i] = stream ? i : d->leaf.at[i];
     cairn_status rc = crn_diff_verify(u->w, share, &v->spec, block, n, &u->row);
+    u->seen = true;
     /* blocks that were read only on the way are not false alarms */
     u->row.nfalse -= CRN_MIN(u->row.nfalse, n - CRN_MIN(n, u->row.nflagged));
     free(block);
@@ -369,7 +372,9 @@ static cairn_status compare_var(unit *u, int k, size_t i, diff_rows *rows, pthre
     const bool paired = crn_diff_share_find(&u->share[!k], spec->name, &v[!k]);
     if (paired && k == 1 && (spec->ndims > 0 || u->share[1].rank < u->mark[0]->nranks))
         return CAIRN_OK;
-    CRN_TRY(crn_diff_row_init(&u->row, spec));
+    CRN_TRY(crn_diff_row_init(&u->row, spec, u->at));
+    u->at.step++;
+    u->seen = false;
     cairn_status rc = CAIRN_OK;
     if (!paired)
         crn_diff_row_judge(&u->row, k == 0 ? CAIRN_ONLY_FIRST : CAIRN_ONLY_SECOND,
@@ -380,6 +385,8 @@ static cairn_status compare_var(unit *u, int k, size_t i, diff_rows *rows, pthre
         crn_diff_row_done(&u->row);
         return rc;
     }
+    if (k == 0 && !u->seen)
+        crn_diff_see(u->w, spec->nbytes);
     return merge(u, rows, lock);
 }
 
@@ -387,7 +394,7 @@ static cairn_status compare_var(unit *u, int k, size_t i, diff_rows *rows, pthre
 static cairn_status untold(unit *u, diff_rows *rows, pthread_mutex_t *lock)
 {
     const crn_var_spec whole = {.name = "*", .type = "", .item = 1};
-    CRN_TRY(crn_diff_row_init(&u->row, &whole));
+    CRN_TRY(crn_diff_row_init(&u->row, &whole, u->at));
     crn_diff_row_judge(&u->row, CAIRN_UNTOLD, "%s", crn_err_peek()->text);
     return merge(u, rows, lock);
 }
@@ -415,7 +422,7 @@ cairn_status crn_diff_unit(diff_worker *w, diff_side side[2], const diff_mark *m
                            uint32_t rank, diff_rows *rows, pthread_mutex_t *lock)
 {
     const bool beyond = rank >= mark[0]->nranks;
-    unit u = {.w = w, .side = side, .mark = mark, .alone = {!beyond}};
+    unit u = {.w = w, .side = side, .mark = mark, .alone = {!beyond}, .at = {rank, 0}};
     cairn_status rc = crn_diff_share_open(&side[0], mark[0], beyond ? 0 : rank, &u.share[0]);
     if (rc == CAIRN_OK)
         rc = open_second(&u, rank);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Looking at blocks that trees did not prove equal: fetched scattered from both sides, many reads
- * in flight, one batch being compared while the next is on its way.
+ * Looking at blocks that trees did not prove equal: fetched from both sides in batches, of which
+ * one is compared while the others are on their way; by as many threads as have nothing else to do.
+ * Batches are small, so that values are still in the processor's cache, where their digests were
+ * checked, when they are compared.
  */
 #include "diff/diff.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 
 enum { DEPTH = 64 };
 
@@ -16,11 +19,10 @@ cairn_status crn_diff_worker_create(const diff_question *ask, diff_worker **ret)
     CRN_TRY(crn_alloc(&w, 1));
     w->ask = ask;
     CRN_TRY_OUT(rc, crn_io_create(CRN_IO_AUTO, DEPTH, &w->io));
-    for (int i = 0; i < DIFF_BATCHES; i++) {
-        for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 2; k++) {
+        CRN_TRY_OUT(rc, crn_io_memory(DIFF_MEMORY, &w->data[k]));
+        for (int i = 0; i < DIFF_BATCHES; i++)
             CRN_TRY_OUT(rc, crn_fetch_create(&w->batch[i].fetch[k]));
-            CRN_TRY_OUT(rc, crn_io_memory(DIFF_BATCH, &w->batch[i].data[k]));
-        }
     }
     *ret = w;
     return CAIRN_OK;
@@ -34,16 +36,20 @@ void crn_diff_worker_free(diff_worker *w)
     if (!w)
         return;
     crn_io_free(w->io);
-    for (int i = 0; i < DIFF_BATCHES; i++) {
-        for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < DIFF_BATCHES; i++) {
             crn_fetch_free(w->batch[i].fetch[k]);
             crn_vec_done(&w->batch[i].bad[k]);
-            free(w->batch[i].data[k]);
         }
+        free(w->data[k]);
     }
-    free(w->window[0]);
-    free(w->window[1]);
     free(w);
+}
+
+void crn_diff_see(diff_worker *w, uint64_t nbytes)
+{
+    if (w->seen)
+        w->seen(w->seen_arg, nbytes);
 }
 
 crn_value_rule crn_diff_rule(const diff_worker *w, const diff_row *row, const crn_var_spec *spec)
@@ -54,124 +60,202 @@ crn_value_rule crn_diff_rule(const diff_worker *w, const diff_row *row, const cr
                             .nan_differs = w->ask->nan_differs};
 }
 
-/* A verification under way. */
+/* Blocks of two variables that are to be compared, by any number of threads. */
 typedef struct verification {
-    diff_worker *w;
     diff_share *share[2];
-    crn_var *var[2];
+    crn_var *var[2]; /* with their tables */
     const crn_var_spec *spec;
     const uint64_t *block;
-    size_t n, step; /* blocks, and how many a batch has */
-    diff_row *row;
+    size_t n, step;     /* blocks, and how many a batch has */
+    atomic_size_t next; /* the first block that nobody has taken */
+    diff_row blank;     /* what a thread begins with */
+    pthread_mutex_t mutex;
+    diff_row *row; /* guarded by mutex */
+    crn_err err;   /* likewise: the first failure */
+} verification;
+
+/* What one thread does of it. */
+typedef struct effort {
+    verification *v;
+    diff_worker *w;
+    size_t nslots;
+    diff_row row; /* what it has found */
     /* while a block is compared: */
     uint64_t base; /* its first value */
     const unsigned char *a, *b;
-} verification;
+} effort;
 
-static void on_stretch(void *arg, uint64_t first, uint64_t n)
+/* --- batches -------------------------------------------------------------------------------- */
+
+static unsigned char *slot_data(const effort *e, int k, size_t slot)
 {
-    verification *v = arg;
-    const size_t off = first * v->spec->item;
-    crn_diff_row_note(v->row, v->spec, v->share[0]->rank, v->base + first, n, v->a + off,
-                      v->b + off);
+    return e->w->data[k] + slot * e->v->step * e->v->spec->block;
 }
 
-static cairn_status start(verification *v, int slot, size_t first)
+/* Take the next batch; false: there is none. */
+static bool take(verification *v, size_t *ret_first)
 {
-    v->w->batch[slot].first = first;
-    v->w->batch[slot].n = CRN_MIN(v->step, v->n - first);
+    /* relaxed: batches are independent, and results are passed on under the mutex */
+    *ret_first = atomic_fetch_add_explicit(&v->next, v->step, memory_order_relaxed);
+    return *ret_first < v->n;
+}
+
+static cairn_status start(effort *e, size_t slot, size_t first)
+{
+    const verification *v = e->v;
+    diff_worker *w = e->w;
+    w->batch[slot].first = first;
+    w->batch[slot].n = CRN_MIN(v->step, v->n - first);
+    w->batch[slot].nfetches = 0;
     for (int k = 0; k < 2; k++) {
-        v->w->batch[slot].bad[k].n = 0;
-        CRN_TRY(crn_fetch_start(v->w->batch[slot].fetch[k], v->w->io, v->share[k]->part,
-                                v->share[k]->data, v->var[k], v->block + first, v->w->batch[slot].n,
-                                v->w->batch[slot].data[k]));
+        w->batch[slot].bad[k].n = 0;
+        w->batch[slot].nfetches++; /* also when it fails: some of it may be on its way */
+        CRN_TRY(crn_fetch_start(w->batch[slot].fetch[k], w->io, v->share[k]->part,
+                                v->share[k]->data, v->var[k], v->block + first, w->batch[slot].n,
+                                slot_data(e, k, slot)));
     }
     return CAIRN_OK;
 }
 
-static bool is_bad(verification *v, int slot, uint64_t block)
+static cairn_status finish(effort *e, size_t slot)
+{
+    diff_worker *w = e->w;
+    cairn_status rc = CAIRN_OK;
+    for (int k = 0; k < w->batch[slot].nfetches; k++) {
+        cairn_status end = crn_fetch_finish(w->batch[slot].fetch[k], w->io, &w->batch[slot].bad[k]);
+        if (rc == CAIRN_OK)
+            rc = end;
+    }
+    return rc;
+}
+
+/* --- comparing ------------------------------------------------------------------------------ */
+
+static void on_stretch(void *arg, uint64_t first, uint64_t n)
+{
+    effort *e = arg;
+    const size_t off = first * e->v->spec->item;
+    crn_diff_row_note(&e->row, e->v->spec, e->v->share[0]->rank, e->base + first, n, e->a + off,
+                      e->b + off);
+}
+
+static bool is_bad(effort *e, size_t slot, uint64_t block)
 {
     for (int k = 0; k < 2; k++) {
-        const crn_bad_blocks *bad = &v->w->batch[slot].bad[k];
+        const crn_bad_blocks *bad = &e->w->batch[slot].bad[k];
+        const diff_share *share = e->v->share[k];
         for (size_t i = 0; i < bad->n; i++) {
             if (bad->at[i] != block)
                 continue;
-            crn_diff_row_judge(v->row, CAIRN_UNTOLD,
+            crn_diff_row_judge(&e->row, CAIRN_UNTOLD,
                                "block %" PRIu64 " of rank %u is damaged or cannot be read in '%s'",
-                               block, v->share[k]->rank, v->share[k]->side->name);
+                               block, share->rank, share->side->name);
             return true;
         }
     }
     return false;
 }
 
-static void compare(verification *v, int slot)
+/* Of the variable's bytes, how many are seen to with the first so many blocks? */
+static uint64_t seen_by(const verification *v, size_t nblocks)
 {
-    const crn_value_rule rule = crn_diff_rule(v->w, v->row, v->spec);
-    crn_value_delta delta = {.max = v->row->max};
-    for (size_t i = 0; i < v->w->batch[slot].n; i++) {
-        const uint64_t block = v->block[v->w->batch[slot].first + i];
+    return (uint64_t)((double)v->spec->nbytes * (double)nblocks / (double)v->n);
+}
+
+static void compare(effort *e, size_t slot)
+{
+    const verification *v = e->v;
+    const size_t first = e->w->batch[slot].first, n = e->w->batch[slot].n;
+    const crn_value_rule rule = crn_diff_rule(e->w, &e->row, v->spec);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t block = v->block[first + i];
         const uint32_t nbytes = crn_var_block_bytes(v->var[0], block);
-        v->row->read_bytes += 2 * (uint64_t)nbytes;
-        if (is_bad(v, slot, block))
+        crn_value_delta delta = {0};
+        e->row.at.step = block;
+        e->row.read_bytes += 2 * (uint64_t)nbytes;
+        if (is_bad(e, slot, block))
             continue;
-        const uint64_t before = delta.n;
-        v->base = block * v->spec->block / v->spec->item;
-        v->a = v->w->batch[slot].data[0] + i * v->spec->block;
-        v->b = v->w->batch[slot].data[1] + i * v->spec->block;
-        crn_values_compare(&rule, v->a, v->b, nbytes / v->spec->item, &delta, on_stretch, v);
-        v->row->nfalse += delta.n == before;
+        e->base = block * v->spec->block / v->spec->item;
+        e->a = slot_data(e, 0, slot) + i * v->spec->block;
+        e->b = slot_data(e, 1, slot) + i * v->spec->block;
+        crn_values_compare(&rule, e->a, e->b, nbytes / v->spec->item, &delta, on_stretch, e);
+        crn_diff_row_count(&e->row, &delta);
+        e->row.nfalse += delta.n == 0;
     }
-    v->row->max = delta.max;
-    v->row->sum_squares += delta.sum_squares;
-    if (delta.n > 0)
-        crn_diff_row_judge(v->row, CAIRN_DIFFERENT, "values differ");
+    crn_diff_see(e->w, seen_by(v, first + n) - seen_by(v, first));
 }
 
-static cairn_status finish(verification *v, int slot)
-{
-    cairn_status rc[2];
-    for (int k = 0; k < 2; k++)
-        rc[k] = crn_fetch_finish(v->w->batch[slot].fetch[k], v->w->io, &v->w->batch[slot].bad[k]);
-    CRN_TRY(rc[0]);
-    return rc[1];
-}
+/* --- threads -------------------------------------------------------------------------------- */
 
-static cairn_status pump(verification *v)
+/* Keep all slots on their way but for the one that is compared. What was started is waited for,
+ * also after a failure. */
+static cairn_status pump(effort *e)
 {
-    int slot = 0;
-    cairn_status rc = start(v, slot, 0);
-    for (size_t first = 0; first < v->n; first += v->step, slot ^= 1) {
-        cairn_status next = CAIRN_OK;
-        if (rc == CAIRN_OK && first + v->step < v->n)
-            next = start(v, slot ^ 1, first + v->step);
-        cairn_status end = finish(v, slot);
+    cairn_status rc = CAIRN_OK;
+    size_t nstarted = 0, nfinished = 0, first;
+    for (;;) {
+        while (rc == CAIRN_OK && nstarted - nfinished < e->nslots && take(e->v, &first))
+            rc = start(e, nstarted++ % e->nslots, first);
+        if (nfinished == nstarted)
+            return rc;
+        const size_t slot = nfinished++ % e->nslots;
+        cairn_status end = finish(e, slot);
         if (rc == CAIRN_OK)
             rc = end;
         if (rc == CAIRN_OK)
-            compare(v, slot);
-        if (rc == CAIRN_OK)
-            rc = next;
-        if (rc < 0) { /* what was started must be waited for */
-            (void)finish(v, slot ^ 1);
-            return rc;
-        }
+            compare(e, slot);
     }
-    return rc;
+}
+
+static void work(void *arg, diff_worker *w)
+{
+    verification *v = arg;
+    effort e = {
+        .v = v, .w = w, .nslots = DIFF_MEMORY / (v->step * v->spec->block), .row = v->blank};
+    cairn_status rc = pump(&e);
+    pthread_mutex_lock(&v->mutex);
+    crn_diff_row_add(v->row, &e.row);
+    if (rc < 0 && v->err.code == 0) {
+        v->err = *crn_err_peek();
+        atomic_store_explicit(&v->next, v->n, memory_order_relaxed); /* let the others end, too */
+    }
+    pthread_mutex_unlock(&v->mutex);
+}
+
+/* What lies outside of the parts is read through the share's own queue, by one thread. */
+static bool is_outside(const crn_var *v)
+{
+    return v->nblocks > 0 && v->table->codec & CRN_OUTSIDE;
+}
+
+static cairn_status verify(verification *v, diff_worker *w)
+{
+    const bool alone =
+        v->n <= v->step * DIFF_BATCHES || is_outside(v->var[0]) || is_outside(v->var[1]);
+    pthread_mutex_init(&v->mutex, NULL);
+    crn_diff_crew_do(alone ? NULL : w->crew, w, true, work, v);
+    pthread_mutex_destroy(&v->mutex);
+    return v->err.code < 0 ? crn_err_give(&v->err) : CAIRN_OK;
 }
 
 cairn_status crn_diff_verify(diff_worker *w, diff_share *share[2], const crn_var_spec *spec,
                              const uint64_t *block, size_t n, diff_row *row)
 {
-    _Static_assert(DIFF_BATCHES == 2, "one is compared while the other is on its way");
-    verification v = {.w = w,
-                      .share = {share[0], share[1]},
+    _Static_assert(DIFF_MEMORY >= 2 * CRN_BLOCK_MAX, "one is compared while another is on its way");
+    verification v = {.share = {share[0], share[1]},
                       .spec = spec,
                       .block = block,
                       .n = n,
-                      .step = DIFF_BATCH / spec->block,
+                      .step = CRN_MAX(DIFF_BATCH / spec->block, 1u),
+                      .blank = {.bound = row->bound,
+                                .order = row->order,
+                                .at = row->at,
+                                .global = row->global,
+                                .ndims = row->ndims},
                       .row = row};
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < 2; k++) {
         CRN_TRY(crn_diff_share_data(share[k], spec->name, &v.var[k]));
-    return n > 0 ? pump(&v) : CAIRN_OK;
+        CRN_TRY(crn_mark_table(share[k]->part, share[k]->data, v.var[k]));
+    }
+    return n > 0 ? verify(&v, w) : CAIRN_OK;
 }
