@@ -29,9 +29,27 @@ typedef struct uring {
     unsigned gathered;
 } uring;
 
+/*
+ * Where one thread's ring was, another's may be mapped later. The kernel sees to the order, but
+ * liburing makes system calls of its own, so that the thread sanitizer has to be told.
+ */
+#if !defined(__has_feature)
+#define __has_feature(feature) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#include <sanitizer/tsan_interface.h>
+static char mapping;
+#define MAPPED()         __tsan_acquire(&mapping)
+#define ABOUT_TO_UNMAP() __tsan_release(&mapping)
+#else
+#define MAPPED()         ((void)0)
+#define ABOUT_TO_UNMAP() ((void)0)
+#endif
+
 static void uring_free(void *self)
 {
     uring *u = self;
+    ABOUT_TO_UNMAP();
     io_uring_queue_exit(&u->ring);
     free(u);
 }
@@ -58,6 +76,7 @@ static cairn_status uring_create(unsigned depth, void **ret_self)
         return crn_fail(CAIRN_EUNSUPPORTED, "the kernel refuses io_uring: %s",
                         strerrordesc_np(-rc));
     }
+    MAPPED();
     *ret_self = u;
     return CAIRN_OK;
 }

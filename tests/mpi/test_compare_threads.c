@@ -14,7 +14,7 @@
 enum {
     MIB = 1 << 20,
     BATCH = MIB / sizeof(double), /* values that a thread takes together */
-    VALUES = 11 * BATCH + 77,     /* the last block is not full */
+    VALUES = 9 * BATCH + 77,      /* more than one of them at once; the last block is not full */
     NOISY = 500,                  /* one of so many values differs */
     ROWS = 8
 };
