@@ -43,8 +43,23 @@ static cairn_status find_mark(exporter *e)
                     e->mark.version);
         return CAIRN_OK;
     }
-    return crn_fail(CAIRN_ENOTFOUND, "run '%s' has no mark %" PRIu64, e->what->run,
+    return crn_fail(CAIRN_ENOTFOUND,
+                    "run '%s' has no mark %" PRIu64 "; 'cairn ls' lists those it has", e->what->run,
                     e->what->version);
+}
+
+/* Why a mark could not be read: a program that keeps few may have dropped it under our hands. */
+static cairn_status explain(const exporter *e, cairn_status rc)
+{
+    const crn_err why = *crn_err_peek();
+    const bool suspect = rc == CAIRN_ENOTFOUND || rc == CAIRN_ECORRUPT || rc == CAIRN_EMISMATCH;
+    CRN_FAIL_IF(suspect && e->mark.nranks > 0 &&
+                    crn_trail_dropped(e->trail, e->what->run, &e->mark),
+                CAIRN_ENOTFOUND,
+                "mark %" PRIu64 " of run '%s' went while it was read: its program keeps few "
+                "(keep.global); export the newest instead, or keep more",
+                e->mark.version, e->what->run);
+    return crn_err_give(&why);
 }
 
 /* Call use with each rank's part and its share of the mark. */
@@ -213,6 +228,8 @@ int cairn_export(cairn_exporting *what)
         if (rc != CAIRN_OK && e.own && crn_unlink(e.dir, e.temporary) < 0)
             crn_err_give(&why); /* the first failure is the one to tell */
     }
+    if (rc < 0)
+        rc = explain(&e, rc);
     if (rc == CAIRN_OK)
         rc = write_xdmf(&e);
     if (rc == CAIRN_OK) {

@@ -9,14 +9,23 @@
 static const char usage[] =
     "cairn export [--json] [--all | --mark VERSION] [--output FILE] TRAIL[/RUN]";
 
+enum {
+    IN_TRAIL = 1 << 3, /* of cairn_mark_info.levels */
+    TRIES = 8
+};
+
 typedef struct exporting {
     bool json, all;
     const char *mark, *output;
-    uint64_t version; /* what mark says */
+    const char *place; /* as named */
+    uint64_t version;  /* what mark says */
     cairn_exporting what;
     char path[4096], series[4096]; /* of what */
     json_t *list;                  /* of files, with json */
     uint64_t nfiles;
+    char why[CRN_ERR_TEXT]; /* the last mark failed */
+    unsigned ntries;        /* with the newest mark that failed */
+    bool again;             /* there is another newest now */
     cmd_progress progress;
 } exporting;
 
@@ -39,6 +48,7 @@ static void name_file(exporting *e)
                  e->what.version);
 }
 
+/* Returns what the library says. */
 static int export_mark(exporting *e, uint64_t version)
 {
     char what[CRN_ERR_TEXT], nbytes[CRN_NUMBER_TEXT];
@@ -51,8 +61,10 @@ static int export_mark(exporting *e, uint64_t version)
     cmd_progress_start(&e->progress, what);
     int rc = cairn_export(&e->what);
     cmd_progress_end(&e->progress);
-    if (rc < 0)
-        return cmd_fail("%s", cairn_error_text());
+    if (rc < 0) {
+        snprintf(e->why, sizeof e->why, "%s", cairn_error_text());
+        return rc;
+    }
     e->nfiles++;
     if (e->json)
         cmd_json_append(&e->list,
@@ -63,7 +75,7 @@ static int export_mark(exporting *e, uint64_t version)
         cmd_line("mark %" PRIu64 ": '%s', %" PRIu64 " variable%s, %s", version, e->path,
                  e->what.nvars, e->what.nvars == 1 ? "" : "s",
                  crn_format_nbytes(e->what.nbytes, nbytes, sizeof nbytes));
-    return CMD_YES;
+    return CAIRN_OK;
 }
 
 /* The time series of all marks is called as their files are, without a version. */
@@ -77,46 +89,82 @@ static void name_series(exporting *e)
     e->what.series = e->series;
 }
 
-/* The marks that are meant: all, one, or the newest, of those that the trail has. */
+/* The newest mark of a run that the trail has, or with only, that very one. */
+static bool find_mark(const cmd_place *place, size_t nmarks, const uint64_t *only, uint64_t *ret)
+{
+    cairn_mark_info mark = {.struct_bytes = sizeof mark};
+    for (size_t i = nmarks; i-- > 0;) {
+        if (cairn_trail_mark(place->trail, place->first, i, &mark) < 0 || !(mark.levels & IN_TRAIL))
+            continue;
+        *ret = mark.version;
+        if (!only || mark.version == *only)
+            return true;
+    }
+    return false;
+}
+
+/* Is the mark that could not be read no longer there? A program that keeps few may have dropped it
+ * under our hands. */
+static bool has_gone(const exporting *e, int rc)
+{
+    cairn_run_info run = {.struct_bytes = sizeof run};
+    cmd_place place;
+    uint64_t version;
+    if (rc != CAIRN_ENOTFOUND || cmd_place_open(e->place, &place) != CMD_YES)
+        return false;
+    const bool gone = cairn_trail_run(place.trail, place.first, &run) == CAIRN_OK &&
+                      !find_mark(&place, run.nmarks, &e->what.version, &version);
+    cmd_place_close(&place);
+    return gone;
+}
+
+/* All marks that the trail has; what goes meanwhile is passed over. */
+static int export_all(exporting *e, const cmd_place *place, const cairn_run_info *run)
+{
+    cairn_mark_info mark = {.struct_bytes = sizeof mark};
+    name_series(e);
+    for (size_t i = 0; i < run->nmarks; i++) {
+        if (cairn_trail_mark(place->trail, place->first, i, &mark) < 0)
+            return cmd_fail("%s", cairn_error_text());
+        if (!(mark.levels & IN_TRAIL))
+            continue;
+        const int rc = export_mark(e, mark.version);
+        if (rc < 0 && !has_gone(e, rc))
+            return cmd_fail("%s", e->why);
+    }
+    return e->nfiles > 0 ? CMD_YES : cmd_fail("run '%s' has no mark in the trail", run->name);
+}
+
+/* The marks that are meant. */
 static int export_run(exporting *e, const cmd_place *place)
 {
     cairn_run_info run = {.struct_bytes = sizeof run};
-    cairn_mark_info mark = {.struct_bytes = sizeof mark};
-    uint64_t newest = 0;
-    bool found = false;
-    int code = CMD_YES;
+    uint64_t version = e->version;
     if (cairn_trail_run(place->trail, place->first, &run) < 0)
         return cmd_fail("%s", cairn_error_text());
     e->what.run = run.name;
     if (e->all)
-        name_series(e);
-    if (e->mark)
-        return export_mark(e, e->version);
-    for (size_t i = 0; i < run.nmarks && code == CMD_YES; i++) {
-        if (cairn_trail_mark(place->trail, place->first, i, &mark) < 0)
-            return cmd_fail("%s", cairn_error_text());
-        if (!(mark.levels & 8))
-            continue;
-        found = true;
-        newest = mark.version;
-        if (e->all)
-            code = export_mark(e, newest);
-    }
-    if (!found)
+        return export_all(e, place, &run);
+    if (!e->mark && !find_mark(place, run.nmarks, NULL, &version))
         return cmd_fail("run '%s' has no mark in the trail", run.name);
-    return e->all ? code : export_mark(e, newest);
+    const int rc = export_mark(e, version);
+    if (rc == CAIRN_OK)
+        return CMD_YES;
+    e->again = !e->mark && ++e->ntries < TRIES && has_gone(e, rc);
+    return e->again ? CMD_UNKNOWN : cmd_fail("%s", e->why);
 }
 
-static int export_place(exporting *e, const char *name)
+static int export_place(exporting *e)
 {
     cmd_place place;
     char *trail, *run;
-    if (cmd_place_open(name, &place) != CMD_YES)
-        return CMD_UNKNOWN;
     int code = CMD_UNKNOWN;
+    e->again = false;
+    if (cmd_place_open(e->place, &place) != CMD_YES)
+        return CMD_UNKNOWN;
     if (place.end - place.first != 1) {
-        cmd_fail("'%s' has %zu runs: name one", name, place.end - place.first);
-    } else if (cmd_place_names(name, &trail, &run) == CMD_YES) {
+        cmd_fail("'%s' has %zu runs: name one", e->place, place.end - place.first);
+    } else if (cmd_place_names(e->place, &trail, &run) == CMD_YES) {
         e->what.trail = trail;
         code = export_run(e, &place);
         free(trail);
@@ -145,6 +193,9 @@ int cmd_export(int argc, char **argv)
         return cmd_misuse(usage, "--mark: %s", crn_err_peek()->text);
     if (e.json)
         e.list = json_array();
-    code = export_place(&e, argv[0]);
+    e.place = argv[0];
+    do
+        code = export_place(&e);
+    while (e.again);
     return e.json && e.nfiles > 0 ? cmd_print_json(e.list, code) : code;
 }

@@ -69,6 +69,9 @@ void crn_diff_close(diff_side *s); /* a zeroed one is allowed */
 cairn_status crn_diff_list_trees(diff_side *s);
 cairn_status crn_diff_check_whole(diff_side *s, crn_comm *comm);
 
+/* Has the run's program dropped a mark from the trail since the side was opened? */
+bool crn_diff_has_dropped(const diff_side *s, const diff_mark *m);
+
 /* The trees of a rank; NULL: there are none, or none that can be read. */
 crn_trees *crn_diff_trees(diff_side *s, uint32_t rank);
 

@@ -227,6 +227,12 @@ crn_trees *crn_diff_trees(diff_side *s, uint32_t rank)
     return t;
 }
 
+bool crn_diff_has_dropped(const diff_side *s, const diff_mark *m)
+{
+    const crn_manifest_mark mark = {.version = m->version, .series = m->series};
+    return s->run && m->in_trail && crn_trail_dropped(s->trail, crn_run_name(s->run), &mark);
+}
+
 /* --- shares --------------------------------------------------------------------------------- */
 
 /* Open the part, once; the failure is remembered. */

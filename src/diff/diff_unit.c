@@ -177,6 +177,21 @@ static bool same_place(const crn_var_spec *a, const crn_var_spec *b)
            same_dims(a->ndims, a->count, b->count);
 }
 
+/* Why data could not be read: a program that keeps few marks may have dropped one under our hands,
+ * which then is not found, and not damaged. */
+static cairn_status explain(const unit *u, cairn_status rc)
+{
+    const crn_err why = *crn_err_peek();
+    if (rc != CAIRN_ENOTFOUND && rc != CAIRN_ECORRUPT && rc != CAIRN_EMISMATCH)
+        return rc;
+    for (int k = 0; k < 2; k++)
+        CRN_FAIL_IF(crn_diff_has_dropped(&u->side[k], u->mark[k]), CAIRN_ENOTFOUND,
+                    "mark %" PRIu64 " of '%s' went while it was read: its program keeps few "
+                    "(keep.global)",
+                    u->mark[k]->version, u->side[k].name);
+    return crn_err_give(&why);
+}
+
 /* What the row says when the data that should be looked at cannot be had. */
 static cairn_status judge_failure(unit *u, cairn_status rc, uint64_t nblocks)
 {
@@ -241,6 +256,7 @@ static cairn_status compare_blocks(unit *u, const diff_var v[2])
     }
     if (rc == CAIRN_OK && u->row.nflagged > 0)
         rc = look(u, v[0].var, &d);
+    rc = explain(u, rc);
     if (rc == CAIRN_ENOTFOUND)
         crn_diff_row_doubt(&u->row, &v[0].var->spec, u->share[0].rank,
                            (d.leaf.n > 0 ? d.leaf.at[0] : 0) * v[0].var->spec.block /
@@ -265,13 +281,13 @@ out:
     for (uint32_t r = 0; r < n; r++)
         crn_diff_share_close(&other[r]);
     free(other);
-    return judge_failure(u, rc, u->row.nblocks);
+    return judge_failure(u, explain(u, rc), u->row.nblocks);
 }
 
 static cairn_status compare_ranges(unit *u, const crn_var_spec *spec)
 {
     cairn_status rc = crn_diff_ranges(u->w, &u->share[0], &u->share[1], 1, spec, &u->row);
-    return judge_failure(u, rc, u->row.nblocks);
+    return judge_failure(u, explain(u, rc), u->row.nblocks);
 }
 
 /* A variable of the ranks' own, of runs on different numbers of ranks: it is the same if it is the
@@ -394,6 +410,7 @@ static cairn_status compare_var(unit *u, int k, size_t i, diff_rows *rows, pthre
 static cairn_status untold(unit *u, diff_rows *rows, pthread_mutex_t *lock)
 {
     const crn_var_spec whole = {.name = "*", .type = "", .item = 1};
+    (void)explain(u, crn_err_peek()->code);
     CRN_TRY(crn_diff_row_init(&u->row, &whole, u->at));
     crn_diff_row_judge(&u->row, CAIRN_UNTOLD, "%s", crn_err_peek()->text);
     return merge(u, rows, lock);

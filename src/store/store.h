@@ -365,6 +365,13 @@ const crn_manifest *crn_run_manifest(const crn_run *run);
  */
 bool crn_run_was_rebuilt(const crn_run *run);
 
+/*
+ * Has the program that writes a run dropped a mark from the trail since we read the manifest? Then
+ * its space is in other use, and what looks like damage is none. As long as the manifest lists a
+ * mark as being in the trail, all parts retain it.
+ */
+bool crn_trail_dropped(crn_trail *t, const char *run, const crn_manifest_mark *mark);
+
 /* The identity of a run as text, hexadecimal. Returns buf. */
 enum { CRN_RUN_ID_TEXT = 2 * 16 + 1 };
 char *crn_run_id_format(const unsigned char run[16], char buf[CRN_RUN_ID_TEXT]);

@@ -282,25 +282,25 @@ static void report(verification *v, int status, const char *text, uint64_t block
     v->now.text = NULL; /* it lives during the call only */
 }
 
-/*
- * Has the program that writes the run dropped the mark meanwhile? Then its space is in other use,
- * and what looks like damage is none. As long as the manifest lists a mark as being in the trail,
- * all parts retain it.
- */
-static bool was_dropped(const verification *v)
+bool crn_trail_dropped(crn_trail *t, const char *name, const crn_manifest_mark *mark)
 {
     crn_run *run;
-    if (crn_run_open(v->t->trail, v->t->run.at[v->run].name, false, &run) < 0)
+    if (crn_run_open(t, name, false, &run) < 0)
         return false;
     const crn_manifest *m = crn_run_manifest(run);
     bool listed = false;
     for (size_t i = 0; i < m->mark.n && !listed; i++) {
         const crn_manifest_mark *k = &m->mark.at[i];
-        listed = k->version == v->mark->version && k->series == v->mark->series &&
-                 k->levels & CRN_IN_TRAIL;
+        listed =
+            k->version == mark->version && k->series == mark->series && k->levels & CRN_IN_TRAIL;
     }
     crn_run_close(run);
     return !listed;
+}
+
+static bool was_dropped(const verification *v)
+{
+    return crn_trail_dropped(v->t->trail, v->t->run.at[v->run].name, v->mark);
 }
 
 /* Report what is wrong with a part or a variable, and go on with the next; only a failure that the

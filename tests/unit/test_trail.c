@@ -7,6 +7,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <mpi.h>
+
+#include <cairn/compare.h>
+#include <cairn/exchange.h>
 #include <cairn/trail.h>
 
 static char scratch[64];
@@ -123,29 +127,6 @@ static void test_verify_names_variable_and_block(void **state)
     cairn_trail_close(t);
 }
 
-/* Two more marks of a run of one rank that keeps one, in the order of the commit protocol: a part
- * gives up a mark only when the manifest no longer lists it. */
-static void go_on(const char *path, uint64_t mark)
-{
-    const crn_part_options opt = {CRN_IO_AUTO, 8, true};
-    crn_trail *t;
-    crn_run *run;
-    crn_part *part;
-    assert_ok(crn_trail_open(path, false, &t));
-    assert_ok(crn_run_open(t, "r", true, &run));
-    assert_ok(crn_run_part(run, SMALL_SERIES, 0, 1, true, &opt, &part));
-    for (uint64_t end = mark + 2; mark < end; mark++) {
-        crn_manifest_mark k = {
-            .version = 10 * mark, .series = SMALL_SERIES, .nranks = 1, .levels = CRN_IN_TRAIL};
-        assert_ok(small_part_mark(part, 0, 1, mark, 10));
-        assert_ok(crn_run_commit(run, &k, 1));
-        assert_ok(crn_part_trim(part, 1));
-    }
-    crn_part_close(part);
-    crn_run_close(run);
-    crn_trail_close(t);
-}
-
 typedef struct meanwhile {
     const char *path;
     uint64_t mark; /* the next to be written, by the first call only */
@@ -156,7 +137,7 @@ static int write_meanwhile(void *arg, const cairn_finding *f)
 {
     meanwhile *w = arg;
     if (w->mark > 0)
-        go_on(w->path, w->mark);
+        assert_ok(small_trail_more(w->path, "r", 1, w->mark));
     w->mark = 0;
     return note(&w->f, f);
 }
@@ -174,10 +155,81 @@ static void test_marks_dropped_during_a_verification_are_no_damage(void **state)
     assert_int_equal(w.f.n, 0);
     cairn_trail_close(t);
     assert_ok(cairn_trail_open(path, &t)); /* all that it lists is dropped before it looks */
-    go_on(path, 6);
+    assert_ok(small_trail_more(path, "r", 1, 6));
     assert_ok(cairn_trail_verify(t, 0, CAIRN_ALL_MARKS, note, &w.f));
     assert_int_equal(w.f.n, 0);
     cairn_trail_close(t);
+}
+
+typedef struct moment {
+    const char *path;
+    uint64_t mark; /* the next to be written */
+    char said[256];
+} moment;
+
+static int write_at_once(void *arg, uint64_t done_bytes, uint64_t total_bytes)
+{
+    moment *m = arg;
+    (void)done_bytes, (void)total_bytes;
+    if (m->mark > 0)
+        assert_ok(small_trail_more(m->path, "r", 2, m->mark));
+    m->mark = 0;
+    return 0;
+}
+
+static void test_marks_dropped_during_an_export_are_no_damage(void **state)
+{
+    (void)state;
+    char path[128], file[128];
+    in_scratch(path, "exported");
+    in_scratch(file, "exported.h5");
+    assert_ok(small_trail(path, "r", 2, 3, 1));
+    moment m = {path, 4, ""};
+    cairn_exporting what = {.struct_bytes = sizeof what,
+                            .trail = path,
+                            .run = "r",
+                            .version = 30,
+                            .path = file,
+                            .progress = write_at_once,
+                            .arg = &m};
+    assert_fails(cairn_export(&what), CAIRN_ENOTFOUND, "mark 30 of run 'r' went while it was read");
+    assert_int_equal(access(file, F_OK), -1);
+    assert_fails(cairn_export(&what), CAIRN_ENOTFOUND, "run 'r' has no mark 30; 'cairn ls'");
+    what.version = 50;
+    assert_ok(cairn_export(&what));
+}
+
+static void write_beside(void *arg, uint64_t done_bytes, uint64_t total_bytes)
+{
+    (void)write_at_once(arg, done_bytes, total_bytes);
+}
+
+static int keep_untold(void *arg, const cairn_comparison_row *row)
+{
+    if (row->verdict == CAIRN_UNTOLD)
+        snprintf(((moment *)arg)->said, sizeof((moment *)arg)->said, "%s", row->text);
+    return 0;
+}
+
+static void test_marks_dropped_during_a_comparison_are_no_damage(void **state)
+{
+    (void)state;
+    char path[128], other[128];
+    in_scratch(path, "compared");
+    in_scratch(other, "other");
+    assert_ok(small_trail(path, "r", 2, 3, 1));
+    assert_ok(small_trail(other, "r", 2, 3, 1));
+    moment m = {path, 4, ""};
+    cairn_comparison_options how = {.struct_bytes = sizeof how,
+                                    .direct = true,
+                                    .nthreads = 1,
+                                    .progress = write_beside,
+                                    .row = keep_untold,
+                                    .arg = &m};
+    cairn_comparison result = {.struct_bytes = sizeof result};
+    assert_ok(cairn_compare(MPI_COMM_SELF, path, other, &how, &result));
+    assert_int_equal(result.verdict, CAIRN_UNTOLD);
+    assert_non_null(strstr(m.said, "went while it was read"));
 }
 
 static void test_verify_goes_on_behind_what_cannot_be_read(void **state)
@@ -448,6 +500,8 @@ int main(void)
         cmocka_unit_test(test_look_into_a_trail),
         cmocka_unit_test(test_verify_names_variable_and_block),
         cmocka_unit_test(test_marks_dropped_during_a_verification_are_no_damage),
+        cmocka_unit_test(test_marks_dropped_during_an_export_are_no_damage),
+        cmocka_unit_test(test_marks_dropped_during_a_comparison_are_no_damage),
         cmocka_unit_test(test_verify_goes_on_behind_what_cannot_be_read),
         cmocka_unit_test(test_lost_manifest_is_rebuilt),
         cmocka_unit_test(test_run_without_its_first_series_is_seen),
