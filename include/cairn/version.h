@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Versions. Three are kept apart: of the library (semantic), of the files that hold state, and of
- * trace files. A reader states the range of formats that it accepts (docs/format.md).
+ * trace files. A reader states the range of formats that it accepts (docs/format.md,
+ * docs/format/trace.md).
  */
 #ifndef CAIRN_VERSION_H
 #define CAIRN_VERSION_H
@@ -10,7 +11,8 @@
 #define CAIRN_VERSION_MINOR 1
 #define CAIRN_VERSION_PATCH 0
 
-#define CAIRN_FORMAT 1 /* part files and manifests that this library writes */
+#define CAIRN_FORMAT       1 /* part files and manifests that this library writes */
+#define CAIRN_TRACE_FORMAT 2 /* traces; it reads those of format 1, too */
 
 #if defined(__GNUC__)
 #define CAIRN_API       __attribute__((visibility("default")))

@@ -18,8 +18,9 @@ int cmd_version(int argc, char **argv)
     if (argc > 0)
         return cmd_misuse(usage, "'%s' is too much", argv[0]);
     if (json)
-        return cmd_print_json(
-            json_pack("{s:s, s:i}", "version", cairn_version(), "format", CAIRN_FORMAT), CMD_YES);
+        return cmd_print_json(json_pack("{s:s, s:i, s:i}", "version", cairn_version(), "format",
+                                        CAIRN_FORMAT, "trace_format", CAIRN_TRACE_FORMAT),
+                              CMD_YES);
     printf("cairn %s\n", cairn_version());
     return CMD_YES;
 }

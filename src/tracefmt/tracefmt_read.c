@@ -451,8 +451,8 @@ cairn_status crn_trace_decode(const void *data, size_t nbytes, crn_trace **ret)
     unsigned version = crn_get_u16(&c), flags = crn_get_u16(&c);
     uint64_t stored = crn_get_u32(&c), n = crn_get_u64(&c);
     CRN_TRY(crn_cursor_status(&c, "the head of a trace"));
-    CRN_FAIL_IF(version > CRN_TRACE_VERSION, CAIRN_EUNSUPPORTED,
-                "the trace has format %u, this Cairn reads up to %u", version, CRN_TRACE_VERSION);
+    CRN_FAIL_IF(version > CAIRN_TRACE_FORMAT, CAIRN_EUNSUPPORTED,
+                "the trace has format %u, this Cairn reads up to %u", version, CAIRN_TRACE_FORMAT);
     CRN_FAIL_IF(version == 0 || flags != 0 || n > CRN_TRACE_MAX, CAIRN_ECORRUPT,
                 "the head of a trace is damaged");
     CRN_FAIL_IF(stored != c.n, CAIRN_ECORRUPT, "a trace of %llu bytes has %zu: it is cut short",

@@ -36,8 +36,6 @@
 #include "tracefmt/tracefmt_hist.h"
 #include "tracefmt/tracefmt_seq.h"
 
-#define CRN_TRACE_VERSION 2
-
 typedef struct crn_list {
     const int64_t *at;
     size_t n;

@@ -294,7 +294,7 @@ static cairn_status compress(const crn_buf *raw, int level, crn_buf *b)
         goto out;
     }
     crn_put_bytes(b, CRN_TRACE_MAGIC, 8);
-    crn_put_u16(b, CRN_TRACE_VERSION);
+    crn_put_u16(b, CAIRN_TRACE_FORMAT);
     crn_put_u16(b, 0);
     crn_put_u32(b, (uint32_t)n);
     crn_put_u64(b, raw->n);

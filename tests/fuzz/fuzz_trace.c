@@ -70,7 +70,7 @@ static void look(unsigned version, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    for (unsigned version = 1; version <= CRN_TRACE_VERSION; version++)
+    for (unsigned version = 1; version <= CAIRN_TRACE_FORMAT; version++)
         look(version, data, size);
     return 0;
 }

@@ -79,7 +79,7 @@ static void look(cairn_trace *t)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char name[] = "fuzz";
-    for (unsigned version = 1; version <= CRN_TRACE_VERSION; version++) {
+    for (unsigned version = 1; version <= CAIRN_TRACE_FORMAT; version++) {
         cairn_trace t = {.path = name};
         if (crn_trace_parse(version, data, size, &t.t) < 0)
             continue;

@@ -85,7 +85,7 @@ static void test_good_traces(void **state)
 static void write_trace(void)
 {
     char path[256];
-    snprintf(path, sizeof path, "%s/golden/good-trace-%d", TESTS_DIR, CRN_TRACE_VERSION);
+    snprintf(path, sizeof path, "%s/golden/good-trace-%d", TESTS_DIR, CAIRN_TRACE_FORMAT);
     small_trace(path, RANKS, 100, true, program);
 }
 
