@@ -77,7 +77,8 @@ void crn_ckpt_undeclare(cairn *c, ckpt_var *v)
 /* Do both say the same of which share of the whole this rank has? */
 static bool same_share(const ckpt_var *a, const ckpt_var *b)
 {
-    if (a->layout != b->layout || a->ndims != b->ndims || a->ncells != b->ncells)
+    if (a->layout != b->layout || a->ndims != b->ndims || a->ncells != b->ncells ||
+        strcmp(a->type, b->type) != 0)
         return false;
     if (a->layout != CKPT_INDEX)
         return memcmp(a->dims, b->dims, 3 * a->ndims * sizeof *a->dims) == 0;

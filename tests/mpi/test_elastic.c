@@ -523,8 +523,46 @@ static void test_bad_pieces_are_refused(void **state)
                    "10 x 0] on rank 5");
     assert_ok(protect_rows(c, data, rows, 2 * me, 2)); /* as it should be */
     assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
+    if (me == 5) {
+        const uint64_t global[] = {rows, 4}, offset[] = {2 * me, 0}, count[] = {2, 4};
+        assert_ok(cairn_protect_part(c, "field", data, CAIRN_INT64, 2, global, offset, count));
+    }
+    assert_refused(c, cairn_mark(c, 2, CAIRN_AUTO), CAIRN_EINVAL, "is float64[2 x 4 of 16 x 4");
     assert_ok(protect_rows(c, data, rows, 0, rows)); /* all of it on all ranks */
     assert_ok(cairn_mark(c, 2, CAIRN_AUTO));
+    assert_ok(cairn_close(c));
+    place_done(&at);
+}
+
+/* A piece, items in cells and a list are each something else on rank 5. */
+static void test_different_layouts_are_refused(void **state)
+{
+    place at;
+    cairn *c;
+    double data[400] = {0};
+    place_init(&at, *state, "[level]\nlocal = trail\n");
+    const bool odd = at.rank == 5;
+    const uint64_t rows = 2 * (uint64_t)at.nranks, cell = (uint64_t)at.rank, none = 0;
+    assert_ok(cairn_open(at.mpi, at.config, &c));
+    assert_ok(odd ? cairn_protect(c, "field", data, CAIRN_FLOAT64, 8)
+                  : protect_rows(c, data, rows, 0, at.rank == 0 ? rows : 0));
+    assert_refused(c, cairn_mark(c, 1, CAIRN_AUTO), CAIRN_EINVAL,
+                   "variable 'field' is the rank's own on rank 5, but a piece of a global array on "
+                   "rank 0");
+    assert_ok(odd ? cairn_protect_list(c, "field", data, CAIRN_FLOAT64, 8)
+                  : protect_rows(c, data, rows, 0, at.rank == 0 ? rows : 0));
+    assert_refused(c, cairn_mark(c, 1, CAIRN_AUTO), CAIRN_EINVAL,
+                   "is a piece of a global array on rank 0, but a list on rank 5");
+    assert_ok(odd ? cairn_protect(c, "field", data, CAIRN_FLOAT64, 8)
+                  : cairn_protect_list(c, "field", data, CAIRN_FLOAT64, 8));
+    assert_refused(c, cairn_mark(c, 1, CAIRN_AUTO), CAIRN_EINVAL,
+                   "is the rank's own on rank 5, but a list on rank 0");
+    assert_ok(odd ? cairn_protect(c, "field", data, CAIRN_FLOAT64, 8)
+                  : cairn_protect_ragged(c, "field", data, CAIRN_FLOAT64, rows, 1, &cell, &none));
+    assert_refused(c, cairn_mark(c, 1, CAIRN_AUTO), CAIRN_EINVAL,
+                   "is the rank's own on rank 5, but in cells on rank 0");
+    assert_ok(cairn_protect(c, "field", data, CAIRN_FLOAT64, 8)); /* as it should be */
+    assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
     assert_ok(cairn_close(c));
     place_done(&at);
 }
@@ -595,6 +633,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_pieces_are_refused),
+        cmocka_unit_test(test_different_layouts_are_refused),
         cmocka_unit_test(test_bad_cells_are_refused),
         cmocka_unit_test(test_own_variables_need_as_many_ranks),
         cmocka_unit_test(test_lost_node_from_partner_copies),
