@@ -182,10 +182,11 @@ static cairn_status tell(args *a, uint32_t call)
     }
 }
 
-/* Bytes in all, but not to whom: the same to each. */
+/* Bytes in all, but not to whom: the same to each. In place what is received is also sent. */
 static cairn_status spread(crn_player *p, args *a)
 {
-    int64_t total = crn_play_value(p, CRN_KIND_BYTES, 0, 0);
+    int side = crn_play_value(p, CRN_KIND_INPLACE, 0, 0) != 0;
+    int64_t total = crn_play_value(p, CRN_KIND_BYTES, side, 0);
     CRN_TRY(make_counts(a, 0, (size_t)a->size));
     CRN_TRY(make_counts(a, 1, (size_t)a->size));
     for (int i = 0; i < a->size; i++)

@@ -129,7 +129,9 @@ void crn_handles_drop(crn_handles *h, uintptr_t handle);
 
 typedef struct crn_comm_info {
     int64_t number;
-    int64_t rank, size; /* 0, 0 where peers are not relative */
+    int64_t rank, size; /* peers are relative to rank, modulo size; between groups rank is 0 */
+    int64_t own_size;   /* of the group that this process is in */
+    bool between;       /* an intercommunicator: peers are the other group */
 } crn_comm_info;
 
 crn_comm_info crn_comm_of(MPI_Comm comm);
@@ -167,6 +169,8 @@ void crn_request_drop(uint32_t slot);
 typedef struct crn_ev {
     crn_thread *t;
     crn_record r;
+    int64_t own_size; /* of the communicator, beside what r has of it */
+    bool between;
     int64_t peer_key, tag_key; /* for the pool of a new request */
     bool wild;                 /* a receive here takes any source or any tag */
     bool nothing;              /* a test that found nothing */
@@ -203,8 +207,11 @@ void crn_ev_whence(crn_ev *e, int c, int whence);
 void crn_ev_split_type(crn_ev *e, int c, int type);
 void crn_ev_list(crn_ev *e, int c, const int *v, int n);
 void crn_ev_counts(crn_ev *e, int c, const int *counts, int64_t n);
+void crn_ev_send_counts(crn_ev *e, int c, const int *counts, const void *buf);
 void crn_ev_root_counts(crn_ev *e, int c, const int *counts, int root);
 void crn_ev_type_counts(crn_ev *e, int c, const int *counts, const MPI_Datatype *types);
+void crn_ev_send_type_counts(crn_ev *e, int c, const int *counts, const MPI_Datatype *types,
+                             const void *buf);
 void crn_ev_neighbor_counts(crn_ev *e, int c, const int *counts, MPI_Comm comm, bool out);
 void crn_ev_cart_dims(crn_ev *e, int c, const int *dims, MPI_Comm comm);
 void crn_ev_new_comm(crn_ev *e, int c, MPI_Comm comm);

@@ -31,15 +31,16 @@ static crn_comm_info ask(MPI_Comm comm)
     crn_comm_info info = {0};
     int rank, size, inter = 0;
     PMPI_Comm_test_inter(comm, &inter);
+    PMPI_Comm_size(comm, &size);
+    info.size = info.own_size = size;
+    info.between = inter;
     if (inter) {
         PMPI_Comm_remote_size(comm, &size);
         info.size = size;
         return info;
     }
     PMPI_Comm_rank(comm, &rank);
-    PMPI_Comm_size(comm, &size);
     info.rank = rank;
-    info.size = size;
     return info;
 }
 

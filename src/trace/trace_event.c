@@ -214,6 +214,8 @@ void crn_ev_comm(crn_ev *e, int c, MPI_Comm comm)
     e->r.value[c] = info.number;
     e->r.comm_rank = info.rank;
     e->r.comm_size = info.size;
+    e->own_size = info.own_size;
+    e->between = info.between;
 }
 
 void crn_ev_new_comm(crn_ev *e, int c, MPI_Comm comm)
@@ -324,9 +326,16 @@ void crn_ev_counts(crn_ev *e, int c, const int *counts, int64_t n)
     crn_ev_list(e, c + 1, counts, (int)n);
 }
 
+/* In place a call has no counts to send by, and what the program gives for them is not read. */
+void crn_ev_send_counts(crn_ev *e, int c, const int *counts, const void *buf)
+{
+    crn_ev_counts(e, c, counts, buf == MPI_IN_PLACE ? 0 : e->r.comm_size);
+}
+
+/* Only the root has counts. Between groups it says so itself: ranks are those of its group. */
 void crn_ev_root_counts(crn_ev *e, int c, const int *counts, int root)
 {
-    bool here = root == MPI_ROOT || (root != MPI_PROC_NULL && root == e->r.comm_rank);
+    bool here = e->between ? root == MPI_ROOT : root == e->r.comm_rank;
     crn_ev_counts(e, c, counts, here ? e->r.comm_size : 0);
 }
 
@@ -340,6 +349,12 @@ void crn_ev_type_counts(crn_ev *e, int c, const int *counts, const MPI_Datatype 
         total += (int64_t)counts[i] * size;
     }
     e->r.value[c] = total;
+}
+
+void crn_ev_send_type_counts(crn_ev *e, int c, const int *counts, const MPI_Datatype *types,
+                             const void *buf)
+{
+    crn_ev_type_counts(e, c, buf == MPI_IN_PLACE ? NULL : counts, types);
 }
 
 static int neighbors(MPI_Comm comm, bool out)
