@@ -29,6 +29,7 @@ typedef struct level {
 typedef struct comm_entry {
     crn_comm_view view;
     int64_t *world;
+    bool asked; /* whether another thread made it */
 } comm_entry;
 
 struct crn_walk {
@@ -207,14 +208,21 @@ static bool to_place(crn_walk *w)
     return true;
 }
 
+static cairn_status comm_entry_of(crn_walk *w, int64_t number, comm_entry **ret)
+{
+    while (w->comm.n <= (size_t)number)
+        CRN_TRY(crn_vec_push(&w->comm, (comm_entry){{0}, NULL, false}));
+    *ret = &w->comm.at[number];
+    return CAIRN_OK;
+}
+
 static cairn_status add_comm(crn_walk *w, int64_t number, const int64_t *world, size_t n)
 {
+    comm_entry *entry;
+    int64_t *copy;
     if (number < 0 || number >= COMMS_MAX)
         return CAIRN_OK;
-    while (w->comm.n <= (size_t)number)
-        CRN_TRY(crn_vec_push(&w->comm, (comm_entry){{0}, NULL}));
-    comm_entry *entry = &w->comm.at[number];
-    int64_t *copy;
+    CRN_TRY(comm_entry_of(w, number, &entry));
     CRN_TRY(crn_alloc(&copy, n));
     free(entry->world);
     *entry = (comm_entry){.view = {.rank = -1, .size = (int64_t)n, .world = copy}, .world = copy};
@@ -235,10 +243,37 @@ static void note_new_comm(crn_walk *w, const crn_event *e)
     }
 }
 
-static crn_comm_view comm_of(const crn_walk *w, const crn_event *e)
+/* A communicator that this thread did not make: the first one of the process mostly did. */
+static cairn_status ask_others(crn_walk *w, int64_t number)
+{
+    comm_entry *entry;
+    crn_comm_group group;
+    crn_seq_iter it;
+    int64_t *world, v;
+    CRN_TRY(comm_entry_of(w, number, &entry));
+    if (entry->view.size > 0 || entry->asked)
+        return CAIRN_OK;
+    entry->asked = true;
+    if (!crn_trace_comm(w->t, w->rank, number, &group))
+        return CAIRN_OK;
+    uint64_t n = crn_seq_count(group.list), i = 0;
+    CRN_TRY(crn_alloc(&world, n));
+    crn_seq_iter_init(&it, group.list);
+    while (i < n && crn_seq_next(&it, &v))
+        world[i++] = (int64_t)((uint64_t)group.base + (uint64_t)v);
+    cairn_status rc = add_comm(w, number, world, i);
+    free(world);
+    return rc;
+}
+
+static crn_comm_view comm_of(crn_walk *w, const crn_event *e)
 {
     for (int i = 0; i < e->ncolumns; i++) {
-        if (e->kind[i] == CRN_KIND_COMM && e->value[i] >= 0 && (size_t)e->value[i] < w->comm.n)
+        if (e->kind[i] != CRN_KIND_COMM || e->value[i] < 0 || e->value[i] >= COMMS_MAX)
+            continue;
+        if (w->lane_index > 0 && ask_others(w, e->value[i]) < 0)
+            w->failed = true;
+        if ((size_t)e->value[i] < w->comm.n)
             return w->comm.at[e->value[i]].view;
     }
     return (crn_comm_view){0};
