@@ -90,6 +90,11 @@ static void print_gain(const past_plan *p)
     char then[CRN_NUMBER_TEXT], now[CRN_NUMBER_TEXT];
     const cairn_plan_outcome *done = &p->again[AGAIN_DONE].o, *best = &p->again[AGAIN_BEST].o;
     const double gain = done->wall > 0 ? 1 - best->wall / done->wall : 0;
+    if (!done->finished || !best->finished) {
+        printf("what the best setting would have gained is not known: it takes too long to "
+               "replay\n");
+        return;
+    }
     printf("the best setting would have taken %s instead of %s: %.1f %% %s\n",
            seconds(best->wall, now), seconds(done->wall, then), 100 * (gain < 0 ? -gain : gain),
            gain < 0 ? "more" : "less");
@@ -113,7 +118,10 @@ static int print_again(const past_plan *p, int code)
         cmd_cell(&c, "%s", cmd_plan_levels(&p->r, p->again[i].s, t));
         for (size_t k = 0; k < sizeof times / sizeof *times; k++)
             cmd_cell(&c, "%s", o->finished ? seconds(times[k], t) : "-");
-        cmd_cell(&c, "%.1f %%", o->finished ? 100 * outcome_efficiency(o) : 0);
+        if (o->finished)
+            cmd_cell(&c, "%.1f %%", 100 * outcome_efficiency(o));
+        else
+            cmd_cell(&c, "-");
     }
     if (cmd_columns_print(&c, 2, CMD_YES) != CMD_YES)
         return CMD_UNKNOWN;

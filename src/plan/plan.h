@@ -327,7 +327,8 @@ typedef struct crn_plan_outcome {
 
 /*
  * One run of work seconds of computing against recorded failures, in order of time. It is given up,
- * unfinished, after wall_max seconds. The model's rates are not used.
+ * unfinished, after wall_max seconds, and after ten million marks and failures. The model's rates
+ * are not used.
  */
 cairn_status crn_plan_replay(const crn_plan_model *m, const crn_plan_schedule *s, double work,
                              double wall_max, const crn_plan_event *events, size_t nevents,

@@ -6,6 +6,9 @@
  */
 #include "plan/plan_check.h"
 
+/* Marks and failures of a run that are played: some seconds of ours, years of its own. */
+enum { STEPS_MAX = 10000000 };
+
 /* Where failures come from: the next one after those given out. */
 typedef struct source source;
 struct source {
@@ -67,11 +70,17 @@ typedef struct run {
     const crn_plan_schedule *s;
     source *src;
     crn_plan_event failure; /* the next one; never before 'now' */
-    double now;
+    double now, wall_max;
+    uint64_t nsteps;
     point at;                    /* the last mark that the program passed */
     point safe[CRN_PLAN_LEVELS]; /* the newest mark on each level */
     crn_plan_outcome out;
 } run;
+
+static bool is_given_up(const run *r)
+{
+    return r->now >= r->wall_max || r->nsteps >= STEPS_MAX;
+}
 
 /* Let d seconds pass; false when a failure ends them, with the time spent in *ret_spent. */
 static bool pass(run *r, double d, double *ret_spent)
@@ -79,6 +88,7 @@ static bool pass(run *r, double d, double *ret_spent)
     bool ok = r->now + d <= r->failure.at;
     *ret_spent = ok ? d : r->failure.at - r->now;
     r->now += *ret_spent;
+    r->nsteps++;
     return ok;
 }
 
@@ -99,6 +109,8 @@ static void restart(run *r, size_t class)
         r->out.restarting += spent;
         size_t next = suffer(r);
         class = CRN_MAX(class, next);
+        if (is_given_up(r))
+            return;
     }
     r->out.restarting += spent;
     r->out.lost += r->at.work - r->safe[class].work;
@@ -130,8 +142,8 @@ static void advance(run *r, double work)
 static crn_plan_outcome walk(const crn_plan_model *m, const crn_plan_schedule *s, double work,
                              double wall_max, source *src)
 {
-    run r = {.m = m, .s = s, .src = src, .failure = src->next(src)};
-    while (r.at.work < work && r.now < wall_max)
+    run r = {.m = m, .s = s, .src = src, .failure = src->next(src), .wall_max = wall_max};
+    while (r.at.work < work && !is_given_up(&r))
         advance(&r, work);
     r.out.finished = r.at.work >= work;
     r.out.work = r.at.work;

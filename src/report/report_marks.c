@@ -5,6 +5,8 @@
  */
 #include "report/report_leg.h"
 
+#include <math.h>
+
 static json_t *copy_member(json_t *event, const char *name)
 {
     json_t *value = json_object_get(event, name);
@@ -24,18 +26,35 @@ static json_t *mark_json(json_t *event, size_t leg, double before)
     return mark;
 }
 
-/* The mark of an event's version that was taken last. */
-static json_t *find_mark(json_t *marks, json_t *event)
+/* The marks of a run, and which of each version was taken last: a log may have many thousands. */
+typedef struct mark_list {
+    json_t *all;    /* an array */
+    json_t *newest; /* by version */
+} mark_list;
+
+enum { VERSION_TEXT = 32 };
+
+static const char *version_of(json_t *event, char *buf)
 {
-    for (size_t i = json_array_size(marks); i-- > 0;) {
-        json_t *mark = json_array_get(marks, i);
-        if (crn_event_number(mark, "version") == crn_event_number(event, "version"))
-            return mark;
-    }
-    return NULL;
+    snprintf(buf, VERSION_TEXT, "%.17g", crn_event_number(event, "version"));
+    return buf;
 }
 
-static void add_level(json_t *marks, json_t *event)
+static void add_mark(mark_list *marks, json_t *event, size_t leg, double before)
+{
+    char version[VERSION_TEXT];
+    json_t *mark = mark_json(event, leg, before);
+    json_object_set(marks->newest, version_of(event, version), mark);
+    json_array_append_new(marks->all, mark);
+}
+
+static json_t *find_mark(const mark_list *marks, json_t *event)
+{
+    char version[VERSION_TEXT];
+    return json_object_get(marks->newest, version_of(event, version));
+}
+
+static void add_level(const mark_list *marks, json_t *event)
 {
     json_t *levels = json_object_get(find_mark(marks, event), "levels");
     const char *level = json_string_value(json_object_get(event, "level"));
@@ -58,7 +77,7 @@ static json_t *shares(const char *text)
     return list;
 }
 
-static void add_changes(json_t *marks, json_t *event)
+static void add_changes(const mark_list *marks, json_t *event)
 {
     json_t *mark = find_mark(marks, event);
     const char *ranks = json_string_value(json_object_get(event, "ranks"));
@@ -66,37 +85,22 @@ static void add_changes(json_t *marks, json_t *event)
     json_object_set_new(mark, "variables", copy_member(event, "variables"));
 }
 
-static void add_failure(json_t *marks, json_t *event)
+static void add_failure(const mark_list *marks, json_t *event)
 {
     json_array_append_new(json_object_get(find_mark(marks, event), "failed"),
                           json_pack("{s:o, s:o}", "level", copy_member(event, "level"), "text",
                                     copy_member(event, "text")));
 }
 
-/* A leg that opened the run went on from one mark, or from none: later ones count no more. */
-static void abandon(json_t *marks, const report_leg *l)
-{
-    size_t i;
-    json_t *mark;
-    json_array_foreach(marks, i, mark)
-    {
-        if (!l->resume ||
-            crn_event_number(mark, "version") > crn_event_number(l->resume, "version"))
-            json_object_set_new(mark, "abandoned", json_true());
-    }
-}
-
-static void add_leg(json_t *marks, size_t number, const report_leg *l)
+static void add_leg(mark_list *marks, size_t number, const report_leg *l)
 {
     double before = crn_event_time(l->resume ? l->resume : l->open);
     size_t i;
     json_t *event;
-    if (l->mark) /* one that took no marks has abandoned nothing yet */
-        abandon(marks, l);
     json_array_foreach(l->events, i, event)
     {
         if (crn_event_is(event, "mark")) {
-            json_array_append_new(marks, mark_json(event, number, before));
+            add_mark(marks, event, number, before);
             before = crn_event_captured(event);
         } else if (crn_event_is(event, "changes")) {
             add_changes(marks, event);
@@ -108,12 +112,36 @@ static void add_leg(json_t *marks, size_t number, const report_leg *l)
     }
 }
 
+/* A leg went on from one mark, or from none, and by marking abandoned all later ones. Seen from the
+ * end: what a mark has to be at most for no later leg to have abandoned it. */
+static void abandon(const mark_list *marks, const report_leg_list *legs)
+{
+    double kept = HUGE_VAL;
+    size_t i = json_array_size(marks->all);
+    for (size_t l = legs->n; l-- > 0;) {
+        const report_leg *leg = &legs->at[l];
+        for (json_t *mark; i > 0; i--) {
+            mark = json_array_get(marks->all, i - 1);
+            if (crn_event_number(mark, "leg") <= (double)l)
+                break;
+            if (crn_event_number(mark, "version") > kept)
+                json_object_set_new(mark, "abandoned", json_true());
+        }
+        if (leg->mark)
+            kept = leg->resume ? fmin(kept, crn_event_number(leg->resume, "version")) : -HUGE_VAL;
+    }
+}
+
 json_t *crn_report_marks(json_t *events)
 {
     report_leg_list legs = {0};
-    json_t *marks = crn_legs_split(events, &legs) == CAIRN_OK ? json_array() : NULL;
-    for (size_t i = 0; marks && i < legs.n; i++)
-        add_leg(marks, i + 1, &legs.at[i]);
+    mark_list marks = {.newest = json_object()};
+    if (crn_legs_split(events, &legs) == CAIRN_OK)
+        marks.all = json_array();
+    for (size_t i = 0; marks.all && i < legs.n; i++)
+        add_leg(&marks, i + 1, &legs.at[i]);
+    abandon(&marks, &legs);
+    json_decref(marks.newest);
     crn_legs_done(&legs);
-    return marks;
+    return marks.all;
 }

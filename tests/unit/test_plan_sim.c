@@ -94,6 +94,26 @@ static void test_replay_gives_up_and_refuses(void **state)
     assert_fails(crn_plan_simulate(&m, &s, &one, &r), CAIRN_EINVAL, "the Weibull shape of level 1");
 }
 
+/* Neither ends within a life: one has a thousand million million marks, the other never comes back
+ * from its first failure. */
+static void test_endless_runs_are_given_up(void **state)
+{
+    (void)state;
+    crn_plan_model m = plain_model(1, 0);
+    crn_plan_schedule s = {.interval = 1, .ratio = {1, 3}};
+    crn_plan_outcome o;
+    assert_ok(crn_plan_replay(&m, &s, 1e15, 1e18, NULL, 0, &o));
+    assert_false(o.finished);
+    assert_true(o.work > 1e6 && o.work < 1e9);
+
+    crn_plan_trial trial = {.work = 1e6, .wall_max = 1e7, .nruns = 2, .shape = {1, 1}};
+    crn_plan_result r;
+    m.level[0].restart = 1e3;
+    assert_ok(crn_plan_simulate(&m, &s, &trial, &r));
+    assert_int_equal(r.nfinished, 0);
+    assert_true(r.efficiency < 1e-3);
+}
+
 static void test_simulation_repeats_itself(void **state)
 {
     (void)state;
@@ -184,6 +204,7 @@ int main(void)
         cmocka_unit_test(test_replay_loses_what_the_class_destroys),
         cmocka_unit_test(test_replay_failure_in_restart_takes_the_higher_class),
         cmocka_unit_test(test_replay_gives_up_and_refuses),
+        cmocka_unit_test(test_endless_runs_are_given_up),
         cmocka_unit_test(test_simulation_repeats_itself),
         cmocka_unit_test(test_weibull_keeps_the_mean_and_shapes_the_rest),
         cmocka_unit_test(test_prediction_lies_within_the_confidence_interval),
