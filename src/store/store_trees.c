@@ -18,7 +18,8 @@ enum {
     FRAME_DIGEST_AT = 40,
     HEADER_DIGEST_AT = 48,
     HEAD_BYTES_MAX = 1 << 30,
-    TREES_VAR_MIN = 100 /* bytes that a variable takes in a head at least */
+    TREES_VAR_MIN = 55 + 33 /* bytes that a variable takes in a head at least: a declaration of
+                               empty names, and what follows it without bounds */
 };
 
 struct crn_trees {

@@ -93,6 +93,39 @@ static void test_append_and_read(void **state)
     place_done(&p);
 }
 
+/* Names and types may be as short as they can. */
+static void test_shortest_names(void **state)
+{
+    (void)state;
+    for (size_t nvars = 0; nvars < 5; nvars++) {
+        place p;
+        crn_trees *t;
+        crn_trees_mark *m;
+        place_init(&p);
+        assert_ok(crn_trees_mark_create(nvars, &m));
+        m->version = 7;
+        m->nranks = 3;
+        for (size_t i = 0; i < nvars; i++) {
+            const char name[2] = {(char)('a' + i), 0};
+            const crn_var_spec spec = {
+                .name = name, .type = "i", .item = 1, .block = 1024, .nbytes = 3};
+            assert_ok(crn_trees_declare(&m->var[i], &spec));
+            small_tree(7, i, 1, &m->var[i].exact);
+            m->var[i].var.root = crn_tree_root(&m->var[i].exact);
+            m->var[i].loaded = true;
+        }
+        assert_ok(crn_run_trees(p.run, 2, true, &t));
+        assert_ok(crn_trees_append(t, m, NULL));
+        crn_trees_close(t);
+        assert_ok(crn_run_trees(p.run, 2, false, &t));
+        assert_int_equal(crn_trees_nmarks(t), 1);
+        assert_int_equal(crn_trees_at(t, 0)->nvars, nvars);
+        crn_trees_close(t);
+        crn_trees_mark_free(m);
+        place_done(&p);
+    }
+}
+
 /* What has not changed is not written again. */
 static void test_unchanged_costs_little(void **state)
 {
@@ -206,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_append_and_read),
+        cmocka_unit_test(test_shortest_names),
         cmocka_unit_test(test_unchanged_costs_little),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_damage),
