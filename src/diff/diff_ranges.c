@@ -5,6 +5,8 @@
  */
 #include "diff/diff.h"
 
+#include <inttypes.h>
+
 /* What of a piece is in memory. */
 typedef struct window {
     diff_share *share;
@@ -20,7 +22,8 @@ typedef struct ranges {
     crn_value_rule rule;
     crn_value_delta delta;
     window win[2];
-    uint64_t base; /* while a range is compared: its first value in the first piece */
+    uint64_t ncompared; /* values */
+    uint64_t base;      /* while a range is compared: its first value in the first piece */
     const unsigned char *a, *b;
 } ranges;
 
@@ -81,6 +84,7 @@ static cairn_status compare_cut(ranges *r, uint64_t a, uint64_t b)
 static cairn_status compare_range(ranges *r, uint64_t a, uint64_t b, uint64_t n)
 {
     const uint64_t item = r->spec->item;
+    r->ncompared += n;
     while (n > 0) {
         uint64_t have[2];
         CRN_TRY(reach(r, &r->win[0], a * item, &r->a, &have[0]));
@@ -152,8 +156,10 @@ static cairn_status compare_with(ranges *r, diff_share *second)
     if (!crn_diff_share_find(second, r->spec->name, &v))
         return CAIRN_OK;
     const crn_var_spec *other = &v.var->spec;
-    if (r->spec->ndims > 0 && (other->ndims != r->spec->ndims || other->item != r->spec->item ||
-                               !overlap(r->spec, other, low, high)))
+    if (strcmp(other->type, r->spec->type) != 0 || other->item != r->spec->item)
+        return CAIRN_OK;
+    if (r->spec->ndims > 0 &&
+        (other->ndims != r->spec->ndims || !overlap(r->spec, other, low, high)))
         return CAIRN_OK;
     r->win[1] = (window){.share = second, .data = r->w->data[1]};
     CRN_TRY(crn_diff_share_data(second, r->spec->name, &r->win[1].var));
@@ -174,5 +180,10 @@ cairn_status crn_diff_ranges(diff_worker *w, diff_share *first, diff_share *seco
     for (size_t i = 0; i < n; i++)
         CRN_TRY(compare_with(&r, &second[i]));
     crn_diff_row_count(row, &r.delta);
+    if (r.ncompared < spec->nbytes / spec->item)
+        crn_diff_row_judge(row, CAIRN_UNTOLD,
+                           "of rank %u's values, the second run has only %" PRIu64 " of %" PRIu64
+                           " as %s of this array",
+                           first->rank, r.ncompared, spec->nbytes / spec->item, spec->type);
     return CAIRN_OK;
 }

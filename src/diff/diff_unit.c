@@ -304,13 +304,13 @@ static cairn_status compare_private(unit *u, const diff_var v[2])
     return CAIRN_OK;
 }
 
-static cairn_status compare_shapes(unit *u, const diff_var v[2])
+static cairn_status compare_shapes(unit *u, const diff_var v[2], bool same_rank)
 {
     const crn_var_spec *a = &v[0].var->spec, *b = &v[1].var->spec;
     const bool same_ranks = u->mark[0]->nranks == u->mark[1]->nranks;
     u->row.nblocks = v[0].var->nblocks;
     if (a->ndims > 0 && a->ndims == b->ndims && same_dims(a->ndims, a->global, b->global))
-        return same_ranks && same_place(a, b) ? compare_ranges(u, a) : compare_global(u, a);
+        return same_rank && same_place(a, b) ? compare_ranges(u, a) : compare_global(u, a);
     if (!same_ranks && a->ndims == 0 && b->ndims == 0)
         return compare_private(u, v);
     if (same_place(a, b))
@@ -338,7 +338,8 @@ static void settle_bound(unit *u, const diff_var v[2])
     u->tolerant = choose_bound(ask->has_bound || own, v, &u->row.bound, u->number);
 }
 
-static cairn_status compare_pair(unit *u, const diff_var v[2])
+/* same_rank: v[1] is of the second share, which is of the first one's rank. */
+static cairn_status compare_pair(unit *u, const diff_var v[2], bool same_rank)
 {
     const crn_var_spec *a = &v[0].var->spec, *b = &v[1].var->spec;
     u->row.nvalues = a->nbytes / a->item;
@@ -351,11 +352,49 @@ static cairn_status compare_pair(unit *u, const diff_var v[2])
                            a->type, b->type);
         return CAIRN_OK;
     }
-    const bool same_cut =
-        u->mark[0]->nranks == u->mark[1]->nranks && same_place(a, b) && a->block == b->block;
+    const bool same_cut = same_rank && same_place(a, b) && a->block == b->block;
     if (same_cut && (a->block % a->item == 0 || crn_digest_equal(&v[0].var->root, &v[1].var->root)))
         return compare_blocks(u, v);
-    return compare_shapes(u, v);
+    return compare_shapes(u, v, same_rank);
+}
+
+/* --- global arrays whose pieces other ranks have -------------------------------------------- */
+
+/* Open a share of the other side that has the variable, whichever rank's; false: none has, as far
+ * as they can be read. What cannot be read is told by the unit of its own rank. */
+static bool find_elsewhere(unit *u, int side, const char *name, diff_share *ret, diff_var *ret_var)
+{
+    for (uint32_t r = 0; r < u->mark[side]->nranks; r++) {
+        if (crn_diff_share_open(&u->side[side], u->mark[side], r, ret) == CAIRN_OK &&
+            crn_diff_share_find(ret, name, ret_var))
+            return true;
+        crn_diff_share_close(ret);
+    }
+    return false;
+}
+
+static bool is_elsewhere(unit *u, int side, const char *name)
+{
+    diff_share other = {0};
+    diff_var v;
+    const bool found = find_elsewhere(u, side, name, &other, &v);
+    crn_diff_share_close(&other);
+    return found;
+}
+
+/* See to a variable, of share k, that the other side's share does not have. */
+static cairn_status compare_unpaired(unit *u, int k, diff_var v[2])
+{
+    const crn_var_spec *spec = &v[k].var->spec;
+    diff_share other = {0};
+    if (k == 0 && spec->ndims > 0 && find_elsewhere(u, 1, spec->name, &other, &v[1])) {
+        cairn_status rc = compare_pair(u, v, false);
+        crn_diff_share_close(&other);
+        return rc;
+    }
+    crn_diff_row_judge(&u->row, k == 0 ? CAIRN_ONLY_FIRST : CAIRN_ONLY_SECOND,
+                       "rank %u has it in '%s' only", u->share[k].rank, u->side[k].name);
+    return CAIRN_OK;
 }
 
 /* The second side's share of the unit's rank; where it has fewer ranks, of its first. */
@@ -376,6 +415,14 @@ static cairn_status merge(unit *u, diff_rows *rows, pthread_mutex_t *lock)
     return rc;
 }
 
+/* Is a variable of the second share compared where the first side has it? */
+static bool is_seen_to(unit *u, const crn_var_spec *spec, bool paired)
+{
+    if (spec->ndims > 0)
+        return paired || is_elsewhere(u, 0, spec->name);
+    return paired && u->share[1].rank < u->mark[0]->nranks;
+}
+
 /* Compare variable i of the first share; or, with k = 1, see to one of the second that has no pair,
  * or, of a rank that the first side does not have, is no piece of a whole. */
 static cairn_status compare_var(unit *u, int k, size_t i, diff_rows *rows, pthread_mutex_t *lock)
@@ -386,17 +433,18 @@ static cairn_status compare_var(unit *u, int k, size_t i, diff_rows *rows, pthre
     if (u->w->ask->variable && strcmp(spec->name, u->w->ask->variable) != 0)
         return CAIRN_OK;
     const bool paired = crn_diff_share_find(&u->share[!k], spec->name, &v[!k]);
-    if (paired && k == 1 && (spec->ndims > 0 || u->share[1].rank < u->mark[0]->nranks))
+    if (k == 1 && is_seen_to(u, spec, paired))
         return CAIRN_OK;
     CRN_TRY(crn_diff_row_init(&u->row, spec, u->at));
     u->at.step++;
     u->seen = false;
     cairn_status rc = CAIRN_OK;
     if (!paired)
-        crn_diff_row_judge(&u->row, k == 0 ? CAIRN_ONLY_FIRST : CAIRN_ONLY_SECOND,
-                           "rank %u has it in '%s' only", u->share[k].rank, u->side[k].name);
+        rc = compare_unpaired(u, k, v);
+    else if (k == 0)
+        rc = compare_pair(u, v, u->mark[0]->nranks == u->mark[1]->nranks);
     else
-        rc = k == 0 ? compare_pair(u, v) : compare_private(u, v);
+        rc = compare_private(u, v);
     if (rc < 0) {
         crn_diff_row_done(&u->row);
         return rc;
