@@ -23,11 +23,13 @@ static cairn_status put_attribute(const framer *f, hid_t on, const char *key, hi
     const crn_h5 *h5 = f->h5;
     hid_t space = h5->H5Screate(H5S_SCALAR);
     hid_t attribute = h5->H5Acreate2(on, key, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    herr_t failed = attribute < 0 ? -1 : h5->H5Awrite(attribute, type, value);
+    cairn_status rc = CAIRN_OK;
+    if (attribute < 0 || h5->H5Awrite(attribute, type, value) < 0)
+        rc = crn_hdf5_fail(h5, "cannot write attribute '%s'", key);
     if (attribute >= 0)
         h5->H5Aclose(attribute);
     h5->H5Sclose(space);
-    return failed < 0 ? crn_hdf5_fail(h5, "cannot write attribute '%s'", key) : CAIRN_OK;
+    return rc;
 }
 
 static cairn_status put_text(const framer *f, hid_t on, const char *key, const char *text)
@@ -104,11 +106,22 @@ static void select_piece(const crn_array *a, const crn_piece *piece, hsize_t *of
     }
 }
 
-static herr_t map_piece(const framer *f, const crn_frame *frame, const crn_array *a,
-                        const crn_piece *piece, hid_t whole, hid_t properties)
+/* The name of a dataset in another file, where HDF5 takes what follows a '%' for a number. */
+static void escape_name(const char *name, char buf[2 * CRN_VAR_NAME + 1])
+{
+    for (; *name; name++) {
+        if (*name == '%')
+            *buf++ = '%';
+        *buf++ = *name;
+    }
+    *buf = 0;
+}
+
+static cairn_status map_piece(const framer *f, const crn_frame *frame, const crn_array *a,
+                              const crn_piece *piece, hid_t whole, hid_t properties)
 {
     const crn_h5 *h5 = f->h5;
-    char name[CRN_OUTSIDE_NAME];
+    char name[CRN_OUTSIDE_NAME], dataset[2 * CRN_VAR_NAME + 1];
     hsize_t offset[CRN_DIMS_MAX], count[CRN_DIMS_MAX];
     select_piece(a, piece, offset, count);
     h5->H5Sselect_hyperslab(whole, H5S_SELECT_SET, offset, NULL, count, NULL);
@@ -116,40 +129,44 @@ static herr_t map_piece(const framer *f, const crn_frame *frame, const crn_array
         count[0] = piece->nitems;
     hid_t theirs = h5->H5Screate_simple(a->by_rank ? 1 : (int)a->ndims, count, NULL);
     crn_outside_name(frame->version, piece->rank, name);
-    herr_t failed = h5->H5Pset_virtual(properties, whole, name, a->spec.name, theirs);
+    escape_name(a->spec.name, dataset);
+    cairn_status rc = CAIRN_OK;
+    if (h5->H5Pset_virtual(properties, whole, name, dataset, theirs) < 0)
+        rc = crn_hdf5_fail(h5, "cannot map dataset '%s' of rank %u", a->spec.name, piece->rank);
     h5->H5Sclose(theirs);
-    return failed;
+    return rc;
 }
 
-/* Properties of an array that is made of the ranks' files; negative when HDF5 refuses. */
-static hid_t virtual_space(const framer *f, const crn_frame *frame, const crn_array *a, hid_t whole)
+/* Let the properties be those of an array that is made of the ranks' files. */
+static cairn_status map_pieces(const framer *f, const crn_frame *frame, const crn_array *a,
+                               hid_t whole, hid_t properties)
 {
-    hid_t p = f->h5->H5Pcreate(f->h5->H5P_CLS_DATASET_CREATE_ID_g);
-    for (size_t i = 0; i < a->piece.n; i++) {
-        if (a->piece.at[i].nitems == 0 || map_piece(f, frame, a, &a->piece.at[i], whole, p) >= 0)
-            continue;
-        f->h5->H5Pclose(p);
-        return -1;
-    }
-    return p;
+    for (size_t i = 0; i < a->piece.n; i++)
+        if (a->piece.at[i].nitems > 0)
+            CRN_TRY(map_piece(f, frame, a, &a->piece.at[i], whole, properties));
+    return CAIRN_OK;
 }
 
 /* Make an array's dataset; what it stands on is closed whatever happens. */
-static hid_t create_dataset(const framer *f, const crn_frame *frame, const crn_array *a, hid_t type,
-                            bool pieces)
+static cairn_status create_dataset(const framer *f, const crn_frame *frame, const crn_array *a,
+                                   hid_t type, bool pieces, hid_t *ret)
 {
     hsize_t dims[CRN_DIMS_MAX];
     for (uint32_t d = 0; d < a->ndims; d++)
         dims[d] = a->dims[d];
     hid_t space = f->h5->H5Screate_simple((int)a->ndims, dims, NULL);
-    hid_t properties = pieces ? virtual_space(f, frame, a, space) : reserved_space(f), dataset = -1;
-    if (properties >= 0) {
-        dataset = f->h5->H5Dcreate2(f->file, a->spec.name, type, space, f->links, properties,
-                                    H5P_DEFAULT);
-        f->h5->H5Pclose(properties);
+    hid_t properties =
+        pieces ? f->h5->H5Pcreate(f->h5->H5P_CLS_DATASET_CREATE_ID_g) : reserved_space(f);
+    cairn_status rc = pieces ? map_pieces(f, frame, a, space, properties) : CAIRN_OK;
+    if (rc == CAIRN_OK) {
+        *ret = f->h5->H5Dcreate2(f->file, a->spec.name, type, space, f->links, properties,
+                                 H5P_DEFAULT);
+        if (*ret < 0)
+            rc = crn_hdf5_fail(f->h5, "cannot make dataset '%s'", a->spec.name);
     }
+    f->h5->H5Pclose(properties);
     f->h5->H5Sclose(space);
-    return dataset;
+    return rc;
 }
 
 static uint64_t count_items(const crn_array *a)
@@ -160,16 +177,35 @@ static uint64_t count_items(const crn_array *a)
     return n;
 }
 
+/* May a variable have its name in HDF5, where what stands before a slash is a group? */
+static cairn_status check_name(const crn_frame *frame, const crn_array *a)
+{
+    const char *name = a->spec.name;
+    CRN_FAIL_IF(strcmp(name, "cairn") == 0 || strncmp(name, "cairn/", 6) == 0, CAIRN_EINVAL,
+                "variable '%s' has no place in HDF5: the group 'cairn' is Cairn's own", name);
+    for (const char *slash = name; (slash = strchr(slash, '/')); slash++) {
+        for (size_t i = 0; i < frame->array.n; i++) {
+            const char *other = frame->array.at[i].spec.name;
+            CRN_FAIL_IF(strlen(other) == (size_t)(slash - name) &&
+                            strncmp(other, name, (size_t)(slash - name)) == 0,
+                        CAIRN_EINVAL,
+                        "variable '%s' has no place in HDF5: variable '%s' cannot be its group",
+                        name, other);
+        }
+    }
+    return CAIRN_OK;
+}
+
 static cairn_status add_array(const framer *f, const crn_frame *frame, crn_array *a, bool pieces)
 {
-    hid_t type;
+    hid_t type, dataset;
+    CRN_TRY(check_name(frame, a));
     CRN_TRY(crn_hdf5_type(f->h5, a->spec.type, &type));
-    hid_t dataset = create_dataset(f, frame, a, type, pieces);
+    cairn_status rc = create_dataset(f, frame, a, type, pieces, &dataset);
     f->h5->H5Tclose(type);
-    if (dataset < 0)
-        return crn_hdf5_fail(f->h5, "cannot make dataset '%s'", a->spec.name);
+    CRN_TRY(rc);
     a->off = pieces || count_items(a) == 0 ? 0 : f->h5->H5Dget_offset(dataset);
-    cairn_status rc = put_lines(f, dataset, a->spec.attributes);
+    rc = put_lines(f, dataset, a->spec.attributes);
     if (rc == CAIRN_OK && strcmp(a->spec.type, "bytes") == 0) /* which HDF5 shows as numbers */
         rc = put_text(f, dataset, "cairn_type", a->spec.type);
     if (rc == CAIRN_OK)
@@ -207,13 +243,14 @@ static cairn_status add_starts(const framer *f, const crn_frame *frame, const cr
     hid_t type = f->h5->H5T_NATIVE_UINT64_g, space = f->h5->H5Screate_simple(1, &n, NULL);
     hid_t dataset =
         f->h5->H5Dcreate2(f->file, name, type, space, f->links, H5P_DEFAULT, H5P_DEFAULT);
-    herr_t failed =
-        dataset < 0 ? -1 : f->h5->H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, start);
+    cairn_status rc = CAIRN_OK;
+    if (dataset < 0 || f->h5->H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, start) < 0)
+        rc = crn_hdf5_fail(f->h5, "cannot write dataset '%s'", name);
     if (dataset >= 0)
         f->h5->H5Dclose(dataset);
     f->h5->H5Sclose(space);
     free(start);
-    return failed < 0 ? crn_hdf5_fail(f->h5, "cannot write dataset '%s'", name) : CAIRN_OK;
+    return rc;
 }
 
 /* --- the file ----------------------------------------------------------------------------- */

@@ -86,12 +86,14 @@ static cairn_status read_rows(const crn_importer *im, const crn_source *s, uint3
         h5->H5Sselect_hyperslab(there, H5S_SELECT_SET, offset, NULL, count, NULL);
         here = h5->H5Screate_simple((int)s->ndims, count, NULL);
     }
-    herr_t failed = h5->H5Dread(s->dataset, s->memory, here, there, H5P_DEFAULT, dst);
+    cairn_status rc = CAIRN_OK;
+    if (h5->H5Dread(s->dataset, s->memory, here, there, H5P_DEFAULT, dst) < 0)
+        rc = crn_hdf5_fail(h5, "cannot read dataset '%s'", s->name);
     if (s->ndims > 0) {
         h5->H5Sclose(there);
         h5->H5Sclose(here);
     }
-    return failed < 0 ? crn_hdf5_fail(h5, "cannot read dataset '%s'", s->name) : CAIRN_OK;
+    return rc;
 }
 
 /* How many rows from number i on are read at once: what fits the window and lies together. */

@@ -189,16 +189,15 @@ cairn_status crn_diff_file_read(const diff_file *f, const diff_array *a, const d
         h5->H5Sselect_hyperslab(there, H5S_SELECT_SET, offset, NULL, count, NULL);
         here = h5->H5Screate_simple((int)a->ndims, count, NULL);
     }
-    const herr_t rc = h5->H5Dread(a->dataset, a->memory, here, here == H5S_ALL ? H5S_ALL : there,
-                                  H5P_DEFAULT, dst);
+    cairn_status rc = CAIRN_OK;
+    if (h5->H5Dread(a->dataset, a->memory, here, here == H5S_ALL ? H5S_ALL : there, H5P_DEFAULT,
+                    dst) < 0)
+        rc = crn_hdf5_fail(h5, "cannot read dataset '%s' of '%s'", a->name, f->name);
     if (here != H5S_ALL)
         h5->H5Sclose(here);
     h5->H5Sclose(there);
-    cairn_status status = CAIRN_OK;
-    if (rc < 0)
-        status = crn_hdf5_fail(h5, "cannot read dataset '%s' of '%s'", a->name, f->name);
     crn_hdf5_unlock();
-    return status;
+    return rc;
 }
 
 /* --- both ----------------------------------------------------------------------------------- */

@@ -136,7 +136,8 @@ void crn_hdf5_unlock(void);
 /* The same table for functions that the library calls, which is while it is locked. */
 const crn_h5 *crn_hdf5_held(void);
 
-/* CAIRN_EIO with a sentence, to which what HDF5 says about it is added. */
+/* CAIRN_EIO with a sentence, to which what HDF5 says about it is added. To be called at once: HDF5
+ * forgets why with the next call, even one that closes something. */
 cairn_status crn_hdf5_fail(const crn_h5 *h5, const char *fmt, ...) CAIRN_PRINTF(2);
 
 /* A type's text as HDF5's, to be closed, and back. CAIRN_EUNSUPPORTED. */
