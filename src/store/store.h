@@ -244,7 +244,8 @@ typedef enum crn_put_way {
 
 typedef struct crn_put {
     crn_put_way way;
-    /* Is block i surely as the inherited one? Such a block is not looked at. NULL: none is. */
+    /* Is block i surely as the inherited one? Such a block is not looked at, but by FULL: memory
+     * that did not change tells nothing of what storage made of it. NULL: none is. */
     bool (*is_clean)(const void *arg, uint64_t i);
     const void *arg;
     uint64_t hashed, changed, stored; /* [out] bytes looked at, found different, put, */

@@ -353,12 +353,13 @@ cairn_status crn_draft_put_changed(crn_draft *d, size_t v, const void *data, crn
     const crn_var *var = &d->mark->var[v];
     const uint64_t stored = var->stored_bytes;
     const bool lend = is_worth_lending(d, v, how->way);
+    const bool skips = how->is_clean && how->way != CRN_PUT_FULL;
     cairn_status rc = CAIRN_OK;
     how->hashed = how->changed = how->fresh = 0;
     for (uint64_t i = 0; i < var->nblocks && rc == CAIRN_OK; i++) {
         const candidate c = {v, i, (const unsigned char *)data + i * var->spec.block,
                              crn_var_block_bytes(var, i), crn_draft_inherited(d, v, i)};
-        if (!c.old || !how->is_clean || !how->is_clean(how->arg, i))
+        if (!c.old || !skips || !how->is_clean(how->arg, i))
             rc = put_one(d, &c, lend, how);
     }
     if (lend) { /* also after a failure: the memory is the program's again */

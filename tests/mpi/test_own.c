@@ -123,6 +123,32 @@ static void test_damage_that_copying_finds(void **state)
     place_done(&p);
 }
 
+/* And so it is where the kernel says that the memory was not written: it is storage that changed.
+ */
+static void test_damage_under_memory_that_is_tracked(void **state)
+{
+    place p;
+    cairn *c;
+    place_init(&p, *state,
+               "[level]\nlocal = @/local\npartner = 0\n"
+               "[variable]\nblock = 4KiB\ntrack = kernel\n");
+    begin(&p, &c);
+    fill(&p, 0);
+    for (uint64_t step = 1; step <= 5; step++) {
+        field[0] = step;
+        assert_ok(cairn_mark(c, step, step < 4 ? CAIRN_LEVEL_LOCAL : CAIRN_LEVEL_GLOBAL));
+        if (step == 4)
+            assert_refused(c, cairn_settle(c), CAIRN_ECORRUPT, "block 10");
+        else
+            assert_ok(cairn_settle(c));
+        if (step == 3)
+            assert_true(is_spoilt(&p, "own-"));
+    }
+    leave_session(c);
+    must_be_whole_in_the_trail(&p, 5);
+    place_done(&p);
+}
+
 /* Copies do not inherit for ever what storage has damaged: each looks at a share of it. */
 static void test_damage_that_nobody_reads(void **state)
 {
@@ -390,6 +416,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_damage_that_copying_finds),
+        cmocka_unit_test(test_damage_under_memory_that_is_tracked),
         cmocka_unit_test(test_damage_that_nobody_reads),
         cmocka_unit_test(test_without_nodes_a_resume_finds_no_damage),
         cmocka_unit_test(test_pieces_declared_while_a_mark_is_open),
