@@ -23,7 +23,7 @@ cairn_status crn_ckpt_find_existing(cairn *c)
 }
 
 /* The manifest says that the mark is in the trail only when it is, on all ranks. */
-static cairn_status copy_mark(cairn *c, size_t i, cairn_drained *out)
+cairn_status crn_ckpt_drain_mark(cairn *c, size_t i, uint64_t *ret_nbytes)
 {
     const uint64_t start = crn_now_ns(), version = c->mark.at[i].version;
     crn_raise_stats stats;
@@ -35,7 +35,7 @@ static cairn_status copy_mark(cairn *c, size_t i, cairn_drained *out)
     CRN_TRY(crn_ckpt_publish(c, c->comm, crn_run_manifest(c->run)->finished));
     crn_ckpt_event(c, "{s:s, s:I, s:f, s:I}", "event", "drained", "version", (json_int_t)version,
                    "seconds", (double)(crn_now_ns() - start) * 1e-9, "stored", (json_int_t)stored);
-    out->nbytes = stored;
+    *ret_nbytes = stored;
     return CAIRN_OK;
 }
 
@@ -50,7 +50,7 @@ static cairn_status drain(cairn *c, const char *config, cairn_drained *out)
             return CAIRN_NOTHING;
         cairn_status rc = crn_vault_can_load(c->vault, &c->mark.at[i]);
         if (rc == CAIRN_OK)
-            rc = copy_mark(c, i, out);
+            rc = crn_ckpt_drain_mark(c, i, &out->nbytes);
         if (rc != CAIRN_ENOTFOUND)
             return rc;
         out->nlost++;

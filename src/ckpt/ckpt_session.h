@@ -371,8 +371,12 @@ cairn_status crn_ckpt_catch_up(cairn *c);
 void crn_ckpt_store(cairn *c);                 /* no communication */
 void crn_ckpt_share(cairn *c, crn_comm *comm); /* collective */
 
-/* Bring the newest mark, which the program is leaving with, into the trail. Collective. */
+/* Bring the mark that the program is leaving with into the trail: its newest one, or the one that
+ * it has just come back to. Collective. */
 cairn_status crn_ckpt_raise_last(cairn *c);
+
+/* Bring the i-th mark into the trail from wherever it is, after a survey. Collective. */
+cairn_status crn_ckpt_drain_mark(cairn *c, size_t i, uint64_t *ret_nbytes);
 
 /* Which bits a level asked for means; CAIRN_EINVAL when these nodes cannot give it. */
 cairn_status crn_ckpt_levels(cairn *c, cairn_level level, unsigned *ret);

@@ -354,14 +354,29 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
                    sum[2] > 0 ? json_integer((json_int_t)sum[2]) : NULL);
 }
 
+/* One behind the mark at which the program stands; 0: that one is in the trail, or one behind it. A
+ * leg that came back to an older mark does not stand at the newest. */
+static size_t find_last(const cairn *c)
+{
+    for (size_t i = c->mark.n; i > 0 && !(c->mark.at[i - 1].levels & GLOBAL_BIT); i--)
+        if (!c->rewind || c->mark.at[i - 1].version == c->resumed_from)
+            return i;
+    return 0;
+}
+
 cairn_status crn_ckpt_raise_last(cairn *c)
 {
-    const crn_manifest_mark *m = c->mark.n > 0 ? &c->mark.at[c->mark.n - 1] : NULL;
+    const size_t n = find_last(c);
+    uint64_t nbytes;
     c->marked_since_stop = true;
-    if (!m || m->levels & GLOBAL_BIT || m->series != c->series)
-        return CAIRN_OK; /* it is there, or other ranks have it: 'cairn drain' brings it */
-    c->job = (ckpt_job){.version = m->version, .begin_ns = crn_now_ns()};
+    if (n == 0)
+        return CAIRN_OK;
+    const crn_manifest_mark *m = &c->mark.at[n - 1];
     crn_vault_use_comm(c->vault, c->comm);
+    /* what is not whole in the own parts comes from wherever this leg had it from */
+    if (n < c->mark.n || m->series != c->series || (c->rewind && c->damaged))
+        return crn_ckpt_drain_mark(c, n - 1, &nbytes);
+    c->job = (ckpt_job){.version = m->version, .begin_ns = crn_now_ns()};
     raise_to(c, c->comm, CRN_LEVEL_GLOBAL);
     return c->job.status < 0 ? crn_err_give(&c->job.err) : CAIRN_OK;
 }

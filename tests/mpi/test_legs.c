@@ -233,6 +233,26 @@ static void test_leaving_at_once_brings_the_mark_to_the_trail(void **state)
     remove_tree(dir);
 }
 
+/* So it is with an older mark that this leg came back to, though the newest is not its own. */
+static void test_leaving_at_once_with_an_older_mark(void **state)
+{
+    (void)state;
+    static uint64_t field[CELLS];
+    cairn *c;
+    set_up("[keep]\nlocal = 2\n");
+    run_leg((leg){.mark = {1, 2}, .level = CAIRN_LEVEL_LOCAL});
+    assert_ok(cairn_open(MPI_COMM_SELF, config, &c));
+    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
+    assert_ok(cairn_resume_at(c, 1));
+    assert_int_equal(raise(SIGUSR1), 0);
+    assert_true(cairn_should_stop(c));
+    assert_int_equal(cairn_mark(c, 1, CAIRN_AUTO), CAIRN_NOTHING);
+    assert_ok(cairn_close(c));
+    run_in_dir("rm -rf local");
+    expect_version(1);
+    remove_tree(dir);
+}
+
 /* An old mark that is damaged hides no newer one, and a refusal tells of the newest. */
 static void test_refusals_tell_of_the_newest(void **state)
 {
@@ -489,6 +509,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_drain_passes_what_does_not_count),
         cmocka_unit_test(test_a_failed_mark_harms_no_other),
         cmocka_unit_test(test_leaving_at_once_brings_the_mark_to_the_trail),
+        cmocka_unit_test(test_leaving_at_once_with_an_older_mark),
         cmocka_unit_test(test_refusals_tell_of_the_newest),
         cmocka_unit_test(test_levels_are_counted_over_legs),
         cmocka_unit_test(test_the_manifest_is_true_at_any_time),

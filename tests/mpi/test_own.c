@@ -254,6 +254,35 @@ static void test_damage_in_a_copy_that_coming_back_finds(void **state)
     place_done(&p);
 }
 
+/* Told to stop right after a node was replaced: the mark, which that node's rank has from its
+ * partner only, gets to the trail all the same. */
+static void test_leaving_at_once_without_an_own_part(void **state)
+{
+    place p;
+    cairn *c;
+    char lost[128];
+    if (crn_comm_size(*state) < 2)
+        skip();
+    place_init(&p, *state,
+               "[level]\nlocal = @/local\nnode_size = 1\npartner = 1\nglobal = 0\n"
+               "[variable]\nblock = 4KiB\n");
+    begin(&p, &c);
+    fill(&p, 1);
+    assert_ok(cairn_mark(c, 1, CAIRN_LEVEL_PARTNER));
+    leave_session(c);
+    snprintf(lost, sizeof lost, "%s/local/node-0", p.dir);
+    if (p.rank == 0)
+        remove_tree(lost);
+    assert_ok(crn_comm_barrier(p.comm));
+    assert_int_equal(come_back(&p, &c), 1);
+    assert_int_equal(raise(SIGUSR1), 0);
+    assert_true(cairn_should_stop(c));
+    assert_int_equal(cairn_mark(c, 1, CAIRN_AUTO), CAIRN_NOTHING);
+    assert_ok(cairn_close(c));
+    must_be_whole_in_the_trail(&p, 1);
+    place_done(&p);
+}
+
 /* The rank that needs a block finds it damaged; it is another one whose part has it. */
 static void test_damage_in_the_part_of_another_rank(void **state)
 {
@@ -421,6 +450,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_without_nodes_a_resume_finds_no_damage),
         cmocka_unit_test(test_pieces_declared_while_a_mark_is_open),
         cmocka_unit_test(test_damage_in_a_copy_that_coming_back_finds),
+        cmocka_unit_test(test_leaving_at_once_without_an_own_part),
         cmocka_unit_test(test_damage_in_the_part_of_another_rank),
         cmocka_unit_test(test_a_manifest_that_may_be_there),
         cmocka_unit_test(test_a_signal_that_nobody_asked_for),
