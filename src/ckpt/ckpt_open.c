@@ -7,7 +7,9 @@
 
 #include "ckpt/ckpt_session.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <unistd.h>
 
 void crn_ckpt_free(cairn *c)
@@ -68,6 +70,17 @@ static cairn_status read_config(cairn *c, const char *path)
     return check_same_config(c);
 }
 
+/* The program may go to another directory, and the path must still mean the same. */
+static cairn_status make_absolute(const char *path, char **ret)
+{
+    char here[PATH_MAX] = "", whole[2 * PATH_MAX];
+    const bool relative = *path != '/';
+    if (relative && !getcwd(here, sizeof here))
+        return crn_fail_sys(errno, "level.local: cannot tell which directory '%s' lies in", path);
+    snprintf(whole, sizeof whole, "%s%s%s", here, relative ? "/" : "", path);
+    return crn_strdup(whole, ret);
+}
+
 /* Where this node's storage is, as the configuration says. */
 static cairn_status find_local(cairn *c)
 {
@@ -79,13 +92,13 @@ static cairn_status find_local(cairn *c)
         /* what a person names may be a link, as scratch directories often are; what we choose
          * ourselves, below a directory that all may write to, may not */
         c->local = realpath(text, NULL);
-        return c->local ? CAIRN_OK : crn_strdup(text, &c->local);
+        return c->local ? CAIRN_OK : make_absolute(text, &c->local);
     }
     const char *tmp = getenv("TMPDIR");
     int n =
         snprintf(path, sizeof path, "%s/cairn-%ld", tmp && *tmp ? tmp : "/tmp", (long)geteuid());
     CRN_FAIL_IF(n < 0 || (size_t)n >= sizeof path, CAIRN_EINVAL, "TMPDIR is too long");
-    return crn_strdup(path, &c->local);
+    return make_absolute(path, &c->local);
 }
 
 /* --- the run ------------------------------------------------------------------------------ */
@@ -205,7 +218,7 @@ static cairn_status attach_run(cairn *c, const crn_buf *b)
     crn_get_str(&cur, name, sizeof name - 1);
     CRN_TRY(crn_manifest_parse(cur.at, cur.n, &m));
     const char *trail = crn_config_text(c->cfg, CRN_OPT_RUN_TRAIL);
-    cairn_status rc = crn_trail_open(trail, false, &c->trail);
+    cairn_status rc = c->trail ? CAIRN_OK : crn_trail_open(trail, false, &c->trail);
     if (rc == CAIRN_OK)
         rc = crn_run_attach(c->trail, name, &m, &c->run);
     crn_manifest_done(&m);

@@ -5,7 +5,9 @@
  */
 #include "ckpt/ckpt_session.h"
 
-/* Let go of everything that belongs to the old ranks. What the program has declared stays. */
+/* Let go of everything that belongs to the old ranks. What the program has declared stays, and so
+ * does the trail: by its name it might not be found again, as the program may have gone to another
+ * directory. */
 static void leave(cairn *c)
 {
     crn_engine_abandon(c);
@@ -19,14 +21,12 @@ static void leave(cairn *c)
     c->home = crn_vault_home(c->vault);
     crn_vault_free(c->vault);
     crn_run_close(c->run);
-    crn_trail_close(c->trail);
     crn_comm_abandon(c->engine_comm);
     crn_comm_abandon(c->comm);
     c->trees = NULL;
     c->reference = NULL;
     c->vault = NULL;
     c->run = NULL;
-    c->trail = NULL;
     c->engine_comm = c->comm = NULL;
     c->job = (ckpt_job){0};
     c->open = c->resumed = false;
@@ -40,7 +40,6 @@ static void leave(cairn *c)
 /* On rank 0: the run that the session is in. */
 static cairn_status find_again(cairn *c)
 {
-    CRN_TRY(crn_trail_open(crn_config_text(c->cfg, CRN_OPT_RUN_TRAIL), false, &c->trail));
     return crn_run_open(c->trail, c->name, true, &c->run);
 }
 

@@ -7,6 +7,10 @@
  */
 #include "harness/session.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "io/io_fault.h"
 
 /* What a program meets that did not look at the result of cairn_open. */
@@ -96,6 +100,42 @@ static void finish_run(void *arg, const crn_fault_event *event)
     (void)rename(from, to);
 }
 
+/* Paths mean what they meant when the session was opened, wherever the program goes. */
+static void test_a_program_that_goes_elsewhere(void **state)
+{
+    place p;
+    cairn *c;
+    uint64_t x = 0, version = 0;
+    const int here = open(".", O_RDONLY | O_DIRECTORY);
+    place_init(&p, *state, "[level]\nlocal = local\n");
+    assert_int_equal(setenv("CAIRN_RUN_TRAIL", "trail", 1), 0);
+    assert_int_equal(chdir(p.dir), 0);
+    assert_int_equal(mkdir("elsewhere", 0700), 0);
+    assert_ok(cairn_open(p.mpi, "cairn.ini", &c));
+    assert_int_equal(chdir("elsewhere"), 0);
+    assert_ok(cairn_protect(c, "x", &x, CAIRN_UINT64, 1));
+    assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
+    assert_ok(cairn_mark(c, x = 1, CAIRN_LEVEL_LOCAL));
+    assert_ok(cairn_settle(c));
+    assert_ok(cairn_reopen(c, p.mpi));
+    assert_ok(cairn_resume(c, &version));
+    assert_int_equal(version, 1);
+    assert_ok(cairn_mark(c, x = 2, CAIRN_LEVEL_LOCAL));
+    leave_session(c);
+    assert_int_equal(chdir(".."), 0);
+    assert_ok(cairn_open(p.mpi, "cairn.ini", &c));
+    assert_ok(cairn_protect(c, "x", &x, CAIRN_UINT64, 1));
+    x = 0;
+    assert_ok(cairn_resume(c, &version));
+    assert_int_equal(version, 2);
+    assert_int_equal(x, 2);
+    assert_ok(cairn_close(c));
+    assert_int_equal(unsetenv("CAIRN_RUN_TRAIL"), 0);
+    assert_int_equal(fchdir(here), 0);
+    close(here);
+    place_done(&p);
+}
+
 /* Between finding a run and locking it, its program may come to its end. */
 static void test_a_run_that_ends_meanwhile_is_not_continued(void **state)
 {
@@ -172,6 +212,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_session_is_an_error),
         cmocka_unit_test(test_local_may_be_a_link),
+        cmocka_unit_test(test_a_program_that_goes_elsewhere),
         cmocka_unit_test(test_a_run_that_ends_meanwhile_is_not_continued),
         cmocka_unit_test(test_a_chained_handler_is_called_once),
         cmocka_unit_test(test_names_of_signals_and_ignored_ones),
