@@ -105,6 +105,12 @@ static void lack(crn_copy *c, uint64_t bit)
     c->nhealed++;
 }
 
+/* A sector that cannot be read would fail every copy from now on, and has lost no less. */
+static bool is_lost(cairn_status rc)
+{
+    return rc == CAIRN_ECORRUPT || rc == CAIRN_EIO;
+}
+
 static cairn_status scrub_blocks(crn_copy *c, crn_mark *old, const unsigned char *bits,
                                  unsigned char *piece)
 {
@@ -117,9 +123,9 @@ static cairn_status scrub_blocks(crn_copy *c, crn_mark *old, const unsigned char
         rc = crn_mark_read(c->part, old, had, w.first, w.n, piece, &bad);
         for (size_t i = 0; i < bad.n; i++)
             lack(c, w.base + bad.at[i]);
-        for (uint64_t i = 0; rc == CAIRN_ECORRUPT && i < w.n; i++)
+        for (uint64_t i = 0; is_lost(rc) && i < w.n; i++)
             lack(c, w.base + w.first + i); /* its table is damaged, and will be written again */
-        if (rc == CAIRN_ECORRUPT)
+        if (is_lost(rc))
             rc = CAIRN_OK;
     }
     crn_vec_done(&bad);
@@ -136,7 +142,7 @@ static cairn_status scrub(crn_copy *c)
         return CAIRN_OK;
     cairn_status rc = crn_part_load(c->part, version, &old);
     if (rc < 0)
-        return rc == CAIRN_ECORRUPT ? CAIRN_OK : rc; /* a record is not inherited */
+        return is_lost(rc) ? CAIRN_OK : rc; /* a record is not inherited */
     rc = crn_alloc(&bits, c->nlacking);
     if (rc == CAIRN_OK)
         rc = crn_alloc_aligned(&piece, crn_piece_cap(c->mark), 4096);

@@ -170,6 +170,29 @@ static void test_damage_that_nobody_reads(void **state)
     place_done(&p);
 }
 
+/* Nor does a copy fail because what it would inherit cannot be read: it is written again. */
+static void test_what_a_copy_cannot_read(void **state)
+{
+    place p;
+    cairn *c;
+    if (crn_comm_size(*state) > 1)
+        skip();
+    place_init(&p, *state, "[level]\nlocal = @/local\n[variable]\nblock = 4KiB\n");
+    begin(&p, &c);
+    for (uint64_t step = 1; step < 40; step++) {
+        const crn_fault fault = {CRN_FAULT_READ, CRN_FAULT_EIO, step / 2, 1};
+        fill(&p, step);
+        crn_fault_arm(&fault); /* every other one strikes where the one before did */
+        cairn_status rc = (cairn_status)cairn_mark(c, step, CAIRN_LEVEL_GLOBAL);
+        rc = rc < 0 ? rc : (cairn_status)cairn_settle(c);
+        crn_fault_arm(NULL);
+        if (rc < 0 && strstr(cairn_last_error(c), "part-"))
+            fail_msg("mark %d: %s", (int)step, cairn_last_error(c));
+    }
+    leave_session(c);
+    place_done(&p);
+}
+
 /* Blocks of the mark that were written by it. */
 static uint64_t count_written(const place *p, size_t mark)
 {
@@ -447,6 +470,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_damage_that_copying_finds),
         cmocka_unit_test(test_damage_under_memory_that_is_tracked),
         cmocka_unit_test(test_damage_that_nobody_reads),
+        cmocka_unit_test(test_what_a_copy_cannot_read),
         cmocka_unit_test(test_without_nodes_a_resume_finds_no_damage),
         cmocka_unit_test(test_pieces_declared_while_a_mark_is_open),
         cmocka_unit_test(test_damage_in_a_copy_that_coming_back_finds),
