@@ -281,11 +281,21 @@ static bool has_time(const supervisor *s, double pause)
     return (double)s->until_ns > (double)crn_now_ns() + (pause + margin) * 1e9;
 }
 
+/* A leg whose newest marks were lost with a node may fail before it reaches them again: then it
+ * counts that it got further than where it came back to, unless the one before came back there,
+ * too. */
+static bool has_gained(const run_state *before, const run_state *now)
+{
+    if (!before->marked || !now->marked)
+        return now->marked;
+    const bool again = before->resumed && before->from == now->from;
+    return now->newest > before->newest || (now->resumed && !again && now->newest > now->from);
+}
+
 /* A failure: count it, and get ready for the next try. CMD_YES: go on; else the exit code. */
 static int recover(supervisor *s, const run_leg *leg, const run_state *now)
 {
-    const bool gained = now->marked && (!s->before.marked || now->newest > s->before.newest);
-    s->nfailures = gained ? 1 : s->nfailures + 1;
+    s->nfailures = has_gained(&s->before, now) ? 1 : s->nfailures + 1;
     tell_failure(s, leg, now);
     s->before = *now;
     const uint64_t doubled = CRN_MIN(s->nfailures - 1, 20);

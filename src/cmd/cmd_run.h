@@ -122,6 +122,8 @@ typedef struct run_state {
     bool exists, finished, stopped, opened; /* the last two: of the last leg */
     bool marked;
     uint64_t newest; /* mark, if marked */
+    bool resumed;    /* the last leg came back to a mark, */
+    uint64_t from;   /* this one */
     int nnodes;      /* of the last leg that opened the run */
     double lost_s;   /* with the last leg */
     char end[64];    /* of the last leg, in words */

@@ -111,6 +111,8 @@ static void take_leg(json_t *leg, run_state *s)
     snprintf(s->end, sizeof s->end, "%s", end ? end : "");
     s->stopped = strcmp(s->end, "stopped") == 0;
     s->opened = json_is_number(json_object_get(leg, "opened"));
+    s->resumed = json_is_integer(json_object_get(leg, "resumed"));
+    s->from = (uint64_t)json_integer_value(json_object_get(leg, "resumed"));
     s->lost_s = crn_event_number(leg, "lost_seconds");
 }
 

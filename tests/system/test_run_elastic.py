@@ -25,6 +25,23 @@ class Nodes(test_run.Supervised):
         return [leg["ranks"] for leg in self.legs()]
 
 
+class Setback(Nodes):
+    """A node takes the newest marks with it. What is gained after coming back to an older one
+    counts, though the marks that were lost are not reached again before the next failure."""
+    ranks = 2
+    settings = {"level_partner": 0, "level_global": 6}
+
+    def test_failure_after_it(self):
+        job = self.supervise()
+        self.marked(job, 9) # three after the one that is safe
+        self.lose(job, 1)
+        self.assertTrue(self.wait_for(lambda: self.events("resume"), job), job.text())
+        self.marked(job, len(self.events("mark")) + 1)
+        job.kill([0])
+        self.must_end_right(job)
+        self.assertEqual(self.ends()[-1], "finished")
+
+
 class Counted(Nodes):
     """A command knows how many ranks there can be; what a lost node had its partner has, too."""
     ranks = 3
