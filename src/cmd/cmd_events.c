@@ -28,10 +28,10 @@ json_t *cmd_events_find(json_t *events, const char *kind, uint64_t version, cons
 
 cmd_totals cmd_event_totals(json_t *event)
 {
-    return (cmd_totals){.nbytes = (uint64_t)crn_event_number(event, "nbytes"),
-                        .nblocks = (uint64_t)crn_event_number(event, "blocks"),
-                        .nchanged = (uint64_t)crn_event_number(event, "changed"),
-                        .stored_bytes = (uint64_t)crn_event_number(event, "written")};
+    return (cmd_totals){.nbytes = crn_event_count(event, "nbytes"),
+                        .nblocks = crn_event_count(event, "blocks"),
+                        .nchanged = crn_event_count(event, "changed"),
+                        .stored_bytes = crn_event_count(event, "written")};
 }
 
 /* --- legs ----------------------------------------------------------------------------------- */
@@ -55,7 +55,8 @@ static void count_cell(cmd_columns *t, json_t *leg, const char *name)
 static void date_cell(cmd_columns *t, json_t *leg)
 {
     char date[CMD_WORDS];
-    cmd_cell(t, "%s", cmd_date((uint64_t)(crn_event_number(leg, "began") * 1e9), date));
+    const double began = CRN_MIN(CRN_MAX(crn_event_number(leg, "began"), 0.0), 1e10);
+    cmd_cell(t, "%s", cmd_date((uint64_t)(began * 1e9), date));
 }
 
 /* "local 70, partner 2": blocks by the level that they came from. */

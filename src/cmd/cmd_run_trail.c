@@ -7,6 +7,7 @@
 
 #include <cairn/keep.h>
 #include <errno.h>
+#include <limits.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -121,7 +122,7 @@ static int count_nodes(json_t *legs)
 {
     int n = 0;
     for (size_t i = json_array_size(legs); n == 0 && i-- > 0;)
-        n = (int)crn_event_number(json_array_get(legs, i), "nodes");
+        n = (int)CRN_MIN(crn_event_count(json_array_get(legs, i), "nodes"), INT_MAX);
     return n;
 }
 

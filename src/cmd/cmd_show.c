@@ -127,12 +127,10 @@ static void print_way(const cmd_contents *c, json_t *events)
         char level[CMD_WORDS];
         event = cmd_events_find(events, "raised", c->info.version, cmd_levels(1u << l, level));
         if (event)
-            cmd_line(
-                "%-7s in %s, %s moved between ranks, %s stored", level,
-                crn_format_seconds(crn_event_number(event, "seconds"), took, sizeof took),
-                crn_format_nbytes((uint64_t)crn_event_number(event, "moved"), moved, sizeof moved),
-                crn_format_nbytes((uint64_t)crn_event_number(event, "stored"), stored,
-                                  sizeof stored));
+            cmd_line("%-7s in %s, %s moved between ranks, %s stored", level,
+                     crn_format_seconds(crn_event_number(event, "seconds"), took, sizeof took),
+                     crn_format_nbytes(crn_event_count(event, "moved"), moved, sizeof moved),
+                     crn_format_nbytes(crn_event_count(event, "stored"), stored, sizeof stored));
     }
 }
 
@@ -173,8 +171,7 @@ static int print_changes(const cmd_contents *c, json_t *events, int code)
                 cmd_cell(&t, "-");
             else
                 cmd_cell(&t, "%s",
-                         crn_format_nbytes((uint64_t)crn_event_number(v, bytes[k]), nbytes,
-                                           sizeof nbytes));
+                         crn_format_nbytes(crn_event_count(v, bytes[k]), nbytes, sizeof nbytes));
         cmd_cell(&t, "%s%s", tracked ? "tracking, " : "", way ? way : "-");
         gain_cell(&t, json_object_get(v, "predicted"));
         gain_cell(&t, json_object_get(v, "measured"));

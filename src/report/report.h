@@ -46,7 +46,11 @@ cairn_status crn_report_page(json_t *data, FILE *to);
 /* Is this event of this kind? */
 bool crn_event_is(json_t *event, const char *kind);
 
-/* A number of an event, or of any object; 0 when it has none of this name. */
+/* A number of an event, or of any object; 0 when it has none of this name, or one that cannot be:
+ * a log may have been damaged. */
 double crn_event_number(json_t *event, const char *name);
+
+/* The same of things that are counted: at least 0. */
+uint64_t crn_event_count(json_t *event, const char *name);
 
 #endif

@@ -12,7 +12,13 @@ bool crn_event_is(json_t *event, const char *kind)
 
 double crn_event_number(json_t *event, const char *name)
 {
-    return json_number_value(json_object_get(event, name));
+    const double x = json_number_value(json_object_get(event, name));
+    return x >= -1e18 && x <= 1e18 ? x : 0;
+}
+
+uint64_t crn_event_count(json_t *event, const char *name)
+{
+    return (uint64_t)CRN_MAX(crn_event_number(event, name), 0.0);
 }
 
 static int take_line(void *arg, const char *line)

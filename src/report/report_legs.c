@@ -5,6 +5,7 @@
  */
 #include "report/report_leg.h"
 
+#include <limits.h>
 #include <signal.h>
 
 enum { END_TEXT = 64 };
@@ -68,13 +69,13 @@ static const char *watched_end(json_t *ended, char *buf)
                {"told", "did not leave when told to"},
                {"unstarted", "could not be started"}};
     const char *why = json_string_value(json_object_get(ended, "why"));
-    const int number = (int)crn_event_number(ended, "signal");
+    const int number = (int)CRN_MIN(crn_event_count(ended, "signal"), INT_MAX);
     for (size_t i = 0; why && i < sizeof row / sizeof *row; i++)
         if (strcmp(why, row[i].why) == 0)
             return row[i].text;
     if (number > 0)
         return signal_text(number, buf);
-    return exit_text((int)crn_event_number(ended, "code"), buf);
+    return exit_text((int)CRN_MIN(crn_event_count(ended, "code"), INT_MAX), buf);
 }
 
 static const char *end_text(const report_leg *l, bool last, char *buf)
@@ -145,22 +146,22 @@ static json_t *member(json_t *event, const char *name)
     return value ? json_incref(value) : json_null();
 }
 
-static double count_bad(json_t *resume)
+static uint64_t count_bad(json_t *resume)
 {
-    double bad = 0;
+    uint64_t bad = 0;
     const char *level;
     json_t *from;
     json_object_foreach(json_object_get(resume, "from"), level, from)
     {
-        bad += crn_event_number(from, "bad");
+        bad += crn_event_count(from, "bad");
     }
     return bad;
 }
 
-static int ranks_of(const report_leg *l)
+static uint64_t ranks_of(const report_leg *l)
 {
     json_t *teller = l->open ? l->open : l->launch ? l->launch : l->ended;
-    return (int)crn_event_number(teller, "nranks");
+    return crn_event_count(teller, "nranks");
 }
 
 /* next: the leg after it that opened the run, or NULL; last: no leg at all comes after it. */
@@ -170,13 +171,13 @@ static json_t *leg_json(size_t number, const report_leg *before, const report_le
     char end[END_TEXT];
     const bool running = last && !l->close && !l->ended;
     return json_pack(
-        "{s:I, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:s, s:o, "
+        "{s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:s, s:o, "
         "s:o, s:o, s:o, s:o, s:o}",
         "leg", (json_int_t)number, "began", time_or_null(began_at(l)), "opened",
         time_or_null(crn_event_time(l->open)), "ended",
-        running ? json_null() : time_or_null(ended_at(l, next)), "ranks", ranks_of(l), "nodes",
-        member(l->open, "nnodes"), "resumed", member(l->resume, "version"), "resume_seconds",
-        member(l->resume, "seconds"), "from", member(l->resume, "from"), "bad",
+        running ? json_null() : time_or_null(ended_at(l, next)), "ranks", (json_int_t)ranks_of(l),
+        "nodes", member(l->open, "nnodes"), "resumed", member(l->resume, "version"),
+        "resume_seconds", member(l->resume, "seconds"), "from", member(l->resume, "from"), "bad",
         (json_int_t)count_bad(l->resume), "marks", (json_int_t)l->nmarks, "failed",
         (json_int_t)l->nfailed, "lost_marks", (json_int_t)l->nlost, "end", end_text(l, last, end),
         "lost_seconds", lost_seconds(l, next), "restart_seconds", restart_seconds(l, before),
