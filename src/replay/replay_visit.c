@@ -26,6 +26,7 @@ typedef struct visit {
     int stop; /* what fn returned */
     crn_event e;
     int64_t step[CRN_COLUMNS];
+    double owed[CRN_COLUMNS]; /* of sizes that are known by distribution, to the place's events */
     struct {
         int64_t *at;
         size_t cap;
@@ -226,6 +227,44 @@ static void set_peers(visit *v, const int64_t *raw)
             v->e.value[k] = crn_peer_rank(&v->e.place->column[k + 1], raw[k], &v->e.comm);
 }
 
+static bool is_size(unsigned kind)
+{
+    return kind == CRN_KIND_COUNT || kind == CRN_KIND_TOTAL || kind == CRN_KIND_BYTES ||
+           kind == CRN_KIND_MOVED;
+}
+
+/*
+ * Sizes that are known by distribution: some events have the whole number below the mean, the
+ * others the one above, so that they add up to what was recorded. What is lost to rounding goes
+ * over to the next events of the place.
+ */
+static cairn_status give_sizes(visit *v, uint64_t n)
+{
+    crn_event *e = &v->e;
+    int64_t below[CRN_COLUMNS];
+    uint64_t more[CRN_COLUMNS], end; /* events that have the number above */
+    for (int k = 0; k < e->ncolumns; k++) {
+        if (!e->hist[k] || !is_size(e->kind[k]))
+            continue;
+        double mean = crn_hist_mean(e->hist[k]);
+        below[k] = llround(floor(mean));
+        v->owed[k] += (mean - floor(mean)) * (double)n;
+        more[k] = (uint64_t)CRN_MIN(CRN_MAX(llround(v->owed[k]), 0), (long long)n);
+        v->owed[k] -= (double)more[k];
+    }
+    for (uint64_t at = 0; at < n; at = end) {
+        end = n;
+        for (int k = 0; k < e->ncolumns; k++) {
+            if (!e->hist[k] || !is_size(e->kind[k]))
+                continue;
+            e->value[k] = (int64_t)((uint64_t)below[k] + (at < more[k]));
+            end = at < more[k] ? CRN_MIN(end, more[k]) : end;
+        }
+        CRN_TRY(give(v, end - at));
+    }
+    return CAIRN_OK;
+}
+
 /* A peer that is known by distribution: the events are shared out over its bins. */
 static cairn_status give_drawn(visit *v, uint64_t n, int peer)
 {
@@ -239,7 +278,7 @@ static cairn_status give_drawn(visit *v, uint64_t n, int peer)
         raw[peer] = (int64_t)llround(h->bin[i].mean);
         set_peers(v, raw);
         if (upto > given)
-            CRN_TRY(give(v, upto - given));
+            CRN_TRY(give_sizes(v, upto - given));
         given = CRN_MAX(given, upto);
     }
     return CAIRN_OK;
@@ -262,7 +301,7 @@ static cairn_status give_run(visit *v, uint64_t n)
         return give_drawn(v, n, peer);
     memcpy(raw, v->e.value, sizeof raw);
     set_peers(v, raw);
-    return give(v, n);
+    return give_sizes(v, n);
 }
 
 typedef cairn_status run_fn(visit *v, uint64_t n);
@@ -275,6 +314,7 @@ static cairn_status each_run(visit *v, uint32_t symbol, uint64_t n, run_fn *fn)
     v->e.symbol = symbol;
     v->e.place = &v->lane->symbol[symbol];
     v->e.call = crn_call_row(v->e.place->call);
+    memset(v->owed, 0, sizeof v->owed);
     if (!crn_runs_init(&r, v->e.place, v->rank, n))
         return CAIRN_OK;
     while (!v->stop && crn_runs_next(&r, &run)) {

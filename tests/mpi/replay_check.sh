@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Record a program, replay the trace while recording again, and compare: lossless, each pair of
 # ranks must have exchanged as many bytes in as many messages; at 0 per cent, the replay must end.
-# REPLAY_SKIPS=yes: of a program of which not all can be replayed.
+# REPLAY_SKIPS=yes: of a program of which not all can be replayed. REPLAY_RECORDER: a recorder that
+# only the program itself can load, for being sanitized.
 # replay_check.sh MPI RANKS CAIRN PROGRAM [ARGUMENTS]
 set -eu
 mpi=$1 ranks=$2 cairn=$(realpath "$3") program=$(realpath "$4")
@@ -12,15 +13,29 @@ scratch=$(mktemp -d ./scratch-replay-XXXXXX)
 scratch=$(cd "$scratch" && pwd)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
-"$cairn" trace record -o first.ctr -- "$run" "$mpi" "$ranks" "$program" "$@"
-"$cairn" trace record -o again.ctr -- "$run" "$mpi" "$ranks" "$cairn" trace replay --no-delay \
-    --patience 100s first.ctr | tee output
+
+# record FILE PRECISION PROGRAM [ARGUMENTS]
+record() {
+    out=$1 precision=$2
+    shift 2
+    if [ -n "${REPLAY_RECORDER-}" ]; then
+        "$run" "$mpi" "$ranks" env LD_PRELOAD="$REPLAY_RECORDER" CAIRN_TRACE_OUT="$scratch/$out" \
+            CAIRN_TRACE_PRECISION="$precision" "$@"
+    else
+        "$cairn" trace record -p "$precision" -o "$out" -- "$run" "$mpi" "$ranks" "$@"
+    fi
+}
+
+record first.ctr 100 "$program" "$@"
+record again.ctr 100 "$cairn" trace replay --no-delay --patience 100s first.ctr > output ||
+    { cat output; exit 1; }
+cat output
 if [ "${REPLAY_SKIPS-no}" = yes ]; then # other threads: they are counted, and the rest ends
     grep -q 'events could not be reissued' output
 else
     ! grep -q 'events could not be reissued' output
     "$cairn" trace diff --only pairs first.ctr again.ctr
 fi
-"$cairn" trace record -p 0 -o shape.ctr -- "$run" "$mpi" "$ranks" "$program" "$@"
+record shape.ctr 0 "$program" "$@"
 "$run" "$mpi" "$ranks" "$cairn" trace replay --no-delay --patience 100s shape.ctr
 [ -z "$(ls -d replay-* 2> /dev/null)" ] || { echo "a scratch directory was left"; exit 1; }
