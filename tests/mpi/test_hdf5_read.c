@@ -13,8 +13,9 @@
 #include <cairn/exchange.h>
 #include <inttypes.h>
 
-/* A line is written in long runs that begin and end anywhere; rows of the plate are short. */
-enum { LINE = 40001, ROWS = 40, COLUMNS = 13, DOTS = 5, RAW = 6 };
+/* A line is written in long runs that begin and end anywhere; rows of the plate are short, and of
+ * more than goes to the file at once. */
+enum { LINE = 40001, ROWS = 1000, COLUMNS = 1301, DOTS = 5, RAW = 6 };
 
 typedef struct dot {
     int16_t kind;
@@ -39,7 +40,7 @@ static double line_value(uint64_t i)
 
 static int32_t plate_value(uint64_t row, uint64_t column)
 {
-    return (int32_t)(row * 1000 + column);
+    return (int32_t)(row * 10000 + column);
 }
 
 static unsigned char raw_value(uint64_t rank, uint64_t i)
