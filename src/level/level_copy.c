@@ -83,15 +83,21 @@ static cairn_status add_var(crn_copy *c, size_t v, uint64_t base, bool anew)
  */
 enum { SCRUB_TURNS = 64 };
 
-/* Set the bits of the blocks whose turn it is. */
-static void choose(const crn_copy *c, const crn_mark *old, unsigned char *bits)
+void crn_scrub_share(const crn_mark *old, uint64_t n, uint64_t *ret_first, uint64_t *ret_end)
 {
     /* multiples of the golden ratio: all turns come, by whatever step the number grows */
     const uint64_t turn = old->seq * 0x9e3779b97f4a7c15u / (UINT64_MAX / SCRUB_TURNS + 1);
-    uint64_t base = 0;
+    *ret_first = n * turn / SCRUB_TURNS;
+    *ret_end = n * (turn + 1) / SCRUB_TURNS;
+}
+
+/* Set the bits of the blocks whose turn it is. */
+static void choose(const crn_copy *c, const crn_mark *old, unsigned char *bits)
+{
+    uint64_t base = 0, i, end;
     for (size_t v = 0; v < c->mark->nvars; v++) {
         const uint64_t n = c->mark->var[v].nblocks;
-        for (uint64_t i = n * turn / SCRUB_TURNS; i < n * (turn + 1) / SCRUB_TURNS; i++)
+        for (crn_scrub_share(old, n, &i, &end); i < end; i++)
             if (!crn_bit(c->lacking, base + i))
                 crn_bit_set(bits, base + i);
         base += n;

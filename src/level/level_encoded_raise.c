@@ -22,6 +22,7 @@ typedef struct job {
     crn_digest *old_stamp; /* of its parity units */
     uint64_t nold;         /* how many they are */
     uint64_t old_wall_ns;  /* when that mark was taken */
+    bool anew;             /* what the file has is damaged: nothing of it is inherited */
     uint64_t nunits[CRN_ERASURE_MAX];      /* of each seat */
     crn_digest *id[CRN_ERASURE_MAX];       /* of the units of each seat */
     unsigned char *share[CRN_ERASURE_MAX]; /* descriptions: own, and of the nparity seats before */
@@ -156,8 +157,10 @@ static cairn_status load_old(job *j)
         rc = read_stamps(j, mark);
     j->old_wall_ns = mark ? mark->wall_ns : 0;
     crn_mark_free(mark);
-    if (rc < 0)
+    if (rc < 0) {
         j->old.stripes.nseats = 0;
+        j->anew = true;
+    }
     return rc == CAIRN_ENOMEM ? rc : CAIRN_OK;
 }
 
@@ -170,6 +173,7 @@ static cairn_status job_init(job *j, raise *r, int nth)
     crn_part_id id = crn_set_file(r->v, &j->set);
     CRN_TRY(crn_vault_part(r->v, &id, true, &j->copy->part));
     j->copy->version = r->version;
+    j->anew = r->v->distrusted >> CRN_LEVEL_ENCODED & 1;
     return load_old(j);
 }
 
@@ -378,9 +382,10 @@ static cairn_status add_bytes(job *j, const char *name, const void *data, size_t
 {
     crn_var_spec spec = {
         .name = name, .type = "uint8", .item = 1, .block = CRN_META_BLOCK, .nbytes = nbytes};
+    crn_put how = {.way = j->anew ? CRN_PUT_FULL : CRN_PUT_COMPARE};
     size_t number;
     CRN_TRY(crn_draft_add(j->copy->draft, &spec, &number));
-    return crn_draft_put_all(j->copy->draft, number, data);
+    return crn_draft_put_changed(j->copy->draft, number, data, &how);
 }
 
 static cairn_status add_share(job *j, uint32_t seat)
@@ -423,10 +428,48 @@ static bool follows_old(const job *j)
            j->set.layout.own == j->old.own;
 }
 
+/* Find out which parity units of this seat the file has lost, of a share of them: as other copies
+ * do, so that damage is not inherited for ever. */
+static cairn_status scrub(job *j, crn_bad_blocks *lost)
+{
+    unsigned char *unit = NULL;
+    uint64_t wall_ns, i = 0, end = 0;
+    crn_mark *old;
+    const uint64_t version = crn_draft_base(j->copy->draft, &wall_ns);
+    if (version == CRN_NO_VERSION || crn_part_load(j->copy->part, version, &old) < 0)
+        return CAIRN_OK; /* nothing is inherited, or what is has been read before */
+    crn_var *v = crn_mark_find(old, CRN_VAR_PARITY);
+    if (v && follows_old(j))
+        crn_scrub_share(old, v->nblocks, &i, &end);
+    cairn_status rc = crn_alloc_aligned(&unit, CRN_UNIT, 4096);
+    for (; rc == CAIRN_OK && i < end; i++)
+        rc = crn_mark_read(j->copy->part, old, v, i, 1, unit, lost);
+    if (rc == CAIRN_ECORRUPT || rc == CAIRN_EIO) { /* a table, which must be written again */
+        j->anew = true;
+        rc = CAIRN_OK;
+    }
+    j->copy->nhealed = lost->n;
+    free(unit);
+    crn_mark_free(old);
+    return rc;
+}
+
+/* Does the file have a parity unit of this seat? */
+static bool has_unit(const job *j, uint64_t unit, const crn_bad_blocks *lost)
+{
+    for (size_t i = 0; i < lost->n; i++)
+        if (lost->at[i] == unit)
+            return false;
+    return !j->anew && follows_old(j) && unit < j->nold &&
+           crn_digest_equal(&j->stamp[unit], &j->old_stamp[unit]) &&
+           crn_draft_inherited(j->copy->draft, j->parity_var, unit);
+}
+
 /* Stamp all parity units of this seat and set the bits of those that the file lacks. */
 static cairn_status find_needed(job *j)
 {
     const crn_stripes *s = stripes_of(j);
+    crn_bad_blocks lost = {0};
     seal(j);
     CRN_TRY(begin(j));
     for (uint64_t i = 0; i < j->nstripes; i++)
@@ -435,16 +478,13 @@ static cairn_status find_needed(job *j)
     if (!j->copy->draft)
         return CAIRN_OK;
     CRN_TRY(add_vars(j));
-    for (uint64_t i = 0; i < j->nstripes; i++) {
-        if (crn_stripe_is_data(s, i, j->set.layout.own))
-            continue;
-        uint64_t unit = crn_stripe_unit(s, i, j->set.layout.own);
-        if (!follows_old(j) || unit >= j->nold ||
-            !crn_digest_equal(&j->stamp[unit], &j->old_stamp[unit]) ||
-            !crn_draft_inherited(j->copy->draft, j->parity_var, unit))
+    cairn_status rc = scrub(j, &lost);
+    for (uint64_t i = 0; rc == CAIRN_OK && i < j->nstripes; i++)
+        if (!crn_stripe_is_data(s, i, j->set.layout.own) &&
+            !has_unit(j, crn_stripe_unit(s, i, j->set.layout.own), &lost))
             crn_bit_set(j->needed, i);
-    }
-    return CAIRN_OK;
+    crn_vec_done(&lost);
+    return rc;
 }
 
 /* Learn what the others need; all of the set do the same then. */

@@ -291,6 +291,9 @@ typedef struct crn_copy {
 cairn_status crn_copy_begin(crn_part *part, const crn_mark *mark, bool anew, crn_copy *ret);
 void crn_copy_done(crn_copy *c); /* drops the draft, if any; a zeroed one is allowed */
 
+/* Of n blocks that are inherited from old, those whose turn it is to be looked at. */
+void crn_scrub_share(const crn_mark *old, uint64_t n, uint64_t *ret_first, uint64_t *ret_end);
+
 /* Put a block, verified against the mark's digest: CAIRN_ECORRUPT. */
 cairn_status crn_copy_put(crn_copy *c, size_t v, uint64_t i, const void *data);
 

@@ -277,6 +277,71 @@ static void test_damage_in_a_copy_that_coming_back_finds(void **state)
     place_done(&p);
 }
 
+/* The same with parity, which for a group of two is the other rank's data. */
+static void test_damage_in_parity_that_coming_back_finds(void **state)
+{
+    place p;
+    cairn *c;
+    if (crn_comm_size(*state) < 2)
+        skip();
+    place_init(&p, *state,
+               "[level]\nlocal = @/local\nnode_size = 1\npartner = 0\nglobal = 1\n"
+               "encoded = 1\ngroup = 2\nparity = 1\n[variable]\nblock = 4KiB\n");
+    begin(&p, &c);
+    fill(&p, 1);
+    assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
+    leave_session(c);
+    if (p.rank == 0) {
+        char lost[128];
+        assert_true(is_spoilt(&p, "parity-"));
+        snprintf(lost, sizeof lost, "%s/local/node-0", p.dir);
+        remove_tree(lost);
+    }
+    assert_ok(crn_comm_barrier(p.comm));
+    assert_int_equal(come_back(&p, &c), 1);
+    assert_ok(cairn_mark(c, 2, CAIRN_LEVEL_ENCODED));
+    assert_ok(cairn_settle(c));
+    if (p.rank == 0)
+        assert_true(is_spoilt(&p, "parity-")); /* the good block is there again */
+    leave_session(c);
+    place_done(&p);
+}
+
+/* Nor does parity inherit for ever what storage has damaged. */
+static void test_damage_in_parity_that_nobody_reads(void **state)
+{
+    enum { MARKS = 100 };
+    place p;
+    cairn *c;
+    char lost[128];
+    if (crn_comm_size(*state) < 2)
+        skip();
+    place_init(&p, *state,
+               "[level]\nlocal = @/local\nnode_size = 1\npartner = 0\nglobal = 0\n"
+               "encoded = 1\ngroup = 2\nparity = 1\n[variable]\nblock = 4KiB\n");
+    begin(&p, &c);
+    fill(&p, MARKS);
+    for (uint64_t step = 1; step <= MARKS; step++) {
+        field[CELLS - 1] = step; /* far from the block that is spoilt */
+        assert_ok(cairn_mark(c, step, CAIRN_AUTO));
+        assert_ok(cairn_settle(c));
+        if (step == 1 && p.rank == 0)
+            assert_true(is_spoilt(&p, "parity-"));
+        assert_ok(crn_comm_barrier(p.comm));
+    }
+    leave_session(c);
+    snprintf(lost, sizeof lost, "%s/local/node-0", p.dir);
+    if (p.rank == 0)
+        remove_tree(lost);
+    memset(field, 0, sizeof field);
+    assert_ok(crn_comm_barrier(p.comm));
+    assert_int_equal(come_back(&p, &c), MARKS);
+    for (uint64_t i = 1; i < CELLS - 1; i++)
+        assert_int_equal(field[i], value((uint64_t)p.rank * CELLS + i));
+    leave_session(c);
+    place_done(&p);
+}
+
 /* Told to stop right after a node was replaced: the mark, which that node's rank has from its
  * partner only, gets to the trail all the same. */
 static void test_leaving_at_once_without_an_own_part(void **state)
@@ -474,6 +539,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_without_nodes_a_resume_finds_no_damage),
         cmocka_unit_test(test_pieces_declared_while_a_mark_is_open),
         cmocka_unit_test(test_damage_in_a_copy_that_coming_back_finds),
+        cmocka_unit_test(test_damage_in_parity_that_coming_back_finds),
+        cmocka_unit_test(test_damage_in_parity_that_nobody_reads),
         cmocka_unit_test(test_leaving_at_once_without_an_own_part),
         cmocka_unit_test(test_damage_in_the_part_of_another_rank),
         cmocka_unit_test(test_a_manifest_that_may_be_there),
