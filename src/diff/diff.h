@@ -261,6 +261,7 @@ cairn_status crn_diff_ranges(diff_worker *w, diff_share *first, diff_share *seco
 /* An array of a file. */
 typedef struct diff_array {
     char *name, *type;
+    char *why; /* it cannot be compared, though these are numbers; NULL: it can */
     size_t item;
     uint32_t ndims; /* at least 1 */
     uint64_t shape[CRN_DIMS_MAX], nvalues;

@@ -78,6 +78,7 @@ static void array_done(const crn_h5 *h5, diff_array *a)
         h5->H5Dclose(a->dataset);
     free(a->name);
     free(a->type);
+    free(a->why);
 }
 
 static cairn_status get_shape(const crn_h5 *h5, diff_array *a)
@@ -126,9 +127,36 @@ static cairn_status get_type(const crn_h5 *h5, diff_array *a)
 
 static cairn_status look_at(const crn_h5 *h5, const char *name, diff_array *a)
 {
+    uint64_t nbytes;
     CRN_TRY(crn_strdup(name, &a->name));
     CRN_TRY(get_shape(h5, a));
-    return get_type(h5, a);
+    CRN_TRY(get_type(h5, a));
+    CRN_FAIL_IF(__builtin_mul_overflow(a->nvalues, a->item, &nbytes) || nbytes > INT64_MAX,
+                CAIRN_EUNSUPPORTED, "%" PRIu64 " values of %zu bytes are more than there can be",
+                a->nvalues, a->item);
+    return CAIRN_OK;
+}
+
+/* Texts and the like need not be compared; of numbers it must be said that they were not. */
+static bool has_numbers(const crn_h5 *h5, hid_t dataset)
+{
+    hid_t type = h5->H5Dget_type(dataset);
+    const H5T_class_t class = h5->H5Tget_class(type);
+    h5->H5Tclose(type);
+    return class == H5T_INTEGER || class == H5T_FLOAT || class == H5T_COMPOUND ||
+           class == H5T_ARRAY;
+}
+
+static cairn_status add_untold(opening *o, const char *name, diff_array *ret)
+{
+    diff_array a = {.ndims = 1, .item = 1, .dataset = ret->dataset, .memory = ret->memory};
+    free(ret->name);
+    free(ret->type);
+    *ret = a;
+    CRN_TRY(crn_strdup(crn_err_peek()->text, &ret->why));
+    CRN_TRY(crn_strdup("", &ret->type));
+    CRN_TRY(crn_strdup(name, &ret->name));
+    return crn_vec_push(&o->f->array, *ret);
 }
 
 static cairn_status add_dataset(void *arg, const char *name, hid_t dataset)
@@ -139,6 +167,8 @@ static cairn_status add_dataset(void *arg, const char *name, hid_t dataset)
     o->h5->H5Eclear2(H5E_DEFAULT); /* what was asked in vain is no failure */
     if (rc == CAIRN_OK)
         rc = crn_vec_push(&o->f->array, a);
+    else if (rc == CAIRN_EUNSUPPORTED && has_numbers(o->h5, dataset))
+        rc = add_untold(o, name, &a);
     if (rc == CAIRN_OK)
         return rc;
     array_done(o->h5, &a);

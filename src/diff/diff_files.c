@@ -52,7 +52,8 @@ static void cut(pair *p)
 static cairn_status add_pair(diff_files *f, const diff_array *a, const diff_array *b)
 {
     pair p = {.a = {a, b}, .first_unit = f->nunits};
-    p.alike = a && b && strcmp(a->type, b->type) == 0 && same_shape(a, b) && a->item <= DIFF_MEMORY;
+    p.alike = a && b && !a->why && !b->why && strcmp(a->type, b->type) == 0 && same_shape(a, b) &&
+              a->item <= DIFF_MEMORY;
     if (p.alike && a->nvalues > 0) {
         cut(&p);
         f->nunits += p.nunits;
@@ -157,6 +158,9 @@ static void judge_pair(const diff_files *f, const pair *p, diff_row *row)
     if (!a || !b)
         crn_diff_row_judge(row, a ? CAIRN_ONLY_FIRST : CAIRN_ONLY_SECOND, "'%s' does not have it",
                            f->file[a ? 1 : 0].name);
+    else if (a->why || b->why)
+        crn_diff_row_judge(row, CAIRN_UNTOLD, "it cannot be compared: %s",
+                           a->why ? a->why : b->why);
     else if (strcmp(a->type, b->type) != 0)
         crn_diff_row_judge(row, CAIRN_DIFFERENT,
                            "its type is %s in the first file and %s in the second", a->type,

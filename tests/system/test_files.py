@@ -78,6 +78,18 @@ b.tofile(sys.argv[4])
 """
 
 
+ODD = r"""
+import sys, h5py, numpy as np
+for path in sys.argv[1:]:
+    with h5py.File(path, "w") as f:
+        f["deep"] = np.zeros((1,) * 9)
+        f["long"] = np.zeros(3, np.longdouble)
+        f["plain"] = np.zeros(3)
+        f["text"] = "no numbers"
+        f.create_dataset("wide", (2, 2**61), "f8", chunks=(1, 1024)) # of which nothing is there
+"""
+
+
 class Files(system.Case):
     def python(self, script, *args):
         """The output of a script that needs h5py."""
@@ -113,6 +125,18 @@ class Files(system.Case):
             self.assertEqual(found["skipped"], 2)
             a.unlink()
             b.unlink()
+
+    def test_numbers_that_cannot_be_compared(self):
+        """They are told, and two files that have them are not called the same."""
+        a, b = self.dir / "a.h5", self.dir / "b.h5"
+        self.python(ODD, a, b)
+        code, text = self.cairn("diff", "--json", a, b)
+        found = json.loads(text)
+        verdicts = {r["variable"]: r["verdict"] for r in found["rows"]}
+        self.assertEqual(verdicts, {"deep": "could not tell", "long": "could not tell",
+                                    "plain": "same", "wide": "could not tell"})
+        self.assertEqual((code, found["skipped"]), (2, 2))
+        self.assertEqual(self.cairn("diff", "--variable", "plain", a, b)[0], 0)
 
     def test_raw(self):
         a, b = self.dir / "a.bin", self.dir / "b.bin"
