@@ -15,7 +15,7 @@ static const char *const verdict_name[] = {
 
 static const char *const csv_head =
     "mark,variable,type,bound,verdict,values,differing,max,rms,rank,index,first,second,low,high,"
-    "blocks,flagged,false,read";
+    "blocks,flagged,false,read,text";
 
 const char *cmd_comparison_word(cairn_verdict v)
 {
@@ -134,10 +134,25 @@ static void print_quoted(const char *s)
     putchar('"');
 }
 
-static void print_csv(const cmd_comparison *c, const cairn_comparison_row *r)
+/* Where the first difference is, or the first block in doubt; of a difference both values, too. */
+static void print_csv_place(const cairn_comparison_row *r)
 {
     char index[INDEX_TEXT], low[INDEX_TEXT], high[INDEX_TEXT];
-    const uint32_t n = r->ndiffering > 0 ? r->ndims : 0;
+    if (r->placed)
+        printf("%" PRIu32 ",\"%s\",", r->rank,
+               format_index(r->index, r->ndims, index, sizeof index));
+    else
+        printf(",,");
+    if (r->ndiffering > 0)
+        printf("%s,%s,\"%s\",\"%s\"", r->first, r->second,
+               format_index(r->low, r->ndims, low, sizeof low),
+               format_index(r->high, r->ndims, high, sizeof high));
+    else
+        printf(",,,");
+}
+
+static void print_csv(const cmd_comparison *c, const cairn_comparison_row *r)
+{
     if (!c->files)
         printf("%" PRIu64, r->version);
     putchar(',');
@@ -146,15 +161,11 @@ static void print_csv(const cmd_comparison *c, const cairn_comparison_row *r)
     print_quoted(r->type ? r->type : "");
     printf(",%s,%s,%" PRIu64 ",%" PRIu64 ",%.17g,%.17g,", r->bound ? r->bound : "",
            verdict_name[r->verdict], r->nvalues, r->ndiffering, r->max, r->rms);
-    if (n > 0)
-        printf("%" PRIu32 ",\"%s\",%s,%s,\"%s\",\"%s\"", r->rank,
-               format_index(r->index, n, index, sizeof index), r->first, r->second,
-               format_index(r->low, n, low, sizeof low),
-               format_index(r->high, n, high, sizeof high));
-    else
-        printf(",,,,,");
-    printf(",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", r->nblocks, r->nflagged, r->nfalse,
+    print_csv_place(r);
+    printf(",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", r->nblocks, r->nflagged, r->nfalse,
            r->read_bytes);
+    print_quoted(r->text ? r->text : "");
+    putchar('\n');
 }
 
 static void add_cells(cmd_comparison *c, const cairn_comparison_row *r)
