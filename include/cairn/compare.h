@@ -114,8 +114,8 @@ typedef struct cairn_comparison {
  * Compare two runs, given as TRAIL/RUN. Collective; the ranks share the work, any number of them;
  * MPI_COMM_SELF also without MPI_Init. The result is the same on all ranks.
  * CAIRN_OK: compared, and the verdict is in *ret. CAIRN_NOTHING: row ended it. CAIRN_ENOTFOUND (no
- * such trail or run), CAIRN_EINVAL (bound), CAIRN_EIO, CAIRN_ENOMEM, CAIRN_EPEER; CAIRN_ECORRUPT
- * and CAIRN_EUNSUPPORTED for a run of which nothing can be read.
+ * such trail or run, or variable in any mark), CAIRN_EINVAL (bound), CAIRN_EIO, CAIRN_ENOMEM,
+ * CAIRN_EPEER; CAIRN_ECORRUPT and CAIRN_EUNSUPPORTED for a run of which nothing can be read.
  */
 CAIRN_API CAIRN_CHECK int cairn_compare(MPI_Comm comm, const char *first, const char *second,
                                         const cairn_comparison_options *how, cairn_comparison *ret);

@@ -24,6 +24,7 @@ typedef struct comparison {
     diff_worker **worker; /* one for each thread */
     diff_crew *crew;      /* the threads beside this one */
     cairn_comparison result;
+    uint64_t nrows; /* of variables, by the first process */
     uint64_t total_bytes;
     bool stopped; /* by the caller's function */
 } comparison;
@@ -184,6 +185,7 @@ static void report_row(comparison *c, uint64_t version, const diff_row *r)
     }
     memcpy(row.first, r->first, sizeof row.first);
     memcpy(row.second, r->second, sizeof row.second);
+    c->nrows++;
     report(c, &row);
 }
 
@@ -253,6 +255,17 @@ static cairn_status compare_marks(comparison *c)
             CRN_TRY(is_over(c, &over));
     }
     return CAIRN_OK;
+}
+
+/* A name that nobody has is a mistake, and not what agrees. Collective. */
+static cairn_status check_found(comparison *c)
+{
+    cairn_status rc = CAIRN_OK;
+    if (crn_comm_rank(c->comm) == 0 && c->ask.variable && c->nrows == 0 &&
+        c->result.verdict == CAIRN_SAME)
+        rc = crn_fail(CAIRN_ENOTFOUND, "neither '%s' nor '%s' has a variable '%s'", c->side[0].name,
+                      c->side[1].name, c->ask.variable);
+    return crn_comm_agree(c->comm, rc);
 }
 
 /* --- the call ------------------------------------------------------------------------------- */
@@ -335,6 +348,7 @@ static cairn_status compare(comparison *c, const char *first, const char *second
     CRN_FAIL_IF(c->side[0].mark.n == 0 && c->side[1].mark.n == 0, CAIRN_ENOTFOUND,
                 "neither '%s' nor '%s' has a mark to compare", first, second);
     CRN_TRY(compare_marks(c));
+    CRN_TRY(check_found(c));
     return share_result(c);
 }
 
