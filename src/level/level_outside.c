@@ -294,12 +294,12 @@ static cairn_status make_files(effort *e, crn_raise_stats *stats)
     return put_in_place(e);
 }
 
-/* What a raise that failed has left, and may not even be there. */
-static void drop_temporary(const effort *e)
+/* What a raise has made that failed must not take the room that the next one needs. */
+static void clean_up(const effort *e)
 {
     const crn_err why = *crn_err_peek();
-    if (e->v->rank == 0 && crn_unlink(e->dir, e->temporary) < 0)
-        (void)crn_err_give(&why);
+    (void)crn_run_sweep(e->v->opt.run, e->part, NULL);
+    (void)crn_err_give(&why);
 }
 
 cairn_status crn_outside_raise(crn_vault *v, uint64_t version, uint64_t keep,
@@ -314,7 +314,7 @@ cairn_status crn_outside_raise(crn_vault *v, uint64_t version, uint64_t keep,
         rc = there ? CAIRN_OK : make_files(&e, stats);
         rc = crn_copies_finish(v->comm, &e.copy, 1, rc, keep, stats);
         if (rc < 0 && !there)
-            drop_temporary(&e);
+            clean_up(&e);
     }
     effort_done(&e);
     return rc;

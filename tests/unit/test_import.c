@@ -276,7 +276,23 @@ static void test_claims_of_ranks(void **state)
     }
 }
 
-/* Bytes of a file that is none of its own. */
+/* Bytes of a file that is none of its own, as a dataset of three. Takes the properties. */
+static void add_made_of(const world *w, const char *name, hid_t properties, hid_t space)
+{
+    hid_t set = w->h5->H5Dcreate2(w->file, name, w->h5->H5T_NATIVE_UINT8_g, space, H5P_DEFAULT,
+                                  properties, H5P_DEFAULT);
+    assert_true(set >= 0);
+    w->h5->H5Dclose(set);
+    w->h5->H5Pclose(properties);
+}
+
+static void add_virtual(const world *w, const char *name, const char *file, hid_t space)
+{
+    hid_t properties = w->h5->H5Pcreate(w->h5->H5P_CLS_DATASET_CREATE_ID_g);
+    assert_true(w->h5->H5Pset_virtual(properties, space, file, "numbers", space) >= 0);
+    add_made_of(w, name, properties, space);
+}
+
 static void test_other_files_are_not_read(void **state)
 {
     (void)state;
@@ -284,18 +300,31 @@ static void test_other_files_are_not_read(void **state)
     world w;
     cairn_importing what;
     begin(&w);
+    hid_t space = w.h5->H5Screate_simple(1, &three, NULL);
     hid_t properties = w.h5->H5Pcreate(w.h5->H5P_CLS_DATASET_CREATE_ID_g);
     assert_true(EXTRA(&w, H5Pset_external)(properties, "/etc/passwd", 0, 3) >= 0);
-    hid_t space = w.h5->H5Screate_simple(1, &three, NULL);
-    hid_t set = w.h5->H5Dcreate2(w.file, "other", w.h5->H5T_NATIVE_UINT8_g, space, H5P_DEFAULT,
-                                 properties, H5P_DEFAULT);
-    assert_true(set >= 0);
-    w.h5->H5Dclose(set);
+    add_made_of(&w, "outside", properties, space);
+    add_virtual(&w, "absolute", "/etc/passwd", space);
+    add_virtual(&w, "above", "../above.h5", space);
     w.h5->H5Sclose(space);
-    w.h5->H5Pclose(properties);
     add_numbers(&w, "numbers", 1, &three, 9);
     assert_ok(import(&w, 1, &what));
-    assert_true(what.nvars == 1 && what.nskipped == 1);
+    assert_int_equal(what.nvars, 1);
+    assert_int_equal(what.nskipped, 3);
+    end(&w);
+}
+
+static void test_files_that_are_not_there_are_named(void **state)
+{
+    (void)state;
+    const hsize_t three = 3;
+    world w;
+    cairn_importing what;
+    begin(&w);
+    hid_t space = w.h5->H5Screate_simple(1, &three, NULL);
+    add_virtual(&w, "made", "absent.h5", space);
+    w.h5->H5Sclose(space);
+    assert_fails(import(&w, 1, &what), CAIRN_ENOTFOUND, "absent.h5', which is not there");
     end(&w);
 }
 
@@ -408,6 +437,7 @@ int main(void)
         cmocka_unit_test(test_groups_in_each_other),
         cmocka_unit_test(test_claims_of_ranks),
         cmocka_unit_test(test_other_files_are_not_read),
+        cmocka_unit_test(test_files_that_are_not_there_are_named),
         cmocka_unit_test(test_no_thread_prints),
         cmocka_unit_test(test_what_is_given_up_leaves_nothing),
     };
