@@ -5,6 +5,8 @@
 #include "cmd/cmd.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 const cmd_row cmd_table[] = {
     {"bench", cmd_bench, "measure what a choice would mean on this machine"},
@@ -67,10 +69,23 @@ static int finish(int code)
     return cmd_fail("cannot write to standard output: %s", strerror(errno));
 }
 
+/* What is printed must not get into a file that has the number of a stream that was closed. In its
+ * place there is one that cannot be written to either. */
+static void fill_closed_streams(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 int main(int argc, char **argv)
 {
     char help[] = "help";
     char *alone[] = {help, NULL};
+    fill_closed_streams();
     if (argc < 2) { /* tell what there is, but a script must notice */
         cmd_help(1, alone);
         return finish(CMD_UNKNOWN);

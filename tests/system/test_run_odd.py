@@ -112,11 +112,14 @@ class Output(Odd):
         self.assertTrue(done.exists())
 
     def test_no_output_at_all(self):
-        """Standard output and error are closed."""
-        done = self.dir / "done"
-        script = f'"$0" run -- sh -c "echo out; touch {done}" <&- >&- 2>&-'
-        ended = subprocess.run(["sh", "-c", script, CAIRN], env=self.env(), check=False)
-        self.assertEqual((ended.returncode, done.exists()), (0, True))
+        """Standard streams are closed: files that are opened then must not be taken for them."""
+        for closed in ("<&- >&- 2>&-", ">&-", "2>&-", ">&- 2>&-"):
+            done = self.dir / "done"
+            script = f'"$0" run -- sh -c "echo out; echo err >&2; touch {done}" {closed}'
+            ended = subprocess.run(["sh", "-c", script, CAIRN], env=self.env(), check=False,
+                                   timeout=system.PATIENCE)
+            self.assertEqual((ended.returncode, done.exists()), (0, True), closed)
+            done.unlink()
 
 
 class Signals(Odd):
