@@ -276,6 +276,56 @@ static void test_claims_of_ranks(void **state)
     }
 }
 
+/* Six elements of two ranks, and what the file says of where each rank's begin. */
+static void add_own(const world *w, const uint64_t starts[3])
+{
+    static const char layout[] = "rank";
+    const hsize_t six = 6, three = 3;
+    const hid_t number = w->h5->H5T_NATIVE_UINT64_g;
+    add_numbers(w, "own", 1, &six, 1);
+    hid_t set = w->h5->H5Oopen(w->file, "own", H5P_DEFAULT);
+    hid_t text = w->h5->H5Tcopy(w->h5->H5T_C_S1_g), space = w->h5->H5Screate(H5S_SCALAR);
+    w->h5->H5Tset_size(text, sizeof layout);
+    hid_t a = w->h5->H5Acreate2(set, "cairn_layout", text, space, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(w->h5->H5Awrite(a, text, layout) >= 0);
+    w->h5->H5Aclose(a);
+    w->h5->H5Tclose(text);
+    w->h5->H5Sclose(space);
+    w->h5->H5Oclose(set);
+    hid_t links = w->h5->H5Pcreate(w->h5->H5P_CLS_LINK_CREATE_ID_g);
+    w->h5->H5Pset_create_intermediate_group(links, 1);
+    space = w->h5->H5Screate_simple(1, &three, NULL);
+    set = w->h5->H5Dcreate2(w->file, "cairn/starts/own", number, space, links, H5P_DEFAULT,
+                            H5P_DEFAULT);
+    assert_true(w->h5->H5Dwrite(set, number, H5S_ALL, H5S_ALL, H5P_DEFAULT, starts) >= 0);
+    w->h5->H5Dclose(set);
+    w->h5->H5Sclose(space);
+    w->h5->H5Pclose(links);
+}
+
+/* Ranks that begin behind the end, or before the one before, have no elements. */
+static void test_claims_of_starts(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t start[3];
+        bool good;
+    } claim[] = {{{0, 2, 6}, true}, {{0, 9, 6}, false}, {{0, 2, 9}, false}, {{4, 0, 6}, false}};
+    for (size_t i = 0; i < sizeof claim / sizeof *claim; i++) {
+        world w;
+        cairn_importing what;
+        begin(&w);
+        add_attribute(&w, "cairn", 1, 1);
+        add_attribute(&w, "nranks", 1, 2);
+        add_own(&w, claim[i].start);
+        const cairn_status rc = import(&w, 0, &what);
+        assert_int_equal(rc, claim[i].good ? CAIRN_OK : CAIRN_EMISMATCH);
+        if (claim[i].good)
+            check_numbers(&w, "own", 2, 1);
+        end(&w);
+    }
+}
+
 /* Bytes of a file that is none of its own, as a dataset of three. Takes the properties. */
 static void add_made_of(const world *w, const char *name, hid_t properties, hid_t space)
 {
@@ -436,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_the_rest_is_left_out_and_counted),
         cmocka_unit_test(test_groups_in_each_other),
         cmocka_unit_test(test_claims_of_ranks),
+        cmocka_unit_test(test_claims_of_starts),
         cmocka_unit_test(test_other_files_are_not_read),
         cmocka_unit_test(test_files_that_are_not_there_are_named),
         cmocka_unit_test(test_no_thread_prints),
