@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@ struct crn_play_files {
     char dir[PATH_MAX - NAME];
     bool made;
     CRN_VEC(MPI_File) file; /* by number */
+    CRN_VEC(int) below;     /* beside file: the same file, for the system */
     CRN_VEC(int) fd;
     CRN_VEC(bool) writable; /* beside fd: the program could write */
 };
@@ -79,12 +81,16 @@ void crn_play_files_free(crn_player *p, crn_play_files *f)
     for (size_t i = 0; i < f->file.n; i++)
         if (f->file.at[i] != MPI_FILE_NULL)
             MPI_File_close(&f->file.at[i]);
+    for (size_t i = 0; i < f->below.n; i++)
+        if (f->below.at[i] >= 0)
+            close(f->below.at[i]);
     MPI_Barrier(MPI_COMM_WORLD);
     if (f->made && !p->opt->keep)
         remove_dir(f->dir);
     crn_vec_done(&f->fd);
     crn_vec_done(&f->writable);
     crn_vec_done(&f->file);
+    crn_vec_done(&f->below);
     free(f);
 }
 
@@ -110,16 +116,47 @@ static bool path_of(const crn_player *p, char path[PATH_MAX])
     return true;
 }
 
+/*
+ * What the program read and the replay did not write was there before: make the file as long as
+ * that, with a hole. Unlike ftruncate this cannot make it shorter when ranks that share it do so at
+ * once, and what the byte was does not matter: all payloads are random.
+ */
+static cairn_status lengthen(const crn_player *p, int fd, int64_t end)
+{
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size >= end)
+        return CAIRN_OK;
+    if (pwrite(fd, "", 1, end - 1) < 0)
+        return crn_fail_sys(errno, "cannot make a file in '%s' %lld bytes long", p->files->dir,
+                            (long long)end);
+    return CAIRN_OK;
+}
+
 /* ---- files of MPI ---- */
 
-static cairn_status set_file(crn_player *p, int64_t number, MPI_File file)
+static cairn_status set_file(crn_player *p, int64_t number, MPI_File file, const char *path)
 {
     crn_play_files *f = p->files;
     if (number < 0 || number >= NUMBERS_MAX)
         return CAIRN_OK;
-    while (f->file.n <= (size_t)number)
+    while (f->file.n <= (size_t)number) {
+        CRN_TRY(crn_vec_reserve(&f->below, 1));
         CRN_TRY(crn_vec_push(&f->file, MPI_FILE_NULL));
+        f->below.at[f->below.n++] = -1;
+    }
+    if (f->below.at[number] >= 0)
+        close(f->below.at[number]);
     f->file.at[number] = file;
+    f->below.at[number] = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC); /* -1: reads may be short */
+    return CAIRN_OK;
+}
+
+/* An open that failed is tried again in the same way; should it succeed, nobody uses the file. */
+static cairn_status fail_to_open_file(MPI_Comm comm, const char *path)
+{
+    MPI_File file;
+    if (MPI_File_open(comm, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file) == MPI_SUCCESS)
+        CRN_TRY_MPI(MPI_File_close(&file));
     return CAIRN_OK;
 }
 
@@ -129,12 +166,14 @@ static cairn_status open_file(crn_player *p)
     int64_t number = crn_play_value(p, CRN_KIND_FILE_NEW, 0, -1);
     MPI_File file = MPI_FILE_NULL;
     char path[PATH_MAX];
-    if (comm == MPI_COMM_NULL || number < 0 || !path_of(p, path)) {
+    if (comm == MPI_COMM_NULL || !path_of(p, path)) {
         crn_play_skip(p);
         return CAIRN_OK;
     }
+    if (number < 0)
+        return fail_to_open_file(comm, path);
     CRN_TRY_MPI(MPI_File_open(comm, path, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file));
-    return set_file(p, number, file);
+    return set_file(p, number, file, path);
 }
 
 /* What a transfer needs. */
@@ -245,7 +284,39 @@ static int write_now(const transfer *x, uint32_t call)
     }
 }
 
-static cairn_status do_transfer(crn_player *p, MPI_File file)
+/* A view's types are copies, unless they are predefined. */
+static void free_copy(MPI_Datatype *type)
+{
+    int n, combiner = MPI_COMBINER_NAMED;
+    MPI_Type_get_envelope(*type, &n, &n, &n, &combiner);
+    if (combiner != MPI_COMBINER_NAMED)
+        MPI_Type_free(type);
+}
+
+/* Where a read through a view ends; -1 if that cannot be known. */
+static int64_t end_of_read(const crn_player *p, const transfer *x)
+{
+    MPI_Offset at = x->off, disp, end;
+    MPI_Datatype unit, tile;
+    char rep[MPI_MAX_DATAREP_STRING];
+    int unit_size = 0, size = 0;
+    bool given = crn_event_find(&p->e, CRN_KIND_OFFSET, 0) >= 0;
+    bool shared = strstr(p->e.call->name, "_shared") || strstr(p->e.call->name, "_ordered");
+    if (shared || (!given && MPI_File_get_position(x->file, &at) != MPI_SUCCESS) ||
+        MPI_File_get_view(x->file, &disp, &unit, &tile, rep) != MPI_SUCCESS)
+        return -1;
+    MPI_Type_size(unit, &unit_size);
+    MPI_Type_size(x->type, &size);
+    free_copy(&unit);
+    free_copy(&tile);
+    if (unit_size <= 0 || x->count <= 0 ||
+        MPI_File_get_byte_offset(x->file, at + (MPI_Offset)x->count * size / unit_size - 1, &end) !=
+            MPI_SUCCESS)
+        return -1;
+    return end + unit_size;
+}
+
+static cairn_status do_transfer(crn_player *p, MPI_File file, int below)
 {
     uint32_t call = p->e.place->call;
     const char *end = strstr(p->e.call->name, "_end");
@@ -253,6 +324,8 @@ static cairn_status do_transfer(crn_player *p, MPI_File file)
     if (end && end[4] == 0)
         return CAIRN_OK;
     CRN_TRY(transfer_of(p, file, &x));
+    if (!x.writes)
+        CRN_TRY(lengthen(p, below, end_of_read(p, &x)));
     if (x.request)
         return crn_play_mpi(start_transfer(&x, call), p->e.call->name);
     return crn_play_mpi(x.writes ? write_now(&x, call) : read_now(&x, call), p->e.call->name);
@@ -325,7 +398,7 @@ cairn_status crn_play_mpi_file(crn_player *p)
     }
     if (manage(p, &f->file.at[number], &rc))
         return crn_play_mpi(rc, p->e.call->name);
-    return do_transfer(p, f->file.at[number]);
+    return do_transfer(p, f->file.at[number], f->below.at[number]);
 }
 
 /* ---- files of the system ---- */
@@ -353,13 +426,19 @@ static cairn_status open_fd(crn_player *p)
 {
     int64_t number = crn_play_value(p, CRN_KIND_FD_NEW, 0, -1);
     int recorded = (int)crn_play_value(p, CRN_KIND_INT, 0, 0);
-    int flags = recorded & (O_APPEND | O_TRUNC);
+    int flags = recorded & (O_APPEND | O_TRUNC), fd;
     char path[PATH_MAX];
-    if (number < 0 || !path_of(p, path)) {
+    if (!path_of(p, path)) {
         crn_play_skip(p);
         return CAIRN_OK;
     }
-    int fd = open(path, flags | O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (number < 0) { /* it failed, and mostly does so again */
+        fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0)
+            close(fd);
+        return CAIRN_OK;
+    }
+    fd = open(path, flags | O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return crn_fail_sys(errno, "cannot open '%s'", path);
     return set_fd(p, number, fd, (recorded & O_ACCMODE) != O_RDONLY);
@@ -370,6 +449,8 @@ static cairn_status move_bytes(crn_player *p, int fd, bool out, size_t nbytes, i
     char *buf;
     CRN_TRY(crn_play_bytes(out ? &p->payload : &p->scratch, nbytes, p->opt->seed, &buf));
     ssize_t n;
+    if (!out)
+        CRN_TRY(lengthen(p, fd, (off >= 0 ? off : lseek(fd, 0, SEEK_CUR)) + (int64_t)nbytes));
     if (off >= 0)
         n = out ? pwrite(fd, buf, nbytes, off) : pread(fd, buf, nbytes, off);
     else
@@ -390,6 +471,26 @@ static cairn_status catch_up(crn_player *p, int64_t number, int fd)
     return move_bytes(p, fd, true, (size_t)(reached - at), -1);
 }
 
+/* What a program did with the memory is not known: it is mapped and left alone. */
+static void map_and_unmap(const crn_player *p, int fd)
+{
+    const size_t nbytes = (size_t)crn_play_value(p, CRN_KIND_BYTES, 0, 0);
+    const int prot = (int)crn_play_value(p, CRN_KIND_INT, 0, 0) & (PROT_READ | PROT_WRITE);
+    void *at = mmap(NULL, nbytes, prot, MAP_SHARED, fd, crn_play_value(p, CRN_KIND_OFFSET, 0, 0));
+    if (at != MAP_FAILED)
+        munmap(at, nbytes);
+}
+
+/* Of a renaming the new name is known: some file gets it. */
+static void rename_to(const char *path)
+{
+    char from[PATH_MAX + 16];
+    snprintf(from, sizeof from, "%s-%d", path, (int)getpid());
+    int fd = open(from, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0 && close(fd) == 0 && rename(from, path) < 0)
+        unlink(from);
+}
+
 /* What moves no data: a failure is not the replay's, as it was not the program's. */
 static cairn_status manage_fd(crn_player *p, int64_t number, int fd)
 {
@@ -407,6 +508,9 @@ static cairn_status manage_fd(crn_player *p, int64_t number, int fd)
         break;
     case CRN_CALL_ftruncate:
         rc = ftruncate(fd, off);
+        break;
+    case CRN_CALL_mmap:
+        map_and_unmap(p, fd);
         break;
     case CRN_CALL_dup:
         return set_fd(p, crn_play_value(p, CRN_KIND_FD_NEW, 0, -1), dup(fd),
@@ -446,9 +550,11 @@ cairn_status crn_play_posix(crn_player *p)
         return CAIRN_OK;
     if (call == CRN_CALL_open || call == CRN_CALL_fopen)
         return open_fd(p);
-    if (call == CRN_CALL_unlink) {
-        if (path_of(p, path))
+    if (call == CRN_CALL_unlink || call == CRN_CALL_rename) {
+        if (path_of(p, path) && call == CRN_CALL_unlink)
             unlink(path);
+        else if (path_of(p, path))
+            rename_to(path);
         return CAIRN_OK;
     }
     if ((uint64_t)number >= f->fd.n || f->fd.at[number] < 0) {

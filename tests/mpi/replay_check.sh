@@ -3,7 +3,7 @@
 # Record a program, replay the trace while recording again, and compare: lossless, each pair of
 # ranks must have exchanged as many bytes in as many messages; at 0 per cent, the replay must end.
 # REPLAY_SKIPS=yes: of a program of which not all can be replayed. REPLAY_RECORDER: a recorder that
-# only the program itself can load, for being sanitized.
+# only the program itself can load, for being sanitized. REPLAY_EXPECT: text that the replay prints.
 # replay_check.sh MPI RANKS CAIRN PROGRAM [ARGUMENTS]
 set -eu
 mpi=$1 ranks=$2 cairn=$(realpath "$3") program=$(realpath "$4")
@@ -30,6 +30,7 @@ record first.ctr 100 "$program" "$@"
 record again.ctr 100 "$cairn" trace replay --no-delay --patience 100s first.ctr > output ||
     { cat output; exit 1; }
 cat output
+grep -q -- "${REPLAY_EXPECT-}" output
 if [ "${REPLAY_SKIPS-no}" = yes ]; then # other threads: they are counted, and the rest ends
     grep -q 'events could not be reissued' output
 else
