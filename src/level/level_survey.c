@@ -278,15 +278,16 @@ int crn_vault_holder(const crn_vault *v, const crn_part_id *id, uint64_t version
 uint32_t crn_vault_dir_of(const crn_vault *v, const crn_part_id *id)
 {
     crn_sighting key = key_of(id, 0);
+    uint32_t dir = v->home;
     for (size_t i = lower_bound(v, &key); i < v->seen.n; i++) {
         crn_sighting *s = &v->seen.at[i];
         key.version = s->version;
         if (compare_files(s, &key) != 0)
             break;
         if ((int)s->node == v->nodes.node)
-            return s->dir;
+            dir = s->dir; /* of several, the newest: the rank has moved there */
     }
-    return v->home;
+    return dir;
 }
 
 int crn_vault_ncopies(const crn_vault *v, uint32_t role, const crn_manifest_mark *mark)

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cairn/keep.h>
+
 #include "io/io_fault.h"
 #include "store/store.h"
 
@@ -398,6 +400,35 @@ static void test_damage_in_the_part_of_another_rank(void **state)
     place_done(&p);
 }
 
+/* Ranks may come to other nodes than they had, where their parts begin anew: a command that sees
+ * all nodes finds the newest. */
+static void test_draining_parts_that_moved(void **state)
+{
+    place p;
+    cairn *c;
+    MPI_Comm turned;
+    cairn_drained out = {.struct_bytes = sizeof out};
+    if (crn_comm_size(*state) < 2)
+        skip();
+    place_init(&p, *state, "[level]\nlocal = @/local\nnode_size = 1\npartner = 0\nglobal = 0\n");
+    begin(&p, &c);
+    fill(&p, 1);
+    assert_ok(cairn_mark(c, 1, CAIRN_LEVEL_LOCAL));
+    assert_int_equal(MPI_Comm_split(p.mpi, 0, -p.rank, &turned), MPI_SUCCESS);
+    assert_ok(cairn_reopen(c, turned));
+    assert_ok(cairn_resume(c, NULL));
+    assert_ok(cairn_mark(c, 2, CAIRN_LEVEL_LOCAL));
+    leave_session(c);
+    MPI_Comm_free(&turned);
+    assert_ok(crn_comm_barrier(p.comm));
+    if (p.rank == 0) {
+        assert_ok(cairn_drain(MPI_COMM_SELF, p.config, &out));
+        assert_int_equal(out.version, 2);
+        assert_int_equal(out.nlost, 0);
+    }
+    place_done(&p);
+}
+
 /* --- what is said of a run ------------------------------------------------------------------- */
 
 /* Wherever the manifest's replacement fails: the mark that it would have pushed out is still there,
@@ -543,6 +574,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_damage_in_parity_that_nobody_reads),
         cmocka_unit_test(test_leaving_at_once_without_an_own_part),
         cmocka_unit_test(test_damage_in_the_part_of_another_rank),
+        cmocka_unit_test(test_draining_parts_that_moved),
         cmocka_unit_test(test_a_manifest_that_may_be_there),
         cmocka_unit_test(test_a_signal_that_nobody_asked_for),
         cmocka_unit_test(test_a_log_that_cannot_be_read),
