@@ -351,7 +351,9 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
                    level == CRN_LEVEL_GLOBAL ? format : NULL, "seconds",
                    seconds(start, crn_now_ns()), "held", held_since(c, start), "moved",
                    (json_int_t)sum[0], "stored", (json_int_t)sum[1], "healed",
-                   sum[2] > 0 ? json_integer((json_int_t)sum[2]) : NULL);
+                   sum[2] > 0 && crn_comm_rank(c->comm) == 0
+                       ? json_integer((json_int_t)sum[2])
+                       : NULL); /* others tell no events, and would not let go of it */
 }
 
 /* One behind the mark at which the program stands; 0: that one is in the trail, or one behind it. A
