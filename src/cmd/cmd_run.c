@@ -231,6 +231,8 @@ static const char *end_words(const run_leg *leg, const run_state *now, char *buf
 {
     if (now->exists)
         snprintf(buf, cap, "%s", now->end);
+    else if (leg->why == RUN_HANG)
+        snprintf(buf, cap, "hung");
     else if (leg->signal > 0)
         snprintf(buf, cap, "killed by signal %d", leg->signal);
     else
