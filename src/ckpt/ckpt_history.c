@@ -61,11 +61,14 @@ static ckpt_past_leg *last_leg(ckpt_history *h)
     return h->leg.n > 0 ? &h->leg.at[h->leg.n - 1] : NULL;
 }
 
-/* Whoever comes after a leg tells when that gave its last sign of life. */
+/* Whoever comes after a leg tells when that gave its last sign of life; the next one sees that of
+ * the one before it, who took the lock. */
 static void saw_last(ckpt_past_leg *leg, json_t *event)
 {
-    if (leg && !leg->closed)
-        leg->end = CRN_MAX(leg->end, number(event, "seen"));
+    if (!leg || leg->closed || leg->told)
+        return;
+    leg->told = true;
+    leg->end = CRN_MAX(leg->end, number(event, "seen"));
 }
 
 static cairn_status on_open(ckpt_history *h, json_t *event)

@@ -39,6 +39,7 @@ typedef struct ckpt_past_leg {
     double opened, ready, end; /* ready: to compute, having come back if it did */
     bool closed;               /* it left in order */
     bool ended;                /* someone saw its end */
+    bool told;                 /* someone has said when it was seen last */
     bool resumed;              /* it came back to a mark, */
     uint64_t version;          /* this one, */
     crn_level from;            /* and this is the safest level that blocks had to come from */

@@ -22,6 +22,8 @@ static cairn_status add_event(report_leg *l, json_t *event)
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         if (crn_event_is(event, row[i].kind))
             *row[i].place = event;
+    if (l->ended)
+        l->teller = l->ended;
     l->nmarks += crn_event_is(event, "mark");
     l->nfailed += crn_event_is(event, "failed");
     l->nlost += crn_event_is(event, "lost");
@@ -39,8 +41,12 @@ cairn_status crn_legs_split(json_t *events, report_leg_list *ret)
     json_t *event;
     json_array_foreach(events, i, event)
     {
-        if (begins(event, ret->n > 0 ? &ret->at[ret->n - 1] : NULL))
+        report_leg *now = ret->n > 0 ? &ret->at[ret->n - 1] : NULL;
+        if (begins(event, now)) {
+            if (now && !now->teller)
+                now->teller = event;
             CRN_TRY(crn_vec_push(ret, (report_leg){.events = json_array()}));
+        }
         if (ret->n > 0)
             CRN_TRY(add_event(&ret->at[ret->n - 1], event));
     }

@@ -10,7 +10,8 @@
 typedef struct report_leg {
     json_t *launch, *open, *resume, *close, *ended; /* NULL: there was none */
     json_t *mark;                                   /* the last one, likewise */
-    json_t *events;                                 /* all of them, an array */
+    json_t *teller; /* the first event after it that says when it was seen last, likewise */
+    json_t *events; /* all of them, an array */
     size_t nmarks, nfailed, nlost;
     bool stopped;
     double last; /* the time of its own last event */

@@ -21,14 +21,13 @@ static double began_at(const report_leg *l)
 }
 
 /* When it closed the run, or gave its last sign of life: what comes after is no work. */
-static double ended_at(const report_leg *l, const report_leg *next)
+static double ended_at(const report_leg *l)
 {
-    json_t *teller = l->ended ? l->ended : next ? next->open : NULL;
     if (l->close)
         return crn_event_time(l->close);
     if (!l->open)
         return crn_event_time(l->ended);
-    return CRN_MAX(l->last, crn_event_number(teller, "seen"));
+    return CRN_MAX(l->last, crn_event_number(l->teller, "seen"));
 }
 
 static bool is_finished(const report_leg *l)
@@ -121,7 +120,7 @@ static json_t *lost_seconds(const report_leg *l, const report_leg *next)
         return json_real(0);
     if (!l->ended && !next) /* it may still run */
         return json_null();
-    return json_real(CRN_MAX(ended_at(l, next) - kept_until(l, next), 0.0));
+    return json_real(CRN_MAX(ended_at(l) - kept_until(l, next), 0.0));
 }
 
 /* Seconds from the end of the leg before until this one could go on. */
@@ -130,7 +129,7 @@ static json_t *restart_seconds(const report_leg *l, const report_leg *before)
     if (!before || !l->open)
         return json_null();
     const double ready = crn_event_time(l->resume ? l->resume : l->open);
-    return json_real(CRN_MAX(ready - ended_at(before, l), 0.0));
+    return json_real(CRN_MAX(ready - ended_at(before), 0.0));
 }
 
 /* --- as JSON -------------------------------------------------------------------------------- */
@@ -175,7 +174,7 @@ static json_t *leg_json(size_t number, const report_leg *before, const report_le
         "s:o, s:o, s:o, s:o, s:o}",
         "leg", (json_int_t)number, "began", time_or_null(began_at(l)), "opened",
         time_or_null(crn_event_time(l->open)), "ended",
-        running ? json_null() : time_or_null(ended_at(l, next)), "ranks", (json_int_t)ranks_of(l),
+        running ? json_null() : time_or_null(ended_at(l)), "ranks", (json_int_t)ranks_of(l),
         "nodes", member(l->open, "nnodes"), "resumed", member(l->resume, "version"),
         "resume_seconds", member(l->resume, "seconds"), "from", member(l->resume, "from"), "bad",
         (json_int_t)count_bad(l->resume), "marks", (json_int_t)l->nmarks, "failed",
