@@ -105,8 +105,8 @@ cairn_status crn_vault_drain(crn_vault *v, const crn_manifest_mark *mark, uint64
                              crn_raise_stats *ret_stats)
 {
     crn_raise_stats stats = {0};
-    crn_vault_close_all(
-        v); /* who has a part of the trail open would not see what is written here */
+    /* who has a part of the trail open would not see what is written here */
+    crn_vault_close_all(v);
     for (uint32_t first = 0; first < mark->nranks; first += (uint32_t)v->nranks) {
         const uint32_t rank = first + (uint32_t)v->rank;
         haul h = {.busy = rank < mark->nranks, .rank = rank};

@@ -50,18 +50,6 @@ void crn_trail_sweep(crn_trail *t)
     free(names);
 }
 
-/* The name that a run is to have, or the next free one. */
-static cairn_status choose_name(const crn_trail *t, const char *name, char chosen[PATH_TEXT],
-                                const char **ret)
-{
-    CRN_FAIL_IF(name && crn_trail_has(t, name), CAIRN_EBUSY, "trail '%s' already has a run '%s'",
-                t->path, name);
-    if (!name)
-        CRN_TRY(crn_trail_free_name(t, chosen));
-    *ret = name ? name : chosen;
-    return CAIRN_OK;
-}
-
 cairn_status crn_run_prepare(crn_trail *t, const char *name, crn_run **ret)
 {
     char chosen[PATH_TEXT];
@@ -69,7 +57,7 @@ cairn_status crn_run_prepare(crn_trail *t, const char *name, crn_run **ret)
     CRN_TRY(crn_trail_lock(t, &lock));
     if (lock)
         crn_trail_sweep(t);
-    cairn_status rc = choose_name(t, name, chosen, &name);
+    cairn_status rc = crn_trail_choose_name(t, name, chosen, &name);
     if (rc == CAIRN_OK)
         rc = crn_run_begin(t, name, true, ret);
     if (rc < 0 && lock) {
@@ -96,7 +84,7 @@ static void make_room(const crn_trail *t, const char *name)
 static cairn_status give_name(crn_trail *t, crn_run *run, const char *name)
 {
     char chosen[PATH_TEXT], hidden[PATH_TEXT], *copy;
-    CRN_TRY(choose_name(t, name, chosen, &name));
+    CRN_TRY(crn_trail_choose_name(t, name, chosen, &name));
     CRN_TRY(crn_strdup(name, &copy));
     free(run->name);
     run->name = copy;

@@ -102,7 +102,7 @@ static bool was_begun(const crn_trail *t, const char *name)
 
 /* What may not be looked into counts as a run, too: opening it tells why, and nobody takes a trail
  * for sound of which nothing was read. */
-bool crn_trail_has(const crn_trail *t, const char *name)
+static bool is_run(const crn_trail *t, const char *name)
 {
     char path[300];
     int n = snprintf(path, sizeof path, "%s/manifest", name);
@@ -119,7 +119,7 @@ cairn_status crn_trail_runs(crn_trail *t, char ***ret_names, size_t *ret_n)
     size_t n, kept = 0;
     CRN_TRY(crn_dir_list(t->fd, &names, &n));
     for (size_t i = 0; i < n; i++) {
-        if (crn_trail_has(t, names[i]))
+        if (is_run(t, names[i]))
             names[kept++] = names[i];
         else
             free(names[i]);
@@ -332,7 +332,8 @@ cairn_status crn_trail_lock(crn_trail *t, crn_file **ret)
     return CAIRN_OK;
 }
 
-cairn_status crn_trail_free_name(const crn_trail *t, char name[PATH_TEXT])
+/* The first "run-N" that no run is called. */
+static cairn_status free_name(const crn_trail *t, char name[PATH_TEXT])
 {
     for (unsigned n = 1; n < UINT32_MAX; n++) {
         snprintf(name, PATH_TEXT, "run-%u", n);
@@ -340,6 +341,17 @@ cairn_status crn_trail_free_name(const crn_trail *t, char name[PATH_TEXT])
             return CAIRN_OK;
     }
     return crn_fail(CAIRN_EBUSY, "no name is left for a run");
+}
+
+cairn_status crn_trail_choose_name(const crn_trail *t, const char *name, char chosen[PATH_TEXT],
+                                   const char **ret)
+{
+    CRN_FAIL_IF(name && is_run(t, name), CAIRN_EBUSY, "trail '%s' already has a run '%s'", t->path,
+                name);
+    if (!name)
+        CRN_TRY(free_name(t, chosen));
+    *ret = name ? name : chosen;
+    return CAIRN_OK;
 }
 
 cairn_status crn_run_begin(crn_trail *t, const char *name, bool hidden, crn_run **ret)
@@ -367,12 +379,7 @@ out:
 cairn_status crn_run_create(crn_trail *t, const char *name, crn_run **ret)
 {
     char chosen[PATH_TEXT];
-    if (!name) {
-        CRN_TRY(crn_trail_free_name(t, chosen));
-        name = chosen;
-    }
-    CRN_FAIL_IF(crn_trail_has(t, name), CAIRN_EBUSY, "trail '%s' already has a run '%s'", t->path,
-                name);
+    CRN_TRY(crn_trail_choose_name(t, name, chosen, &name));
     return crn_run_begin(t, name, false, ret);
 }
 

@@ -64,11 +64,10 @@ static inline char *crn_hidden_name(const unsigned char run[16], char buf[PATH_T
     return buf;
 }
 
-/* Is there a run of this name? */
-bool crn_trail_has(const crn_trail *t, const char *name);
-
-/* The first "run-N" that no run is called. */
-cairn_status crn_trail_free_name(const crn_trail *t, char name[PATH_TEXT]);
+/* The name that a run is to have: name, which no other may have, or if that is NULL the first free
+ * "run-N", in chosen. */
+cairn_status crn_trail_choose_name(const crn_trail *t, const char *name, char chosen[PATH_TEXT],
+                                   const char **ret);
 
 /* Make the directory of a run, take its lock, and write a manifest without marks. */
 cairn_status crn_run_begin(crn_trail *t, const char *name, bool hidden, crn_run **ret);
