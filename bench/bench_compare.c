@@ -205,16 +205,17 @@ static bool is_second(int i)
 
 static void measure_share(state *s, size_t per_mille, double bar)
 {
-    double trees[TURNS], direct[TURNS];
+    double trees[TURNS] = {0}, direct[TURNS] = {0};
     cairn_comparison r;
     char name[64], note[200];
     reset(s);
     disturb(s, per_mille);
     make_run(s, "b");
-    for (int i = 0; i < 2 * TURNS; i++) {
-        const bool whole = is_second(i);
-        (whole ? direct : trees)[i / 2] = 1 / compare("1e-6", whole, &r);
-    }
+    for (int i = 0; i < 2 * TURNS; i++)
+        if (is_second(i))
+            direct[i / 2] = 1 / compare("1e-6", true, &r);
+        else
+            trees[i / 2] = 1 / compare("1e-6", false, &r);
     const double gb = 2e-9 * (double)(s->n * sizeof *s->at);
     snprintf(name, sizeof name, "compare.share_%g", (double)per_mille / 10);
     snprintf(note, sizeof note,
@@ -231,7 +232,7 @@ static void measure_share(state *s, size_t per_mille, double bar)
 
 static void measure_direct(const state *s)
 {
-    double ours[TURNS], peer[TURNS];
+    double ours[TURNS] = {0}, peer[TURNS] = {0};
     cairn_comparison r;
     for (int i = 0; i < 2 * TURNS; i++)
         if (is_second(i))
