@@ -331,6 +331,7 @@ static void measure(state *s, place *p)
     p->fd = open(p->path, O_RDONLY | O_DIRECTORY);
     need_sys(p->fd >= 0, p->path);
     begin_fresh(s, p);
+    sync(); /* what was left to be written must not run beside this */
     measure_speed(s, p);
     measure_blocks(s, p);
     measure_change(s, p);
