@@ -113,7 +113,7 @@ static cairn_status write_tables(crn_draft *d)
             v->root = old->root;
             continue;
         }
-        v->table_off = blob.n; /* relative, for now */
+        v->table_off = blob.n; /* in the blob, until that has its place */
         v->table_bytes = v->nblocks * ENTRY_BYTES;
         crn_format_put_table(v->table, v->nblocks, &blob);
         CRN_TRY_OUT(rc, crn_buf_status(&blob));
