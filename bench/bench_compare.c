@@ -25,7 +25,7 @@
 #define TRAIL "bench_compare.trail"
 #define FILES "bench_compare.files"
 
-enum { TURNS = 5, READ_BYTES = 1 << 20, READS = 16 };
+enum { TURNS = 5, READ_BYTES = 1 << 20, READS = 32 };
 enum { MIB = 2048, PEERS_MIB = 512, TABLES_MIB = 256 };
 
 static const char *const bounds[] = {"1e-3", "1e-4", "1e-5", "1e-6", "1e-7"};
