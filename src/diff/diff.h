@@ -232,6 +232,31 @@ cairn_status crn_diff_worker_create(const diff_question *ask, diff_worker **ret)
 void crn_diff_worker_free(diff_worker *w);          /* NULL is allowed */
 void crn_diff_see(diff_worker *w, uint64_t nbytes); /* call w->seen, if there is one */
 
+/* How a thread looks at its share of some work: see diff_flow.c. */
+typedef struct diff_flow {
+    /* Take some of the work into a slot, and let it be read. CAIRN_NOTHING: none is left. */
+    cairn_status (*start)(void *arg, size_t slot);
+    cairn_status (*finish)(void *arg, size_t slot); /* wait; also for one whose start failed */
+    void (*compare)(void *arg, size_t slot);
+} diff_flow;
+
+/* Until nothing is left, with as many slots on their way as there are. */
+cairn_status crn_diff_flow_run(const diff_flow *f, void *arg, size_t nslots);
+
+/* What threads find out together about one variable. */
+typedef struct diff_joint {
+    diff_row blank; /* what a thread begins with */
+    pthread_mutex_t mutex;
+    diff_row *row; /* guarded by mutex */
+    crn_err err;   /* likewise: the first failure */
+} diff_joint;
+
+void crn_diff_joint_init(diff_joint *j, diff_row *row);
+
+/* Add what a thread has found, and how it ended; was that well? */
+bool crn_diff_joint_add(diff_joint *j, const diff_row *row, cairn_status rc);
+cairn_status crn_diff_joint_end(diff_joint *j); /* the first failure, if there was one */
+
 /* Compare the unit of a rank, and merge what it finds into rows, under the lock if there is one. */
 cairn_status crn_diff_unit(diff_worker *w, diff_side side[2], const diff_mark *mark[2],
                            uint32_t rank, diff_rows *rows, pthread_mutex_t *lock);
@@ -240,6 +265,10 @@ cairn_status crn_diff_unit(diff_worker *w, diff_side side[2], const diff_mark *m
  * mark, say, that is being taken. */
 cairn_status crn_diff_share(diff_worker *w, const diff_share *first, diff_side side[2],
                             const diff_mark *mark[2], diff_rows *rows);
+
+/* Does a variable, whose table is loaded, lie outside of the parts? Then it is read through the
+ * share's own queue, by one thread. */
+bool crn_diff_is_outside(const crn_var *v);
 
 /* Fetch and compare blocks of two variables that are cut in the same way. */
 cairn_status crn_diff_verify(diff_worker *w, diff_share *share[2], const crn_var_spec *spec,

@@ -68,17 +68,13 @@ typedef struct verification {
     const uint64_t *block;
     size_t n, step;     /* blocks, and how many a batch has */
     atomic_size_t next; /* the first block that nobody has taken */
-    diff_row blank;     /* what a thread begins with */
-    pthread_mutex_t mutex;
-    diff_row *row; /* guarded by mutex */
-    crn_err err;   /* likewise: the first failure */
+    diff_joint joint;
 } verification;
 
 /* What one thread does of it. */
 typedef struct effort {
     verification *v;
     diff_worker *w;
-    size_t nslots;
     diff_row row; /* what it has found */
     /* while a block is compared: */
     uint64_t base; /* its first value */
@@ -95,15 +91,19 @@ static unsigned char *slot_data(const effort *e, int k, size_t slot)
 /* Take the next batch; false: there is none. */
 static bool take(verification *v, size_t *ret_first)
 {
-    /* relaxed: batches are independent, and results are passed on under the mutex */
+    /* relaxed: batches are independent, and results are passed on under a mutex */
     *ret_first = atomic_fetch_add_explicit(&v->next, v->step, memory_order_relaxed);
     return *ret_first < v->n;
 }
 
-static cairn_status start(effort *e, size_t slot, size_t first)
+static cairn_status start(void *arg, size_t slot)
 {
+    const effort *e = arg;
     const verification *v = e->v;
     diff_worker *w = e->w;
+    size_t first;
+    if (!take(e->v, &first))
+        return CAIRN_NOTHING;
     w->batch[slot].first = first;
     w->batch[slot].n = CRN_MIN(v->step, v->n - first);
     w->batch[slot].nfetches = 0;
@@ -117,9 +117,9 @@ static cairn_status start(effort *e, size_t slot, size_t first)
     return CAIRN_OK;
 }
 
-static cairn_status finish(effort *e, size_t slot)
+static cairn_status finish(void *arg, size_t slot)
 {
-    diff_worker *w = e->w;
+    diff_worker *w = ((const effort *)arg)->w;
     cairn_status rc = CAIRN_OK;
     for (int k = 0; k < w->batch[slot].nfetches; k++) {
         cairn_status end = crn_fetch_finish(w->batch[slot].fetch[k], w->io, &w->batch[slot].bad[k]);
@@ -162,8 +162,9 @@ static uint64_t seen_by(const verification *v, size_t nblocks)
     return (uint64_t)((double)v->spec->nbytes * (double)nblocks / (double)v->n);
 }
 
-static void compare(effort *e, size_t slot)
+static void compare(void *arg, size_t slot)
 {
+    effort *e = arg;
     const verification *v = e->v;
     const size_t first = e->w->batch[slot].first, n = e->w->batch[slot].n;
     const crn_value_rule rule = crn_diff_rule(e->w, &e->row, v->spec);
@@ -187,55 +188,28 @@ static void compare(effort *e, size_t slot)
 
 /* --- threads -------------------------------------------------------------------------------- */
 
-/* Keep all slots on their way but for the one that is compared. What was started is waited for,
- * also after a failure. */
-static cairn_status pump(effort *e)
-{
-    cairn_status rc = CAIRN_OK;
-    size_t nstarted = 0, nfinished = 0, first;
-    for (;;) {
-        while (rc == CAIRN_OK && nstarted - nfinished < e->nslots && take(e->v, &first))
-            rc = start(e, nstarted++ % e->nslots, first);
-        if (nfinished == nstarted)
-            return rc;
-        const size_t slot = nfinished++ % e->nslots;
-        cairn_status end = finish(e, slot);
-        if (rc == CAIRN_OK)
-            rc = end;
-        if (rc == CAIRN_OK)
-            compare(e, slot);
-    }
-}
-
 static void work(void *arg, diff_worker *w)
 {
+    static const diff_flow flow = {start, finish, compare};
     verification *v = arg;
-    effort e = {
-        .v = v, .w = w, .nslots = DIFF_MEMORY / (v->step * v->spec->block), .row = v->blank};
-    cairn_status rc = pump(&e);
-    pthread_mutex_lock(&v->mutex);
-    crn_diff_row_add(v->row, &e.row);
-    if (rc < 0 && v->err.code == 0) {
-        v->err = *crn_err_peek();
+    effort e = {.v = v, .w = w, .row = v->joint.blank};
+    cairn_status rc = crn_diff_flow_run(&flow, &e, DIFF_MEMORY / (v->step * v->spec->block));
+    if (!crn_diff_joint_add(&v->joint, &e.row, rc))
         atomic_store_explicit(&v->next, v->n, memory_order_relaxed); /* let the others end, too */
-    }
-    pthread_mutex_unlock(&v->mutex);
 }
 
-/* What lies outside of the parts is read through the share's own queue, by one thread. */
-static bool is_outside(const crn_var *v)
+bool crn_diff_is_outside(const crn_var *v)
 {
     return v->nblocks > 0 && v->table->codec & CRN_OUTSIDE;
 }
 
-static cairn_status verify(verification *v, diff_worker *w)
+static cairn_status verify(verification *v, diff_worker *w, diff_row *row)
 {
-    const bool alone =
-        v->n <= v->step * DIFF_BATCHES || is_outside(v->var[0]) || is_outside(v->var[1]);
-    pthread_mutex_init(&v->mutex, NULL);
+    const bool alone = v->n <= v->step * DIFF_BATCHES || crn_diff_is_outside(v->var[0]) ||
+                       crn_diff_is_outside(v->var[1]);
+    crn_diff_joint_init(&v->joint, row);
     crn_diff_crew_do(alone ? NULL : w->crew, w, true, work, v);
-    pthread_mutex_destroy(&v->mutex);
-    return v->err.code < 0 ? crn_err_give(&v->err) : CAIRN_OK;
+    return crn_diff_joint_end(&v->joint);
 }
 
 cairn_status crn_diff_verify(diff_worker *w, diff_share *share[2], const crn_var_spec *spec,
@@ -246,16 +220,10 @@ cairn_status crn_diff_verify(diff_worker *w, diff_share *share[2], const crn_var
                       .spec = spec,
                       .block = block,
                       .n = n,
-                      .step = CRN_MAX(DIFF_BATCH / spec->block, 1u),
-                      .blank = {.bound = row->bound,
-                                .order = row->order,
-                                .at = row->at,
-                                .global = row->global,
-                                .ndims = row->ndims},
-                      .row = row};
+                      .step = CRN_MAX(DIFF_BATCH / spec->block, 1u)};
     for (int k = 0; k < 2; k++) {
         CRN_TRY(crn_diff_share_data(share[k], spec->name, &v.var[k]));
         CRN_TRY(crn_mark_table(share[k]->part, share[k]->data, v.var[k]));
     }
-    return n > 0 ? verify(&v, w) : CAIRN_OK;
+    return n > 0 ? verify(&v, w, row) : CAIRN_OK;
 }
