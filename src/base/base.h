@@ -11,6 +11,7 @@
 #include "base/base_vec.h"
 #include "base/base_buf.h"
 #include "base/base_str.h"
+#include "base/base_struct.h"
 #include "base/base_clock.h"
 #include "base/base_rng.h"
 #include "base/base_log.h"

@@ -65,9 +65,8 @@ static cairn_status drain(cairn *c, const char *config, cairn_drained *out)
 int cairn_drain(MPI_Comm comm, const char *config, cairn_drained *ret)
 {
     cairn *c;
-    cairn_drained out = {.struct_bytes = sizeof out};
-    CRN_FAIL_IF(!ret || ret->struct_bytes != sizeof out, CAIRN_EINVAL,
-                "cairn_drain: struct_bytes is not set");
+    cairn_drained out = {0};
+    CRN_TRY(crn_struct_check(ret));
     CRN_TRY(crn_ckpt_create(&c));
     cairn_status rc = crn_comm_create(comm, &c->comm);
     if (rc == CAIRN_OK)
@@ -76,6 +75,6 @@ int cairn_drain(MPI_Comm comm, const char *config, cairn_drained *ret)
     crn_ckpt_free(c);
     if (rc < 0)
         return crn_err_give(&why);
-    *ret = out;
+    CRN_TRY(crn_struct_out(&out, ret));
     return rc;
 }

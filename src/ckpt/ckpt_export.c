@@ -211,31 +211,34 @@ static void done(exporter *e)
     crn_trail_close(e->trail);
 }
 
-int cairn_export(cairn_exporting *what)
+static cairn_status export_mark(exporter *e)
 {
-    exporter e = {.what = what, .dir = -1};
-    CRN_FAIL_IF(!what || what->struct_bytes != sizeof *what, CAIRN_EINVAL,
-                "cairn_export: struct_bytes is not set");
-    CRN_FAIL_IF(!what->trail || !what->run || !what->path, CAIRN_EINVAL,
-                "cairn_export: trail, run or path is missing");
-    CRN_FAIL_IF(what->series && strchr(what->series, '/'), CAIRN_EINVAL,
-                "cairn_export: '%s' is no name of a file beside '%s'", what->series, what->path);
-    what->nvars = what->nbytes = 0;
-    cairn_status rc = prepare(&e);
+    cairn_status rc = prepare(e);
     if (rc == CAIRN_OK) {
-        rc = write_file(&e);
+        rc = write_file(e);
         crn_err why = *crn_err_peek();
-        if (rc != CAIRN_OK && e.own && crn_unlink(e.dir, e.temporary) < 0)
+        if (rc != CAIRN_OK && e->own && crn_unlink(e->dir, e->temporary) < 0)
             crn_err_give(&why); /* the first failure is the one to tell */
     }
     if (rc < 0)
-        rc = explain(&e, rc);
+        rc = explain(e, rc);
     if (rc == CAIRN_OK)
-        rc = write_xdmf(&e);
-    if (rc == CAIRN_OK) {
-        what->nvars = e.frame.array.n;
-        what->nbytes = e.done_bytes;
-    }
-    done(&e);
+        rc = write_xdmf(e);
     return rc;
+}
+
+int cairn_export(cairn_exporting *what)
+{
+    cairn_exporting ours;
+    exporter e = {.what = &ours, .dir = -1};
+    CRN_TRY(crn_struct_in(what, &ours));
+    CRN_FAIL_IF(!ours.trail || !ours.run || !ours.path, CAIRN_EINVAL,
+                "cairn_export: trail, run or path is missing");
+    CRN_FAIL_IF(ours.series && strchr(ours.series, '/'), CAIRN_EINVAL,
+                "cairn_export: '%s' is no name of a file beside '%s'", ours.series, ours.path);
+    cairn_status rc = export_mark(&e);
+    ours.nvars = e.frame.array.n;
+    ours.nbytes = e.done_bytes;
+    done(&e);
+    return rc == CAIRN_OK ? crn_struct_out(&ours, what) : rc;
 }

@@ -254,18 +254,17 @@ static cairn_status import_file(crn_importer *im)
 
 int cairn_import(cairn_importing *what)
 {
-    crn_importer im = {.what = what, .file = -1};
-    CRN_FAIL_IF(!what || what->struct_bytes != sizeof *what, CAIRN_EINVAL,
-                "cairn_import: struct_bytes is not set");
-    CRN_FAIL_IF(!what->trail || !what->path, CAIRN_EINVAL,
-                "cairn_import: trail or path is missing");
-    CRN_FAIL_IF(what->version == CRN_NO_VERSION || what->nranks > CRN_RANKS_MAX, CAIRN_EINVAL,
+    cairn_importing ours;
+    crn_importer im = {.what = &ours, .file = -1};
+    CRN_TRY(crn_struct_in(what, &ours));
+    CRN_FAIL_IF(!ours.trail || !ours.path, CAIRN_EINVAL, "cairn_import: trail or path is missing");
+    CRN_FAIL_IF(ours.version == CRN_NO_VERSION || ours.nranks > CRN_RANKS_MAX, CAIRN_EINVAL,
                 "cairn_import: a version or a number of ranks that cannot be");
-    what->nvars = what->nbytes = what->nskipped = 0;
-    what->name[0] = 0;
+    ours.nvars = ours.nbytes = ours.nskipped = 0;
+    ours.name[0] = 0;
     cairn_status rc = import_file(&im);
     free(im.window);
     crn_run_withdraw(im.trail, im.run);
     crn_trail_close(im.trail);
-    return rc;
+    return rc == CAIRN_OK ? crn_struct_out(&ours, what) : rc;
 }

@@ -224,18 +224,15 @@ static cairn_status recall(const ckpt_history *h, cairn_plan_past *past)
 int cairn_plan_recall(cairn_trail *trail, size_t run, cairn_plan_past *ret)
 {
     ckpt_history h = {0};
-    cairn_plan_past past = {.struct_bytes = ret->struct_bytes};
-    CRN_FAIL_IF(ret->struct_bytes < sizeof *ret, CAIRN_EINVAL,
-                "set struct_bytes of the structure before the call");
+    cairn_plan_past past = {0};
+    CRN_TRY(crn_struct_check(ret));
     cairn_status rc = (cairn_status)cairn_trail_events(trail, run, crn_history_take, &h);
     if (h.failed)
         rc = crn_fail(CAIRN_ENOMEM, "no memory for the log of the run");
     if (rc == CAIRN_OK)
         rc = recall(&h, &past);
     crn_history_done(&h);
-    if (rc == CAIRN_OK)
-        *ret = past;
-    return rc;
+    return rc == CAIRN_OK ? crn_struct_out(&past, ret) : rc;
 }
 
 void cairn_plan_forget(cairn_plan_past *past)

@@ -149,14 +149,14 @@ static cairn_status prune(cairn *c, const char *config, cairn_pruning *how)
 int cairn_prune(MPI_Comm comm, const char *config, cairn_pruning *how)
 {
     cairn *c;
-    CRN_FAIL_IF(!how || how->struct_bytes != sizeof *how, CAIRN_EINVAL,
-                "cairn_prune: struct_bytes is not set");
-    how->nmarks = how->nfiles = 0;
+    cairn_pruning ours;
+    CRN_TRY(crn_struct_in(how, &ours));
+    ours.nmarks = ours.nfiles = 0;
     CRN_TRY(crn_ckpt_create(&c));
     cairn_status rc = crn_comm_create(comm, &c->comm);
     if (rc == CAIRN_OK)
-        rc = prune(c, config, how);
+        rc = prune(c, config, &ours);
     crn_err why = *crn_err_peek();
     crn_ckpt_free(c);
-    return rc < 0 ? crn_err_give(&why) : rc;
+    return rc < 0 ? crn_err_give(&why) : crn_struct_out(&ours, how);
 }

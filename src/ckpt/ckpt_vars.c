@@ -199,8 +199,6 @@ static cairn_status protect_piece(cairn *c, const char *name, void *data, cairn_
     ckpt_var v;
     uint64_t n = 0, global = 0;
     const char *shown = name ? name : "";
-    CRN_FAIL_IF(p->struct_bytes != sizeof *p, CAIRN_EINVAL,
-                "cairn_protect_piece: struct_bytes is not set");
     CRN_FAIL_IF(p->ndims < 1 || p->ndims > CRN_DIMS_MAX, CAIRN_EINVAL,
                 "variable '%s': 1 to %d dimensions, not %d", shown, CRN_DIMS_MAX, p->ndims);
     const uint32_t ndims = (uint32_t)p->ndims;
@@ -221,7 +219,11 @@ int cairn_protect_piece(cairn *c, const char *name, void *data, cairn_type type,
                         const cairn_piece *piece)
 {
     CKPT_NEEDS_ALSO(c, piece);
-    return crn_ckpt_result(c, protect_piece(c, name, data, type, piece));
+    cairn_piece ours;
+    cairn_status rc = crn_struct_in(piece, &ours);
+    if (rc == CAIRN_OK)
+        rc = protect_piece(c, name, data, type, &ours);
+    return crn_ckpt_result(c, rc);
 }
 
 int cairn_protect_part(cairn *c, const char *name, void *data, cairn_type type, int ndims,

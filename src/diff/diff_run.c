@@ -364,26 +364,18 @@ static void done(comparison *c)
     crn_comm_free(c->comm);
 }
 
-/* Copy what fits the caller's structure, which may be of an older, shorter kind. */
-static void hand_out(cairn_comparison *to, const cairn_comparison *from)
-{
-    const size_t n = CRN_MIN(to->struct_bytes, sizeof *from);
-    memcpy((char *)to + sizeof(size_t), (const char *)from + sizeof(size_t), n - sizeof(size_t));
-}
-
 static int run_comparison(comparison *c, MPI_Comm comm, const char *first, const char *second,
                           const cairn_comparison_options *how, cairn_comparison *ret)
 {
-    CRN_FAIL_IF(!first || !second || !ret || ret->struct_bytes < sizeof(size_t) ||
-                    (how && how->struct_bytes < sizeof(size_t)),
-                CAIRN_EINVAL, "comparing: an argument is NULL, or struct_bytes is not set");
+    CRN_FAIL_IF(!first || !second, CAIRN_EINVAL, "comparing: an argument is NULL");
     if (how)
-        memcpy(&c->how, how, CRN_MIN(how->struct_bytes, sizeof c->how));
+        CRN_TRY(crn_struct_in(how, &c->how));
+    CRN_TRY(crn_struct_check(ret));
     cairn_status rc = crn_comm_create(comm, &c->comm);
     if (rc == CAIRN_OK)
         rc = compare(c, first, second);
     if (rc == CAIRN_OK)
-        hand_out(ret, &c->result);
+        rc = crn_struct_out(&c->result, ret);
     const crn_err why = *crn_err_peek();
     done(c);
     return rc < 0 ? crn_err_give(&why) : c->stopped ? CAIRN_NOTHING : CAIRN_OK;

@@ -276,22 +276,23 @@ static cairn_status replay_on_world(cairn_trace *trace, const cairn_replay_optio
     return rc;
 }
 
-int cairn_trace_replay(cairn_trace *trace, const cairn_replay_options *opt,
+int cairn_trace_replay(cairn_trace *trace, const cairn_replay_options *options,
                        cairn_replay_result *result)
 {
     int was_running, over;
-    CRN_FAIL_IF(opt->struct_bytes < sizeof *opt || result->struct_bytes < sizeof *result,
-                CAIRN_EINVAL, "set struct_bytes of the structures before the call");
-    CRN_FAIL_IF(opt->speed < 0 || opt->patience < 0, CAIRN_EINVAL,
+    cairn_replay_options opt;
+    cairn_replay_result ours = {.recorded = (double)trace->t->lasted * 1e-9};
+    CRN_TRY(crn_struct_in(options, &opt));
+    CRN_TRY(crn_struct_check(result));
+    CRN_FAIL_IF(opt.speed < 0 || opt.patience < 0, CAIRN_EINVAL,
                 "speed and patience must not be negative");
-    *result = (cairn_replay_result){.struct_bytes = result->struct_bytes,
-                                    .recorded = (double)trace->t->lasted * 1e-9};
     MPI_Finalized(&over);
     CRN_FAIL_IF(over, CAIRN_EINVAL, "MPI was finalised before the replay");
     MPI_Initialized(&was_running);
     if (!was_running)
         CRN_TRY_MPI(MPI_Init(NULL, NULL));
-    cairn_status rc = replay_on_world(trace, opt, result);
+    cairn_status rc = replay_on_world(trace, &opt, &ours);
+    (void)crn_struct_out(&ours, result); /* also after a failure, which it may explain */
     /* after a failure in the middle, MPI_Finalize would wait for the others */
     if (!was_running && (rc == CAIRN_OK || rc == CAIRN_EMISMATCH || rc == CAIRN_EUNSUPPORTED))
         MPI_Finalize();

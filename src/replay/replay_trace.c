@@ -101,10 +101,8 @@ out:
 int cairn_trace_describe(cairn_trace *trace, cairn_trace_info *info)
 {
     const crn_trace *t = trace->t;
-    CRN_FAIL_IF(info->struct_bytes < sizeof *info, CAIRN_EINVAL,
-                "set struct_bytes of the structure before the call");
-    cairn_trace_info i = {.struct_bytes = info->struct_bytes,
-                          .program = t->string[t->program],
+    CRN_TRY(crn_struct_check(info));
+    cairn_trace_info i = {.program = t->string[t->program],
                           .incomplete = trace->incomplete[0] ? trace->incomplete : NULL,
                           .nranks = t->nranks,
                           .nthreads = (uint32_t)t->nlanes,
@@ -121,8 +119,7 @@ int cairn_trace_describe(cairn_trace *trace, cairn_trace_info *info)
             i.nloops += loop && s != t->lane[l].root;
         }
     }
-    *info = i;
-    return CAIRN_OK;
+    return crn_struct_out(&i, info);
 }
 
 char *cairn_trace_site(const cairn_trace *trace, uint32_t site, char *buf, size_t cap)

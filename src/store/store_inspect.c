@@ -82,17 +82,6 @@ void cairn_trail_close(cairn_trail *t)
 
 /* --- describing --------------------------------------------------------------------------- */
 
-/* Copy a description to the caller's structure, which may be of an older, shorter kind. */
-static cairn_status hand_out(void *to, const void *from, size_t nbytes)
-{
-    size_t theirs = *(const size_t *)to;
-    CRN_FAIL_IF(theirs < sizeof theirs, CAIRN_EINVAL,
-                "set struct_bytes of the structure before the call");
-    memcpy((char *)to + sizeof theirs, (const char *)from + sizeof theirs,
-           CRN_MIN(theirs, nbytes) - sizeof theirs);
-    return CAIRN_OK;
-}
-
 size_t cairn_trail_nruns(const cairn_trail *t)
 {
     return t->run.n;
@@ -125,7 +114,7 @@ int cairn_trail_run(cairn_trail *t, size_t run, cairn_run_info *info)
         r.rebuilt = crn_run_was_rebuilt(seen->run);
         r.finished = m->finished;
     }
-    CRN_TRY(hand_out(info, &r, sizeof r));
+    CRN_TRY(crn_struct_out(&r, info));
     return seen->run ? CAIRN_OK : crn_err_give(&seen->err);
 }
 
@@ -170,7 +159,7 @@ int cairn_trail_mark(cairn_trail *t, size_t run, size_t mark, cairn_mark_info *i
                          .nbytes = k->nbytes,
                          .nranks = k->nranks,
                          .levels = k->levels};
-    return hand_out(info, &m, sizeof m);
+    return crn_struct_out(&m, info);
 }
 
 /* Open a rank's part and load its share of a mark, unless that is what was asked for last. */
@@ -208,7 +197,7 @@ int cairn_trail_part(cairn_trail *t, size_t run, size_t mark, uint32_t rank, cai
                          .nmarks = p.nmarks,
                          .nvars = t->mark->nvars,
                          .fallback = p.fallback};
-    return hand_out(info, &r, sizeof r);
+    return crn_struct_out(&r, info);
 }
 
 int cairn_trail_variable(cairn_trail *t, size_t run, size_t mark, uint32_t rank, size_t var,
@@ -234,7 +223,7 @@ int cairn_trail_variable(cairn_trail *t, size_t run, size_t mark, uint32_t rank,
         r.count[i] = v->spec.count[i];
     }
     crn_digest_format(&v->root, r.root);
-    return hand_out(info, &r, sizeof r);
+    return crn_struct_out(&r, info);
 }
 
 int cairn_trail_read(cairn_trail *t, size_t run, size_t mark, uint32_t rank, const char *name,
