@@ -94,7 +94,7 @@ CAIRN_API int cairn_protect_part(cairn *c, const char *name, void *data, cairn_t
 
 /* A piece of a global array, and what lies around it in memory. */
 typedef struct cairn_piece {
-    size_t struct_bytes; /* set by the caller, to sizeof(cairn_piece) */
+    size_t struct_bytes; /* <cairn/version.h> */
     int ndims;
     uint64_t global[8], offset[8], count[8]; /* as for cairn_protect_part */
     uint64_t before[8], after[8]; /* elements of memory around the piece: a halo, padding */

@@ -14,14 +14,14 @@
  *     static int on_row(void *arg, const cairn_comparison_row *row)
  *     {
  *         if (row->verdict != CAIRN_SAME)
- *             printf("mark %llu, %s: %s\n", row->version, row->variable, row->text);
+ *             printf("mark %" PRIu64 ", %s: %s\n", row->version, row->variable, row->text);
  *         return 0;
  *     }
  *     cairn_comparison_options how = {.struct_bytes = sizeof how, .bound = "1e-6", .row = on_row};
  *     cairn_comparison result = {.struct_bytes = sizeof result};
  *     int rc = cairn_compare(MPI_COMM_SELF, "trail/run-1", "trail/run-2", &how, &result);
  *
- * Each structure begins with its own size, set by the caller, so that it can grow.
+ * struct_bytes of the structures is explained in <cairn/version.h>.
  */
 #ifndef CAIRN_COMPARE_H
 #define CAIRN_COMPARE_H
@@ -183,8 +183,8 @@ typedef struct cairn_divergence {
 /*
  * Has a mark of this run been found to differ from its reference? Collective: the same answer
  * everywhere. It becomes true some time after the mark was taken; once cairn_settle has returned,
- * all marks before have been compared. With compare.stop, cairn_should_stop becomes true, too. ret
- * [out] where, if so; NULL is allowed
+ * all marks before have been compared. With compare.stop, cairn_should_stop becomes true, too.
+ *   ret  [out] where, if so; NULL is allowed
  */
 CAIRN_API bool cairn_diverged(cairn *c, cairn_divergence *ret);
 

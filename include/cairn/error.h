@@ -2,8 +2,12 @@
  *
  * Results. Every call that can fail returns a cairn_status: 0 for success, a positive value for an
  * answer that is not an error, a negative code for a failure. Codes are for decisions that a
- * program can take; the sentence for a person is kept beside them (cairn_last_error and its
- * siblings). The values are pinned: they never change between releases.
+ * program can take; the sentence for a person is kept beside them (cairn_last_error,
+ * cairn_error_text). The values are pinned: they never change between releases.
+ *
+ * What a call would fill in is untouched when it fails, unless it says otherwise. The library never
+ * prints, exits or aborts. Any thread may call it (with a communicator: any that may call MPI);
+ * only what a call has made, a session, a trail or a trace, is used by one thread at a time.
  */
 #ifndef CAIRN_ERROR_H
 #define CAIRN_ERROR_H

@@ -30,7 +30,7 @@ extern "C" {
 typedef int cairn_progress_fn(void *arg, uint64_t done_bytes, uint64_t total_bytes);
 
 typedef struct cairn_exporting {
-    size_t struct_bytes; /* set by the caller */
+    size_t struct_bytes; /* <cairn/version.h> */
     const char *trail, *run;
     uint64_t version;            /* of the mark, which must be in the trail */
     const char *path;            /* of the file to make; one that is there is replaced at the end */
@@ -52,7 +52,7 @@ typedef struct cairn_exporting {
 CAIRN_API CAIRN_CHECK int cairn_export(cairn_exporting *what);
 
 typedef struct cairn_importing {
-    size_t struct_bytes; /* set by the caller */
+    size_t struct_bytes; /* <cairn/version.h> */
     const char *path;    /* of the HDF5 file */
     const char *trail;   /* made if there is none */
     const char *run;     /* to be made; NULL: the next free "run-N" */

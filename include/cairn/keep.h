@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 typedef struct cairn_drained {
-    size_t struct_bytes; /* set by the caller */
+    size_t struct_bytes; /* <cairn/version.h> */
     uint64_t version;    /* the newest mark that the trail has now */
     uint64_t nbytes;     /* written into the trail */
     uint64_t nlost; /* marks that were newer and could not be produced from what is seen here */
@@ -43,7 +43,7 @@ typedef struct cairn_drained {
 CAIRN_API CAIRN_CHECK int cairn_drain(MPI_Comm comm, const char *config, cairn_drained *ret);
 
 typedef struct cairn_pruning {
-    size_t struct_bytes; /* set by the caller */
+    size_t struct_bytes; /* <cairn/version.h> */
     uint64_t keep;       /* marks in the trail to keep, the newest ones; 0 of a finished run only */
     bool local;          /* let go of the run's node-local files too; unless keep is 0, the last
                             mark must be in the trail */

@@ -14,10 +14,9 @@
  *     if (cairn_plan_best(&in, &s) == CAIRN_OK)
  *         printf("a mark every %g s, %.0f %% efficient\n", s.interval, 100 * s.efficiency);
  *
- * Units are seconds, bytes, and failures per second. Each structure begins with its own size, set
- * by the caller, so that it can grow. Every call returns CAIRN_OK, or CAIRN_EINVAL when a number
- * makes no sense; cairn_error_text says which. No result is ever NaN. Calls may be made by any
- * thread.
+ * Units are seconds, bytes, and failures per second. struct_bytes of the structures is explained in
+ * <cairn/version.h>. Every call returns CAIRN_OK, or CAIRN_EINVAL when a number makes no sense;
+ * cairn_error_text says which. No result is ever NaN.
  */
 #ifndef CAIRN_PLANNER_H
 #define CAIRN_PLANNER_H
@@ -80,12 +79,11 @@ CAIRN_API CAIRN_CHECK int cairn_plan_predict(const cairn_plan_input *in, cairn_p
 
 typedef struct cairn_plan_trial {
     size_t struct_bytes;
-    double work;    /* computing time of each run */
-    unsigned nruns; /* at least 2 */
-    uint64_t seed;  /* the same seed gives the same result */
-    double
-        shape[CAIRN_PLAN_LEVELS]; /* of the Weibull distribution of failures; 0: 1, exponential */
-    double efficiency, error;     /* results: the mean, and its standard error */
+    double work;                     /* computing time of each run */
+    unsigned nruns;                  /* at least 2 */
+    uint64_t seed;                   /* the same seed gives the same result */
+    double shape[CAIRN_PLAN_LEVELS]; /* Weibull's, of failures; 0: 1, the exponential one */
+    double efficiency, error;        /* results: the mean, and its standard error */
 } cairn_plan_trial;
 
 /*

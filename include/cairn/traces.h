@@ -24,10 +24,9 @@
  * cairn_trace_outline for the structure; cairn_trace_replay to do it all again without the program.
  *
  * A callback that returns something other than 0 ends the call, which then returns CAIRN_NOTHING.
- * Structures begin with their own size, so that they can grow. Names of calls, layers and kinds
- * live for ever, strings of rows and gaps as long as the trace, everything else during the
- * callback. A cairn_trace is used by one thread at a time. Calls return CAIRN_ENOMEM besides what
- * is said.
+ * struct_bytes of the structures is explained in <cairn/version.h>. Names of calls, layers and
+ * kinds live for ever, strings of rows and gaps as long as the trace, everything else during the
+ * callback. Calls return CAIRN_ENOMEM besides what is said.
  */
 #ifndef CAIRN_TRACES_H
 #define CAIRN_TRACES_H
@@ -52,7 +51,7 @@ CAIRN_API CAIRN_CHECK int cairn_trace_open(const char *path, cairn_trace **ret);
 CAIRN_API void cairn_trace_close(cairn_trace *t); /* NULL is allowed */
 
 typedef struct cairn_trace_info {
-    size_t struct_bytes;       /* set by the caller */
+    size_t struct_bytes;
     const char *program;       /* stays until the trace is closed */
     const char *incomplete;    /* what is not in the trace, as a phrase; NULL when all is */
     uint32_t nranks, nthreads; /* nthreads: of the rank that has most */
@@ -96,7 +95,7 @@ typedef struct cairn_trace_value {
  * from one to the next.
  */
 typedef struct cairn_trace_event {
-    size_t struct_bytes; /* set by the library */
+    size_t struct_bytes;
     uint32_t rank, thread;
     uint32_t place;     /* number of the call at its call site, within the thread */
     uint32_t site;      /* for cairn_trace_site */

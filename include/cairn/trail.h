@@ -15,10 +15,8 @@
  *     }
  *     cairn_trail_close(t);
  *
- * Each info structure begins with its own size, set by the caller, so that it can grow. Strings in
- * it belong to the trail and stay until the next call on it.
- *
- * A cairn_trail is used by one thread at a time.
+ * struct_bytes of the structures is explained in <cairn/version.h>. Strings in them belong to the
+ * trail and stay until the next call on it.
  */
 #ifndef CAIRN_TRAIL_H
 #define CAIRN_TRAIL_H
@@ -139,7 +137,8 @@ CAIRN_API CAIRN_CHECK int cairn_trail_variable(cairn_trail *t, size_t run, size_
 
 /*
  * Read a rank's piece of a variable, verified, into dst of exactly nbytes bytes.
- * As cairn_trail_part, and CAIRN_EMISMATCH when the piece has another size.
+ * As cairn_trail_part, and CAIRN_EMISMATCH when the piece has another size. After another failure
+ * dst may have been written to.
  */
 CAIRN_API CAIRN_CHECK int cairn_trail_read(cairn_trail *t, size_t run, size_t mark, uint32_t rank,
                                            const char *name, void *dst, size_t nbytes);

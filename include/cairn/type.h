@@ -31,10 +31,10 @@ enum {
     CAIRN_FLOAT64
 };
 
-/* Bytes of one element; 0 when it is not one of the above. Never fails otherwise. */
+/* Bytes of one element; 0 when type is not one of the above. */
 CAIRN_API size_t cairn_type_bytes(cairn_type type);
 
-/* The name, such as "float64"; NULL when it is not one of the above. */
+/* The name, such as "float64"; NULL when type is not one of the above. */
 CAIRN_API const char *cairn_type_name(cairn_type type);
 
 /*

@@ -3,6 +3,12 @@
  * Versions. Three are kept apart: of the library (semantic), of the files that hold state, and of
  * trace files. A reader states the range of formats that it accepts (docs/format.md,
  * docs/format/trace.md).
+ *
+ * Structures that a program hands to calls begin with struct_bytes, which the program sets to the
+ * size of the structure. They grow at their end from version to version, and a program works with a
+ * library that is newer or older: what its structure does not have counts as 0 and is not told,
+ * what the library does not know is left alone. A size that is not set is CAIRN_EINVAL. In what
+ * callbacks get, the library sets it.
  */
 #ifndef CAIRN_VERSION_H
 #define CAIRN_VERSION_H
