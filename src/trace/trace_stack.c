@@ -7,12 +7,15 @@
  * places in turn would otherwise be walked from each time.
  *
  * Addresses are kept relative to their module, so that sites are the same for each process and run.
+ * A stack ends where libc begins: what is beyond main, or the start of a thread, is of no interest.
  */
 #define UNW_LOCAL_ONLY
 #include "trace/trace.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <libunwind.h>
+#include <link.h>
 
 enum { DEPTH = 24, SETS = 128, WAYS = 4, OWN_FRAMES = 8 };
 
@@ -70,8 +73,52 @@ static const uintptr_t *return_slot(unw_cursor_t *c)
     return (const uintptr_t *)(uintptr_t)loc.u.addr;
 }
 
-/* Walk outwards from the caller: addresses into pc, innermost first; slots into w. */
-static int walk_stack(walk *w, uintptr_t pc[DEPTH])
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool is_libc(const char *module)
+{
+    return strncmp(module, "libc.so", 7) == 0 || strncmp(module, "libpthread", 10) == 0 ||
+           strncmp(module, "libc-", 5) == 0;
+}
+
+/* An address as a place in its module. Not by dladdr: that reads the module's whole symbol table.
+ */
+typedef struct place {
+    const char *module;
+    uintptr_t off;
+} place;
+
+static bool find_module(uintptr_t pc, place *ret)
+{
+    struct dl_find_object o;
+    if (_dl_find_object((void *)(pc - 1), &o) != 0) /* - 1: a call may be its module's last word */
+        return false;
+    const char *path = o.dlfo_link_map->l_name;
+    ret->module = base_name(*path ? path : program_invocation_name);
+    ret->off = pc - (uintptr_t)o.dlfo_map_start;
+    return true;
+}
+
+static void note_slot(walk *w, unw_cursor_t *c, uintptr_t pc)
+{
+    const uintptr_t *slot = return_slot(c);
+    if (slot && *slot == pc) {
+        w->at[w->n].slot = slot;
+        w->at[w->n++].value = pc;
+    } else {
+        w->sound = false;
+    }
+}
+
+/*
+ * Walk outwards from the caller: places into ret, innermost first; slots into w. The slot that
+ * leads into libc is the last: what comes after it has no part in the site.
+ */
+static int walk_stack(walk *w, place ret[DEPTH])
 {
     unw_context_t context;
     unw_cursor_t c;
@@ -79,55 +126,30 @@ static int walk_stack(walk *w, uintptr_t pc[DEPTH])
     int n = 0;
     w->n = 0;
     w->sound = true;
-    pc[n++] = (uintptr_t)w->ret;
+    if (!find_module((uintptr_t)w->ret, &ret[n]))
+        return n;
+    n++;
     if (unw_getcontext(&context) != 0 || unw_init_local(&c, &context) != 0 ||
         !to_caller(&c, w->ret))
         return n;
     while (n < DEPTH && unw_step(&c) > 0 && unw_get_reg(&c, UNW_REG_IP, &ip) == 0 && ip != 0) {
-        const uintptr_t *slot = return_slot(&c);
-        pc[n++] = (uintptr_t)ip;
-        if (slot && *slot == (uintptr_t)ip) {
-            w->at[w->n].slot = slot;
-            w->at[w->n++].value = (uintptr_t)ip;
-        } else {
-            w->sound = false;
-        }
+        note_slot(w, &c, (uintptr_t)ip);
+        if (!find_module((uintptr_t)ip, &ret[n]) || is_libc(ret[n].module))
+            break;
+        n++;
     }
     return n;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-/* Frames beyond main, and the start of threads, are of no interest. */
-static bool is_libc(const char *module)
-{
-    return strncmp(module, "libc.so", 7) == 0 || strncmp(module, "libpthread", 10) == 0 ||
-           strncmp(module, "libc-", 5) == 0;
-}
-
 /* The number of the innermost site of a stack; outer frames are entered first. */
-static uint32_t intern(const uintptr_t *pc, int n)
+static uint32_t intern(const place *at, int n)
 {
-    crn_site site[DEPTH];
     uint32_t number = 0;
-    Dl_info info;
-    int known = 0;
     crn_rec_lock();
-    for (; known < n && dladdr((const void *)(pc[known] - 1), &info) && info.dli_fname; known++) {
-        const char *module = base_name(info.dli_fname);
-        if (known > 0 && is_libc(module))
-            break;
-        if (crn_tables_string(&crn_rec.tables, module, &site[known].module) < 0)
-            break;
-        site[known].off = pc[known] - (uintptr_t)info.dli_fbase;
-    }
-    while (known-- > 0) {
-        site[known].outer = number;
-        if (crn_tables_site(&crn_rec.tables, site[known], &number) < 0)
+    while (n-- > 0) {
+        crn_site site = {.outer = number, .off = at[n].off};
+        if (crn_tables_string(&crn_rec.tables, at[n].module, &site.module) < 0 ||
+            crn_tables_site(&crn_rec.tables, site, &number) < 0)
             break;
     }
     crn_rec_unlock();
@@ -136,7 +158,7 @@ static uint32_t intern(const uintptr_t *pc, int n)
 
 uint32_t crn_stack_site(crn_thread *t, const void *ret, const void *frame)
 {
-    uintptr_t pc[DEPTH];
+    place at[DEPTH];
     if (!t->stack && crn_alloc(&t->stack, 1) < 0)
         return 0;
     size_t hash = ((uintptr_t)ret * 0x9e3779b97f4a7c15u) ^ ((uintptr_t)frame >> 4);
@@ -147,6 +169,6 @@ uint32_t crn_stack_site(crn_thread *t, const void *ret, const void *frame)
     walk *w = &t->stack->way[set][t->stack->next[set]++ % WAYS];
     w->ret = ret;
     w->frame = frame;
-    w->site = intern(pc, walk_stack(w, pc));
+    w->site = intern(at, walk_stack(w, at));
     return w->site;
 }
