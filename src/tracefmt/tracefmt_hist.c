@@ -25,6 +25,7 @@ static double join_cost(const crn_bin *a, const crn_bin *b)
 static void remove_bin(crn_hist *h, int32_t i)
 {
     h->nbins--;
+    h->recent = 0;
     memmove(&h->bin[i], &h->bin[i + 1], (size_t)(h->nbins - i) * sizeof *h->bin);
 }
 
@@ -74,13 +75,32 @@ static void note_extremes(crn_hist *h, int64_t min, int32_t min_rank, int64_t ma
         h->max_rank = max_rank;
 }
 
+/* Join n values v that lie within a bin: Welford's update, with one division. */
+static void bin_add(crn_bin *bin, int64_t v, uint64_t n)
+{
+    bin->n += n;
+    double d = (double)v - bin->mean, times = (double)n;
+    double mean = bin->mean + d * (times / (double)bin->n);
+    bin->mean = CRN_MIN(CRN_MAX(mean, (double)bin->min), (double)bin->max); /* against rounding */
+    bin->m2 += d * ((double)v - bin->mean) * times;
+}
+
+static bool bin_has(const crn_bin *bin, int64_t v)
+{
+    return v >= bin->min && v <= bin->max;
+}
+
 void crn_hist_add(crn_hist *h, int64_t v, uint64_t n, int32_t rank)
 {
+    if (h->nbins > 0 && bin_has(&h->bin[h->recent], v)) {
+        bin_add(&h->bin[h->recent], v, n);
+        return;
+    }
     note_extremes(h, v, rank, v, rank);
     for (int32_t i = 0; i < h->nbins; i++) { /* most values fall into a bin that is there */
-        crn_bin *bin = &h->bin[i];
-        if (v >= bin->min && v <= bin->max) {
-            bin_join(bin, &(crn_bin){.n = n, .min = v, .max = v, .mean = (double)v});
+        if (bin_has(&h->bin[i], v)) {
+            h->recent = i;
+            bin_add(&h->bin[i], v, n);
             return;
         }
     }

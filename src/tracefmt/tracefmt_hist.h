@@ -21,6 +21,7 @@ typedef struct crn_bin {
 typedef struct crn_hist {
     int32_t nbins;
     int32_t min_rank, max_rank;
+    int32_t recent; /* bin of the value before: where the next one is looked for first */
     crn_bin bin[CRN_HIST_BINS]; /* ascending, ranges disjoint */
 } crn_hist;
 
