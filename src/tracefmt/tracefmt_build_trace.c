@@ -15,7 +15,7 @@ static cairn_status group_of(const crn_build *b, crn_seq *s, uint64_t reads, crn
     return crn_seq_of(&self, 1, &g->ranks);
 }
 
-static cairn_status encode_group(const crn_build *build, const crn_seq_build *b, crn_group **ret,
+static cairn_status encode_group(const crn_build *build, crn_seq_build *b, crn_group **ret,
                                  size_t *ret_n)
 {
     crn_seq s;
@@ -46,7 +46,7 @@ static cairn_status copy_hists(const crn_column_build *c, crn_group *g)
     return CAIRN_OK;
 }
 
-static cairn_status encode_column(const crn_build *build, const crn_column_build *b, crn_column *c)
+static cairn_status encode_column(const crn_build *build, crn_column_build *b, crn_column *c)
 {
     CRN_TRY(encode_group(build, &b->value, &c->group, &c->ngroups));
     if (b->list.n > 0)

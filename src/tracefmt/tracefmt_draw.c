@@ -98,7 +98,7 @@ static cairn_status draw_again(drawing *d, crn_seq_build *b, const crn_group *g,
 }
 
 /* The group with this sequence of numbers. */
-static cairn_status group_of(drawing *d, const crn_seq_build *b, size_t *ret)
+static cairn_status group_of(drawing *d, crn_seq_build *b, size_t *ret)
 {
     crn_seq s;
     CRN_TRY(crn_seq_encode(b, NULL, true, &s));

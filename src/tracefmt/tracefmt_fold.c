@@ -353,12 +353,28 @@ static void descend(crn_fold *f)
     }
 }
 
+/* The common case: place is what the innermost rule has next, in this turn or a new one. */
+static bool comes_next(crn_fold *f, uint32_t place)
+{
+    crn_fold_frame *top = &f->frame[f->depth - 1];
+    const crn_fold_symbol *s = &f->symbol.at[top->rule];
+    bool turn = top->pos == s->nbody;
+    uint32_t pos = turn ? 0 : top->pos;
+    if (s->body[pos] != place)
+        return false;
+    top->turns += turn;
+    top->pos = pos + 1;
+    return true;
+}
+
 /*
  * Find place in what is being followed, from the innermost rule outwards: further on in this turn,
  * or in a new turn. False if it is nowhere, with nothing changed.
  */
 static bool find(crn_fold *f, uint32_t place)
 {
+    if (comes_next(f, place))
+        return true;
     for (int d = f->depth - 1; d >= 0; d--) {
         crn_fold_frame *at = &f->frame[d];
         uint32_t nbody = f->symbol.at[at->rule].nbody;
@@ -470,7 +486,7 @@ out:
 
 cairn_status crn_fold_count(const crn_fold *f, uint32_t symbol, crn_seq *ret, uint64_t *ret_n)
 {
-    const crn_fold_symbol *s = &f->symbol.at[symbol];
+    crn_fold_symbol *s = &f->symbol.at[symbol];
     int64_t more = 0;
     bool has = false;
     if (!is_rule(f, symbol)) {

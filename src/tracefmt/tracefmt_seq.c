@@ -7,6 +7,9 @@
  *     loop(n: x y) x y the last p items equal the body of the loop before them: one turn more
  *
  * As a loop is an item, loops of loops come by themselves. What leaves the window is encoded.
+ *
+ * A loop that goes on as it did needs no search: runs are compared with what its body has next, and
+ * only those of a turn that is not completed are pushed after all.
  */
 #include "tracefmt/tracefmt.h"
 
@@ -108,6 +111,12 @@ static bool fold_tail(crn_seq_build *b)
     return false;
 }
 
+static void fold(crn_seq_build *b)
+{
+    while (fold_tail(b))
+        ;
+}
+
 static void put_item(crn_buf *buf, const crn_seq_item *item)
 {
     crn_put_var(buf, (item->n - 1) << 1 | (item->nbody > 0));
@@ -134,7 +143,7 @@ static void make_room(crn_seq_build *b)
     memmove(b->item, b->item + half, b->nitems * sizeof *b->item);
 }
 
-static void push_item(crn_seq_build *b, crn_seq_item item)
+static void append(crn_seq_build *b, crn_seq_item item)
 {
     if (b->nitems == WINDOW)
         make_room(b);
@@ -144,8 +153,64 @@ static void push_item(crn_seq_build *b, crn_seq_item item)
     }
     item_hash(&item);
     b->item[b->nitems++] = item;
-    while (fold_tail(b))
-        ;
+    fold(b);
+}
+
+/*
+ * May the loop at the end be followed without a search? Its third turn has passed the search run by
+ * run, so its body is not found to be something else on the way; unless the loop as it is now came
+ * before, and a larger one is about to be found that begins with what was around it.
+ */
+static bool can_follow(const crn_seq_build *b)
+{
+    const crn_seq_item *loop = b->item + b->nitems - 1;
+    if (b->nitems == 0 || loop->nbody == 0 || loop->n < 3)
+        return false;
+    for (size_t i = 0; i + 1 < b->nitems && i < 2 * CRN_SEQ_PERIOD; i++) {
+        const crn_seq_item *before = loop - 1 - i;
+        if (before->hash == loop->hash || (before->nbody > i && before->body[i].hash == loop->hash))
+            return false;
+    }
+    return true;
+}
+
+/* Is a run what the loop at the end has next? */
+static bool comes_again(crn_seq_build *b, const crn_seq_item *run)
+{
+    if (b->again == 0 && !can_follow(b))
+        return false;
+    crn_seq_item *loop = b->item + b->nitems - 1;
+    const crn_seq_item *next = &loop->body[b->again];
+    if (next->n != run->n || next->delta != run->delta || next->stride != run->stride ||
+        next->nbody > 0)
+        return false;
+    if (++b->again == loop->nbody) {
+        b->again = 0;
+        loop->n++;
+        item_hash(loop);
+        fold(b);
+    }
+    return true;
+}
+
+/* The loop at the end is not followed any more: its begun turn becomes items of their own. */
+static void unfollow(crn_seq_build *b)
+{
+    crn_seq_item begun[CRN_SEQ_PERIOD], *loop = b->item + b->nitems - 1;
+    uint32_t n = b->again;
+    if (n > 0)
+        memcpy(begun, loop->body, n * sizeof *begun);
+    b->again = 0;
+    for (uint32_t i = 0; i < n; i++)
+        append(b, begun[i]);
+}
+
+static void push_item(crn_seq_build *b, crn_seq_item run)
+{
+    if (!comes_again(b, &run)) {
+        unfollow(b);
+        append(b, run);
+    }
 }
 
 static crn_seq_item growing_run(const crn_seq_build *b)
@@ -228,11 +293,12 @@ static void put_growing(crn_buf *buf, const crn_seq_build *b, const int64_t *mor
     crn_seq_build_done(&end);
 }
 
-cairn_status crn_seq_encode(const crn_seq_build *b, const int64_t *more, bool fold, crn_seq *ret)
+cairn_status crn_seq_encode(crn_seq_build *b, const int64_t *more, bool fold, crn_seq *ret)
 {
     crn_buf buf = {0};
     int64_t base = b->count > 0 || !more ? b->base : *more;
     if (!fold || !crn_seq_build_constant(b) || (more && *more != base)) {
+        unfollow(b);
         crn_put_bytes(&buf, b->old.at, b->old.n);
         for (size_t i = 0; i < b->nitems; i++)
             put_item(&buf, &b->item[i]);

@@ -60,8 +60,9 @@ typedef struct crn_seq_build {
     uint64_t before;           /* start of the run before it */
     crn_seq_item *item;        /* closed runs and loops that may still become part of a loop */
     size_t nitems, cap;
-    crn_buf old; /* encoded items that left the window */
-    bool failed; /* an allocation failed */
+    uint32_t again; /* runs that came again of the loop that is the last item; not in item yet */
+    crn_buf old;    /* encoded items that left the window */
+    bool failed;    /* an allocation failed */
 } crn_seq_build;
 
 void crn_seq_build_done(crn_seq_build *b);
@@ -86,10 +87,10 @@ bool crn_seq_build_constant(const crn_seq_build *b);
 size_t crn_seq_build_nbytes(const crn_seq_build *b);
 
 /*
- * What was added so far, and one value more if more is given; b stays as it is. With fold, a
- * constant gets no items.
+ * What was added so far, and one value more if more is given; b can go on. With fold, a constant
+ * gets no items.
  */
-cairn_status crn_seq_encode(const crn_seq_build *b, const int64_t *more, bool fold, crn_seq *ret);
+cairn_status crn_seq_encode(crn_seq_build *b, const int64_t *more, bool fold, crn_seq *ret);
 
 /* A sequence of the given values, with items even if constant. */
 cairn_status crn_seq_of(const int64_t *value, size_t n, crn_seq *ret);
