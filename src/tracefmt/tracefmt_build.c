@@ -19,6 +19,7 @@ cairn_status crn_build_init(crn_build *b, uint32_t rank, uint32_t precision, boo
     b->precision = precision;
     b->times = times;
     b->last = CRN_NO_SYMBOL;
+    CRN_TRY(crn_alloc(&b->recent, CRN_RECENT_LISTS));
     return crn_fold_init(&b->fold);
 }
 
@@ -44,6 +45,7 @@ void crn_build_done(crn_build *b)
     crn_vec_done(&b->gap);
     crn_vec_done(&b->gap_next);
     free(b->slot);
+    free(b->recent);
     crn_fold_done(&b->fold);
 }
 
@@ -56,15 +58,18 @@ static uint64_t place_hash(uint32_t call, uint32_t within, uint32_t site, uint32
     return h ^ h >> 32;
 }
 
+static inline bool place_is(const crn_place_build *p, uint32_t call, uint32_t within, uint32_t site,
+                            uint32_t name)
+{
+    return p->call == call && p->site == site && p->name == name && p->within == within;
+}
+
 static uint32_t *place_slot(const crn_build *b, uint32_t call, uint32_t within, uint32_t site,
                             uint32_t name)
 {
     size_t i = place_hash(call, within, site, name) & (b->nslots - 1);
-    for (; b->slot[i]; i = (i + 1) & (b->nslots - 1)) {
-        const crn_place_build *p = &b->place.at[b->slot[i] - 1];
-        if (p->call == call && p->site == site && p->name == name && p->within == within)
-            break;
-    }
+    while (b->slot[i] && !place_is(&b->place.at[b->slot[i] - 1], call, within, site, name))
+        i = (i + 1) & (b->nslots - 1);
     return &b->slot[i];
 }
 
@@ -92,8 +97,11 @@ static cairn_status new_place(crn_build *b, const crn_record *r, uint32_t *slot)
     p.ncolumns = (size_t)r->ncolumns;
     CRN_TRY(crn_vec_reserve(&b->place, 1));
     CRN_TRY(crn_alloc(&p.column, p.ncolumns));
-    for (size_t i = 0; i < p.ncolumns; i++)
-        p.column[i].kind = i < (size_t)call->ncolumns ? call->kind[i] : CRN_KIND_NUMBER;
+    for (size_t i = 0; i < p.ncolumns; i++) {
+        crn_column_build *c = &p.column[i];
+        c->kind = i < (size_t)call->ncolumns ? call->kind[i] : CRN_KIND_NUMBER;
+        c->plain = c->kind != CRN_KIND_PEER && !crn_kind_is_list(c->kind);
+    }
     if (crn_fold_new_place(&b->fold, &p.symbol) < 0) {
         free(p.column);
         return CAIRN_ENOMEM;
@@ -103,13 +111,27 @@ static cairn_status new_place(crn_build *b, const crn_record *r, uint32_t *slot)
     return CAIRN_OK;
 }
 
-static cairn_status find_place(crn_build *b, const crn_record *r, uint32_t *ret)
+static cairn_status search_place(crn_build *b, const crn_record *r, uint32_t *ret)
 {
     CRN_TRY(grow_slots(b));
     uint32_t *slot = place_slot(b, r->call, r->within, r->site, r->name);
     if (!*slot)
         CRN_TRY(new_place(b, r, slot));
     *ret = *slot - 1;
+    return CAIRN_OK;
+}
+
+/* Most often what comes next is what came next before. */
+static cairn_status find_place(crn_build *b, const crn_record *r, uint32_t *ret)
+{
+    uint32_t none = 0, *then = b->last == CRN_NO_SYMBOL ? &none : &b->place.at[b->last].then;
+    if (*then < b->place.n && place_is(&b->place.at[*then], r->call, r->within, r->site, r->name)) {
+        *ret = *then;
+        return CAIRN_OK;
+    }
+    CRN_TRY(search_place(b, r, ret));
+    if (b->last != CRN_NO_SYMBOL)
+        b->place.at[b->last].then = *ret; /* the places may have moved */
     return CAIRN_OK;
 }
 
@@ -169,6 +191,7 @@ static void start_drawing(crn_build *b, crn_column_build *c)
         b->failed = true;
         return;
     }
+    c->plain = false;
     crn_seq_build_done(&c->value);
     crn_seq_build_done(&c->other);
     crn_seq_iter_init(&it, &exact);
@@ -187,7 +210,9 @@ static void add_value(crn_build *b, crn_column_build *c, int64_t v)
         add_drawn(b, c, v, 1);
         return;
     }
-    crn_seq_add(&c->value, v);
+    if (crn_seq_continue(&c->value, v))
+        return;
+    crn_seq_add_slow(&c->value, v);
     if (b->precision < 100 && crn_kind_is_drawn(c->kind) &&
         crn_seq_build_nbytes(&c->value) > DRAW_NBYTES)
         start_drawing(b, c);
@@ -255,9 +280,8 @@ static cairn_status new_list(crn_column_build *c, crn_list l, uint64_t hash)
     return CAIRN_OK;
 }
 
-static void add_list(crn_build *b, crn_column_build *c, crn_list l)
+static size_t find_list(crn_build *b, crn_column_build *c, crn_list l, uint64_t hash)
 {
-    uint64_t hash = list_hash(l);
     size_t i = 0;
     while (i < c->list.n && (c->list_hash.at[i] != hash || !list_equals(&c->list.at[i], l)))
         i++;
@@ -267,19 +291,46 @@ static void add_list(crn_build *b, crn_column_build *c, crn_list l)
         else if (new_list(c, l, hash) < 0)
             b->failed = true;
     }
-    crn_seq_add(&c->value, (int64_t)i);
+    return i;
+}
+
+static bool is_recent(const crn_recent_list *recent, const crn_column_build *c, crn_list l)
+{
+    if (recent->column != c || recent->n != l.n)
+        return false;
+    for (size_t i = 0; i < l.n; i++) {
+        if (recent->value[i] != l.at[i])
+            return false;
+    }
+    return true;
+}
+
+static void add_list(crn_build *b, crn_column_build *c, crn_list l)
+{
+    uint64_t hash = list_hash(l);
+    crn_recent_list *recent = &b->recent[(hash ^ (uintptr_t)c >> 4) % CRN_RECENT_LISTS];
+    if (!is_recent(recent, c, l)) {
+        recent->column = l.n <= CRN_RECENT_VALUES ? c : NULL;
+        recent->index = (uint32_t)find_list(b, c, l, hash);
+        recent->n = (uint32_t)l.n;
+        for (size_t i = 0; recent->column && i < l.n; i++)
+            recent->value[i] = l.at[i];
+    }
+    crn_seq_add(&c->value, recent->index);
 }
 
 static void add_columns(crn_build *b, crn_place_build *p, const crn_record *r)
 {
-    for (size_t i = 0; i < p->ncolumns; i++) {
-        crn_column_build *c = &p->column[i];
-        if (crn_kind_is_list(c->kind))
-            add_list(b, c, r->list[i]);
-        else if (c->kind == CRN_KIND_PEER)
-            add_peer(b, c, r->value[i], r);
+    const int64_t *v = r->value;
+    for (crn_column_build *c = p->column, *end = c + p->ncolumns; c < end; c++, v++) {
+        if (c->plain && crn_seq_continue(&c->value, *v))
+            continue;
+        if (c->kind == CRN_KIND_PEER)
+            add_peer(b, c, *v, r);
+        else if (crn_kind_is_list(c->kind))
+            add_list(b, c, r->list[v - r->value]);
         else
-            add_value(b, c, r->value[i]);
+            add_value(b, c, *v);
     }
 }
 
@@ -344,7 +395,8 @@ static size_t column_nbytes(const crn_column_build *c)
 size_t crn_build_nbytes(const crn_build *b)
 {
     size_t n = crn_fold_nbytes(&b->fold) + b->gap.cap * sizeof *b->gap.at +
-               b->place.cap * sizeof *b->place.at + b->nslots * sizeof *b->slot;
+               b->place.cap * sizeof *b->place.at + b->nslots * sizeof *b->slot +
+               CRN_RECENT_LISTS * sizeof *b->recent;
     for (size_t i = 0; i < b->place.n; i++) {
         for (size_t k = 0; k < b->place.at[i].ncolumns; k++)
             n += sizeof *b->place.at[i].column + column_nbytes(&b->place.at[i].column[k]);

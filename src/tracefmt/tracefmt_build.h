@@ -41,6 +41,7 @@ typedef struct crn_record {
 
 typedef struct crn_column_build {
     uint8_t kind;
+    bool plain;          /* values as they come: no peers, no lists, not drawn */
     crn_seq_build value; /* values, or numbers of lists or histograms */
     crn_seq_build other; /* peers: as CRN_ENC_XOR */
     CRN_VEC(crn_seq) list;
@@ -48,13 +49,23 @@ typedef struct crn_column_build {
     CRN_VEC(crn_hist) hist;
 } crn_column_build;
 
+/* A short list that came lately, as it is: those of a column must be decoded to be compared. */
+enum { CRN_RECENT_LISTS = 64, CRN_RECENT_VALUES = 14 };
+
+typedef struct crn_recent_list {
+    const crn_column_build *column;
+    uint32_t index, n;
+    int64_t value[CRN_RECENT_VALUES];
+} crn_recent_list;
+
 typedef struct crn_place_build {
     uint32_t call, within, site, name;
     uint32_t symbol;
     size_t ncolumns; /* without repeat */
     crn_column_build *column;
+    uint32_t gap;  /* the first gap from here: index + 1, or 0 */
+    uint32_t then; /* the place of the event that came next the last time: a guess */
     crn_hist took;
-    uint32_t gap; /* the first gap from here: index + 1, or 0 */
 } crn_place_build;
 
 typedef struct crn_build {
@@ -67,6 +78,7 @@ typedef struct crn_build {
     size_t nslots;
     CRN_VEC(crn_gap) gap;       /* from and to are place indices; from may be CRN_NO_SYMBOL */
     CRN_VEC(uint32_t) gap_next; /* of the same place before: index + 1, or 0 */
+    crn_recent_list *recent;    /* by hash of column and list */
     uint32_t last;              /* place of the event before */
     uint64_t last_end;
     uint64_t events;

@@ -15,11 +15,17 @@ static void bin_join(crn_bin *a, const crn_bin *b)
     a->mean = CRN_MIN(CRN_MAX(a->mean, (double)a->min), (double)a->max); /* against rounding */
 }
 
+/* A count, which is below 2^63: the machine converts signed numbers in one instruction. */
+static double real(uint64_t n)
+{
+    return (double)(int64_t)n;
+}
+
 /* How much the squared distances grow when two neighbours become one bin. */
 static double join_cost(const crn_bin *a, const crn_bin *b)
 {
     double d = b->mean - a->mean;
-    return d * d * ((double)a->n * (double)b->n / (double)(a->n + b->n));
+    return d * d * (real(a->n) * real(b->n) / real(a->n + b->n));
 }
 
 static void remove_bin(crn_hist *h, int32_t i)
@@ -32,9 +38,13 @@ static void remove_bin(crn_hist *h, int32_t i)
 static void unite_cheapest(crn_hist *h)
 {
     int32_t best = 0;
+    double least = join_cost(&h->bin[0], &h->bin[1]);
     for (int32_t i = 1; i + 1 < h->nbins; i++) {
-        if (join_cost(&h->bin[i], &h->bin[i + 1]) < join_cost(&h->bin[best], &h->bin[best + 1]))
+        double cost = join_cost(&h->bin[i], &h->bin[i + 1]);
+        if (cost < least) {
             best = i;
+            least = cost;
+        }
     }
     bin_join(&h->bin[best], &h->bin[best + 1]);
     remove_bin(h, best + 1);
@@ -75,13 +85,15 @@ static void note_extremes(crn_hist *h, int64_t min, int32_t min_rank, int64_t ma
         h->max_rank = max_rank;
 }
 
-/* Join n values v that lie within a bin: Welford's update, with one division. */
+/*
+ * Join n values v that lie within a bin: Welford's update, with one division. The mean takes part
+ * of the step to v, so that it stays in the bin however it is rounded.
+ */
 static void bin_add(crn_bin *bin, int64_t v, uint64_t n)
 {
     bin->n += n;
-    double d = (double)v - bin->mean, times = (double)n;
-    double mean = bin->mean + d * (times / (double)bin->n);
-    bin->mean = CRN_MIN(CRN_MAX(mean, (double)bin->min), (double)bin->max); /* against rounding */
+    double d = (double)v - bin->mean, times = real(n);
+    bin->mean += d * (times / real(bin->n));
     bin->m2 += d * ((double)v - bin->mean) * times;
 }
 

@@ -187,8 +187,10 @@ static bool comes_again(crn_seq_build *b, const crn_seq_item *run)
     if (++b->again == loop->nbody) {
         b->again = 0;
         loop->n++;
-        item_hash(loop);
-        fold(b);
+        if (b->nitems > 1) {
+            item_hash(loop);
+            fold(b);
+        }
     }
     return true;
 }
@@ -200,6 +202,8 @@ static void unfollow(crn_seq_build *b)
     uint32_t n = b->again;
     if (n > 0)
         memcpy(begun, loop->body, n * sizeof *begun);
+    if (b->nitems == 1)
+        item_hash(loop); /* while it was alone, nobody looked at it */
     b->again = 0;
     for (uint32_t i = 0; i < n; i++)
         append(b, begun[i]);
@@ -228,12 +232,14 @@ static void start_run(crn_seq_build *b, uint64_t v)
         push_item(b, growing_run(b));
         b->before = b->start;
     }
-    b->start = v;
+    b->start = b->next = v;
+    b->stride = 0;
     b->n = 1;
 }
 
 void crn_seq_add_slow(crn_seq_build *b, int64_t v)
 {
+    b->count++;
     if (b->n == 1) {
         b->stride = (uint64_t)v - b->start;
         b->next = (uint64_t)v + b->stride;

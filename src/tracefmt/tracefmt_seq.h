@@ -56,7 +56,7 @@ typedef struct crn_seq_build {
     uint64_t count;            /* values so far */
     int64_t base;              /* the first one */
     uint64_t start, stride, n; /* the run that is growing; n = 0: none */
-    uint64_t next;             /* the value that would continue it */
+    uint64_t next;             /* the value that would continue it: of one value, the same */
     uint64_t before;           /* start of the run before it */
     crn_seq_item *item;        /* closed runs and loops that may still become part of a loop */
     size_t nitems, cap;
@@ -69,15 +69,21 @@ void crn_seq_build_done(crn_seq_build *b);
 void crn_seq_add_slow(crn_seq_build *b, int64_t v);
 void crn_seq_add_run(crn_seq_build *b, int64_t v, int64_t stride, uint64_t n);
 
+/* Add a value if it continues the growing run; false: nothing was added. */
+static inline bool crn_seq_continue(crn_seq_build *b, int64_t v)
+{
+    if ((uint64_t)v != b->next)
+        return false;
+    b->count++;
+    b->n++;
+    b->next += b->stride;
+    return true;
+}
+
 static inline void crn_seq_add(crn_seq_build *b, int64_t v)
 {
-    b->count++;
-    if (b->n > 1 && (uint64_t)v == b->next) {
-        b->n++;
-        b->next += b->stride;
-    } else {
+    if (!crn_seq_continue(b, v))
         crn_seq_add_slow(b, v);
-    }
 }
 
 /* Is it one value, however often? */
