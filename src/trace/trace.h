@@ -14,13 +14,14 @@
  *
  * DESIGN, threads. Each thread has a crn_thread with its own builder; its lock is only ever
  * contended while the trace is kept aside. What the threads share (tables, handles) is guarded by
- * the recorder's lock. No lock is held across a wrapped call.
+ * the recorder's lock, requests by their own. No lock is held across a wrapped call.
  */
 #ifndef CAIRN_TRACE_H
 #define CAIRN_TRACE_H
 
 #include <mpi.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,6 +30,7 @@
 #include "tracefmt/tracefmt.h"
 
 #define CRN_EXPORT __attribute__((visibility("default")))
+#define CRN_RARE   __attribute__((noinline, cold)) /* kept out of what each event passes */
 
 /* ---- the process (trace_state.c) ---- */
 
@@ -37,7 +39,7 @@ typedef struct crn_frame_cache crn_frame_cache;
 typedef CRN_VEC(int64_t) crn_ints;
 
 typedef struct crn_thread {
-    pthread_mutex_t lock; /* guards build: the owner adds, the one that keeps aside reads */
+    atomic_flag lock; /* guards build: the owner adds, the one that keeps aside reads */
     crn_build build;
     unsigned lane;
     bool in_use; /* by a living thread; guarded by the recorder's lock */
@@ -83,8 +85,14 @@ extern crn_recorder crn_rec;
 /* After PMPI_Init: read the environment, start recording. */
 void crn_rec_start(void);
 
+extern _Thread_local crn_thread *crn_rec_self __attribute__((tls_model("initial-exec")));
+crn_thread *crn_rec_new_self(void);
+
 /* This thread, made on first use; NULL when recording is impossible. */
-crn_thread *crn_rec_thread(void);
+static inline crn_thread *crn_rec_thread(void)
+{
+    return crn_rec_self ? crn_rec_self : crn_rec_new_self();
+}
 
 static inline bool crn_rec_running(void)
 {
@@ -100,6 +108,21 @@ static inline void crn_rec_lock(void)
 static inline void crn_rec_unlock(void)
 {
     pthread_mutex_unlock(&crn_rec.lock);
+}
+
+/*
+ * A lock for moments, which almost never has to be waited for: taking and giving back are one
+ * instruction each. Who waits lets others run.
+ */
+static inline void crn_short_lock(atomic_flag *lock)
+{
+    while (atomic_flag_test_and_set_explicit(lock, memory_order_acquire))
+        sched_yield();
+}
+
+static inline void crn_short_unlock(atomic_flag *lock)
+{
+    atomic_flag_clear_explicit(lock, memory_order_release);
 }
 
 /* The function of this name that the recorder hides; found once and kept in *at. */
@@ -134,16 +157,18 @@ typedef struct crn_comm_info {
     bool between;       /* an intercommunicator: peers are the other group */
 } crn_comm_info;
 
-crn_comm_info crn_comm_of(MPI_Comm comm);
+/* Stands until this thread asks for the next one. */
+const crn_comm_info *crn_comm_of(MPI_Comm comm);
 crn_comm_info crn_comm_new(MPI_Comm comm, crn_ints *world);
 void crn_comm_drop(MPI_Comm comm);
 
 int64_t crn_type_of(MPI_Datatype type);
 void crn_type_drop(MPI_Datatype type);
 
+/* Requests share a pool of numbers if they come from the same call with the same parameters. */
 typedef struct crn_request_key {
     uint32_t call;
-    int64_t peer, tag, comm;
+    int64_t peer, tag, comm; /* comm: or the file */
 } crn_request_key;
 
 typedef struct crn_request {
@@ -158,11 +183,33 @@ typedef struct crn_request {
 
 #define CRN_NO_REQUEST UINT32_MAX
 
-int64_t crn_request_new(const MPI_Request *var, crn_request_key key, bool persistent, bool wild);
+typedef struct crn_requests {
+    atomic_flag lock; /* guards the rest, and what trace_request.c knows of them */
+    CRN_VEC(crn_request) slot;
+} crn_requests;
+
+/* The requests' lock held. */
+int64_t crn_request_new(const MPI_Request *var, const crn_request_key *key, bool persistent,
+                        bool wild);
 uint32_t crn_request_find(const MPI_Request *var); /* slot; marks it seen */
-crn_request crn_request_get(uint32_t slot);
-void crn_request_unsee(uint32_t slot);
 void crn_request_drop(uint32_t slot);
+
+extern crn_requests crn_reqs;
+
+static inline void crn_requests_lock(void)
+{
+    crn_short_lock(&crn_reqs.lock);
+}
+
+static inline void crn_requests_unlock(void)
+{
+    crn_short_unlock(&crn_reqs.lock);
+}
+
+static inline crn_request *crn_request_at(uint32_t slot)
+{
+    return &crn_reqs.slot.at[slot];
+}
 
 /* ---- events (trace_event.c) ---- */
 
@@ -171,12 +218,12 @@ typedef struct crn_ev {
     crn_record r;
     int64_t own_size; /* of the communicator, beside what r has of it */
     bool between;
-    int64_t peer_key, tag_key; /* for the pool of a new request */
-    bool wild;                 /* a receive here takes any source or any tag */
-    bool nothing;              /* a test that found nothing */
-    MPI_Status *status, one;   /* what the call filled in, if anyone asked; room for one */
-    const MPI_Request *after;  /* the requests of the call, when it is over */
-    const int *some;           /* which of them are done, where a call says so */
+    crn_request_key key;      /* of the request that the call makes */
+    bool wild;                /* a receive here takes any source or any tag */
+    bool nothing;             /* a test that found nothing */
+    MPI_Status *status, one;  /* what the call filled in, if anyone asked; room for one */
+    const MPI_Request *after; /* the requests of the call, when it is over */
+    const int *some;          /* which of them are done, where a call says so */
     int nsome, only;
     int64_t number[CRN_NAME_NUMBERS];
     int nnumbers;
@@ -184,9 +231,17 @@ typedef struct crn_ev {
 
 /* A wrapper is entered; false: do not record. */
 bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame);
-void crn_ev_start(crn_ev *e);
-void crn_ev_stop(crn_ev *e);
 void crn_ev_leave(crn_ev *e);
+
+static inline void crn_ev_start(crn_ev *e)
+{
+    e->r.start = crn_now_ns();
+}
+
+static inline void crn_ev_stop(crn_ev *e)
+{
+    e->r.end = crn_now_ns();
+}
 
 /* Not to be recorded, but entered: what it calls is its own affair. */
 typedef struct crn_quiet {
@@ -196,7 +251,11 @@ crn_quiet crn_quiet_enter(void);
 void crn_quiet_leave(crn_quiet q);
 
 /* The parameters, by the words of calls.table; c is the column. */
-void crn_ev_int(crn_ev *e, int c, int64_t v);
+static inline void crn_ev_int(crn_ev *e, int c, int64_t v)
+{
+    e->r.value[c] = v;
+}
+
 void crn_ev_type(crn_ev *e, int c, MPI_Datatype type);
 void crn_ev_peer(crn_ev *e, int c, int peer);
 void crn_ev_rank(crn_ev *e, int c, int rank);

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Communicators: number, own rank and size of each. The last one that a thread used is at hand;
- * a count of changes tells when it may be another.
+ * Communicators: number, own rank and size of each. Those that a thread used lately are at hand; a
+ * count of changes tells when they may be others.
  */
 #include "trace/trace.h"
 
-typedef struct known {
-    MPI_Comm comm;
-    crn_comm_info info;
-} known;
+enum { CACHE = 8 };
 
 static crn_handles handles;            /* guarded by the recorder's lock */
 static CRN_VEC(crn_comm_info) info_of; /* by number; guarded by the recorder's lock */
 static _Atomic unsigned changes;
 
-static _Thread_local struct {
-    known comm;
-    unsigned changes;
-    bool valid;
-} last __attribute__((tls_model("initial-exec")));
+typedef struct known_comm {
+    MPI_Comm comm;
+    crn_comm_info info;
+    unsigned changes; /* + 1, so that 0 is empty */
+} known_comm;
+
+static _Thread_local known_comm cache[CACHE] __attribute__((tls_model("initial-exec")));
 
 static uintptr_t key_of(MPI_Comm comm)
 {
@@ -81,17 +80,22 @@ static crn_comm_info look_up(MPI_Comm comm)
     return info;
 }
 
-crn_comm_info crn_comm_of(MPI_Comm comm)
+static const crn_comm_info *refresh(known_comm *k, MPI_Comm comm, unsigned now) CRN_RARE;
+
+static const crn_comm_info *refresh(known_comm *k, MPI_Comm comm, unsigned now)
 {
+    static const crn_comm_info null = {.number = CRN_COMM_NULL};
     if (comm == MPI_COMM_NULL)
-        return (crn_comm_info){.number = CRN_COMM_NULL};
-    unsigned now = atomic_load_explicit(&changes, memory_order_acquire);
-    if (last.valid && last.comm.comm == comm && last.changes == now)
-        return last.comm.info;
-    last.comm = (known){.comm = comm, .info = look_up(comm)};
-    last.changes = now;
-    last.valid = true;
-    return last.comm.info;
+        return &null;
+    *k = (known_comm){.comm = comm, .info = look_up(comm), .changes = now};
+    return &k->info;
+}
+
+const crn_comm_info *crn_comm_of(MPI_Comm comm)
+{
+    known_comm *k = &cache[(key_of(comm) >> 6 ^ key_of(comm)) % CACHE];
+    unsigned now = atomic_load_explicit(&changes, memory_order_acquire) + 1;
+    return k->comm == comm && k->changes == now ? &k->info : refresh(k, comm, now);
 }
 
 /* World ranks of a communicator's processes: those that peers are counted among. */

@@ -31,7 +31,7 @@ bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame)
     e->r.within = inner ? t->outer : CRN_CALL_NONE;
     e->r.site = inner ? t->outer_site : crn_stack_site(t, ret, frame);
     e->r.comm_rank = e->r.comm_size = 0;
-    e->peer_key = e->tag_key = 0;
+    e->key = (crn_request_key){.call = call};
     e->wild = e->nothing = false;
     e->status = NULL;
     e->after = NULL;
@@ -47,16 +47,6 @@ bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame)
     return true;
 }
 
-void crn_ev_start(crn_ev *e)
-{
-    e->r.start = crn_now_ns();
-}
-
-void crn_ev_stop(crn_ev *e)
-{
-    e->r.end = crn_now_ns();
-}
-
 /* Each lane has an equal share of the memory. */
 static void check_budget(crn_thread *t)
 {
@@ -68,11 +58,11 @@ static void check_budget(crn_thread *t)
 static void add(crn_ev *e)
 {
     crn_thread *t = e->t;
-    pthread_mutex_lock(&t->lock);
+    crn_short_lock(&t->lock);
     crn_build_add(&t->build, &e->r);
     if (t->build.events % BUDGET_EVERY == 0)
         check_budget(t);
-    pthread_mutex_unlock(&t->lock);
+    crn_short_unlock(&t->lock);
     if (crn_rec.want_plain)
         crn_plain_write(t, &e->r);
 }
@@ -107,26 +97,41 @@ static const MPI_Status *status_of(const crn_ev *e, size_t i)
     return NULL;
 }
 
+/* What the wildcard receives got that are done. */
+static void add_matches(crn_ev *e)
+{
+    for (size_t i = 0; i < e->t->request.n; i++) {
+        uint32_t slot = e->t->request.at[i];
+        const MPI_Status *status = status_of(e, i);
+        if (slot == CRN_NO_REQUEST || !status)
+            continue;
+        crn_requests_lock();
+        crn_request r = *crn_request_at(slot);
+        crn_requests_unlock();
+        if (r.wild && (r.persistent || e->after[i] == MPI_REQUEST_NULL))
+            add_match(e, status);
+    }
+}
+
 /*
  * After the event: requests that became null are done, persistent ones and those that the call only
  * named stay. Wildcard receives that are done tell who they got.
  */
 static void settle_requests(crn_ev *e)
 {
-    for (size_t i = 0; i < e->t->request.n; i++) {
-        uint32_t slot = e->t->request.at[i];
+    const crn_thread *t = e->t;
+    if (e->wild && e->after)
+        add_matches(e);
+    crn_requests_lock();
+    for (size_t i = 0; i < t->request.n; i++) {
+        uint32_t slot = t->request.at[i];
         if (slot == CRN_NO_REQUEST)
             continue;
-        crn_request r = crn_request_get(slot);
-        const MPI_Status *status = status_of(e, i);
-        bool gone = e->after && e->after[i] == MPI_REQUEST_NULL;
-        if (r.wild && e->after && status && (gone || r.persistent))
-            add_match(e, status);
-        if (gone)
+        crn_request_at(slot)->seen = false;
+        if (e->after && e->after[i] == MPI_REQUEST_NULL)
             crn_request_drop(slot);
-        else
-            crn_request_unsee(slot);
     }
+    crn_requests_unlock();
 }
 
 void crn_ev_leave(crn_ev *e)
@@ -158,11 +163,6 @@ void crn_quiet_leave(crn_quiet q)
 
 /* ---- numbers ---- */
 
-void crn_ev_int(crn_ev *e, int c, int64_t v)
-{
-    e->r.value[c] = v;
-}
-
 static int64_t rank_of(int rank)
 {
     if (rank == MPI_ANY_SOURCE)
@@ -176,7 +176,7 @@ static int64_t rank_of(int rank)
 
 void crn_ev_peer(crn_ev *e, int c, int peer)
 {
-    e->r.value[c] = e->peer_key = rank_of(peer);
+    e->r.value[c] = e->key.peer = rank_of(peer);
     e->wild |= peer == MPI_ANY_SOURCE;
 }
 
@@ -187,7 +187,7 @@ void crn_ev_rank(crn_ev *e, int c, int rank)
 
 void crn_ev_tag(crn_ev *e, int c, int tag)
 {
-    e->r.value[c] = e->tag_key = tag == MPI_ANY_TAG ? CRN_TAG_ANY : tag;
+    e->r.value[c] = e->key.tag = tag == MPI_ANY_TAG ? CRN_TAG_ANY : tag;
     e->wild |= tag == MPI_ANY_TAG;
 }
 
@@ -210,12 +210,12 @@ void crn_ev_type(crn_ev *e, int c, MPI_Datatype type)
 
 void crn_ev_comm(crn_ev *e, int c, MPI_Comm comm)
 {
-    crn_comm_info info = crn_comm_of(comm);
-    e->r.value[c] = info.number;
-    e->r.comm_rank = info.rank;
-    e->r.comm_size = info.size;
-    e->own_size = info.own_size;
-    e->between = info.between;
+    const crn_comm_info *info = crn_comm_of(comm);
+    e->r.value[c] = e->key.comm = info->number;
+    e->r.comm_rank = info->rank;
+    e->r.comm_size = info->size;
+    e->own_size = info->own_size;
+    e->between = info->between;
 }
 
 void crn_ev_new_comm(crn_ev *e, int c, MPI_Comm comm)
@@ -272,6 +272,7 @@ static int64_t last_number_of(crn_handles *h, uintptr_t handle)
 void crn_ev_file(crn_ev *e, int c, MPI_File file)
 {
     e->r.value[c] = file == MPI_FILE_NULL ? -1 : number_of(&files, (uintptr_t)file);
+    e->key.comm = e->r.value[c];
 }
 
 void crn_ev_old_file(crn_ev *e, int c, MPI_File file)
@@ -395,40 +396,44 @@ static bool starts_persistent(uint32_t call)
 
 void crn_ev_new_request(crn_ev *e, int c, const MPI_Request *request)
 {
-    crn_request_key key = {.call = e->r.call, .peer = e->peer_key, .tag = e->tag_key};
-    const crn_call *row = crn_call_row(e->r.call);
-    for (int i = 0; i < row->ncolumns; i++) {
-        if (row->kind[i] == CRN_KIND_COMM || row->kind[i] == CRN_KIND_FILE)
-            key.comm = e->r.value[i];
-    }
-    e->r.value[c] = crn_request_new(request, key, starts_persistent(e->r.call), e->wild);
+    crn_requests_lock();
+    e->r.value[c] = crn_request_new(request, &e->key, starts_persistent(e->r.call), e->wild);
+    crn_requests_unlock();
     e->wild = false; /* who it got is known when it completes */
 }
 
-static int64_t note_request(crn_ev *e, const MPI_Request *request)
+/* The numbers of n requests into number; their slots into the thread's list. */
+static void note_requests(crn_ev *e, size_t n, const MPI_Request *request, int64_t *number)
 {
-    uint32_t slot = crn_request_find(request);
-    if (crn_vec_push(&e->t->request, slot) < 0)
-        return CRN_REQ_NULL;
-    if (slot == CRN_NO_REQUEST)
-        return CRN_REQ_NULL;
-    crn_request r = crn_request_get(slot);
-    e->wild |= r.wild;
-    return r.number;
+    crn_thread *t = e->t;
+    crn_requests_lock();
+    for (size_t i = 0; i < n; i++) {
+        uint32_t slot = t->request.at[i] = crn_request_find(&request[i]);
+        number[i] = CRN_REQ_NULL;
+        if (slot == CRN_NO_REQUEST)
+            continue;
+        number[i] = crn_request_at(slot)->number;
+        e->wild |= crn_request_at(slot)->wild;
+    }
+    crn_requests_unlock();
+    t->request.n = n;
 }
 
 void crn_ev_request(crn_ev *e, int c, const MPI_Request *request)
 {
-    e->r.value[c] = note_request(e, request);
+    e->r.value[c] = CRN_REQ_NULL;
+    if (crn_vec_reserve(&e->t->request, 1) == 0)
+        note_requests(e, 1, request, &e->r.value[c]);
 }
 
 void crn_ev_requests(crn_ev *e, int c, int n, const MPI_Request *request)
 {
     crn_ints *list = &e->t->list[c];
     list->n = 0;
-    for (int i = 0; i < n; i++) {
-        if (crn_vec_push(list, note_request(e, &request[i])) < 0)
-            break;
+    if (n > 0 && crn_vec_reserve(list, (size_t)n) == 0 &&
+        crn_vec_reserve(&e->t->request, (size_t)n) == 0) {
+        note_requests(e, (size_t)n, request, list->at);
+        list->n = (size_t)n;
     }
     e->r.value[c] = 0;
     e->r.list[c] = (crn_list){list->at, list->n};

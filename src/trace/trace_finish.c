@@ -48,14 +48,14 @@ static cairn_status own_trace(bool cut, crn_trace **ret)
     int64_t self = crn_rec.rank;
     crn_rec_lock();
     for (size_t i = 0; i < crn_rec.thread.n && rc == CAIRN_OK; i++) {
-        pthread_mutex_lock(&crn_rec.thread.at[i]->lock);
+        crn_short_lock(&crn_rec.thread.at[i]->lock);
         rc = crn_vec_push(&build, &crn_rec.thread.at[i]->build);
     }
     if (rc == CAIRN_OK)
         rc = crn_build_trace(build.at, build.n, &crn_rec.tables, (uint32_t)crn_rec.rank,
                              (uint32_t)crn_rec.size, &t);
     for (size_t i = 0; i < build.n; i++)
-        pthread_mutex_unlock(&crn_rec.thread.at[i]->lock);
+        crn_short_unlock(&crn_rec.thread.at[i]->lock);
     crn_rec_unlock();
     crn_vec_done(&build);
     CRN_TRY(rc);

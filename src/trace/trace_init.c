@@ -49,7 +49,7 @@ CRN_EXPORT int MPI_Finalize(void)
 CRN_EXPORT int MPI_Abort(MPI_Comm comm, int code)
 {
     if (crn_rec_running()) {
-        add_simple(CRN_CALL_MPI_Abort, crn_comm_of(comm).number, 1, HERE);
+        add_simple(CRN_CALL_MPI_Abort, crn_comm_of(comm)->number, 1, HERE);
         crn_keep_aside();
     }
     return PMPI_Abort(comm, code);
@@ -124,7 +124,7 @@ static void before_abort(MPI_Fint comm, const void *ret, const void *frame)
 {
     if (!crn_rec_running())
         return;
-    add_simple(CRN_CALL_MPI_Abort, crn_comm_of(PMPI_Comm_f2c(comm)).number, 1, ret, frame);
+    add_simple(CRN_CALL_MPI_Abort, crn_comm_of(PMPI_Comm_f2c(comm))->number, 1, ret, frame);
     crn_keep_aside();
 }
 

@@ -16,9 +16,10 @@ typedef struct pool {
     CRN_VEC(bool) taken;
 } pool;
 
-/* All guarded by the recorder's lock. */
-static CRN_VEC(crn_request) request;
-static CRN_VEC(uint32_t) unused; /* slots of request */
+crn_requests crn_reqs = {.lock = ATOMIC_FLAG_INIT};
+
+/* All guarded by the requests' lock. */
+static CRN_VEC(uint32_t) unused; /* slots that were given back */
 static uint32_t chain[HASH];     /* slot + 1 */
 static CRN_VEC(pool) pools;
 static uint32_t pool_chain[POOL_HASH]; /* index + 1 */
@@ -29,28 +30,29 @@ static size_t hash_of(MPI_Request handle)
     return (size_t)(((uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15u) >> 32) % HASH;
 }
 
-static size_t key_hash(crn_request_key k)
+static size_t key_hash(const crn_request_key *k)
 {
-    uint64_t h = (uint64_t)k.call * 0x9e3779b97f4a7c15u ^ (uint64_t)k.peer * 0xd6e8feb86659fd93u ^
-                 (uint64_t)k.tag * 0xa0761d6478bd642fu ^ (uint64_t)k.comm * 0xe7037ed1a0b428dbu;
+    uint64_t h = (uint64_t)k->call * 0x9e3779b97f4a7c15u ^ (uint64_t)k->peer * 0xd6e8feb86659fd93u ^
+                 (uint64_t)k->tag * 0xa0761d6478bd642fu ^ (uint64_t)k->comm * 0xe7037ed1a0b428dbu;
     return (size_t)(h >> 40) % POOL_HASH;
 }
 
-static bool same_key(crn_request_key a, crn_request_key b)
+static bool same_key(const crn_request_key *a, const crn_request_key *b)
 {
-    return a.call == b.call && a.peer == b.peer && a.tag == b.tag && a.comm == b.comm;
+    return a->call == b->call && a->peer == b->peer && a->tag == b->tag && a->comm == b->comm;
 }
 
-static uint32_t pool_of(crn_request_key key)
+static uint32_t pool_of(const crn_request_key *key)
 {
+    crn_request_key call = {.call = key->call};
     if (pools.n >= POOLS_MAX) /* a program whose tags never repeat: one pool for each call */
-        key = (crn_request_key){.call = key.call};
+        key = &call;
     uint32_t *head = &pool_chain[key_hash(key)];
     for (uint32_t i = *head; i > 0; i = pools.at[i - 1].next) {
-        if (same_key(pools.at[i - 1].key, key))
+        if (same_key(&pools.at[i - 1].key, key))
             return i - 1;
     }
-    if (crn_vec_push(&pools, (pool){.key = key, .next = *head}) < 0)
+    if (crn_vec_push(&pools, (pool){.key = *key, .next = *head}) < 0)
         return UINT32_MAX;
     *head = (uint32_t)pools.n;
     return *head - 1;
@@ -84,40 +86,39 @@ static uint32_t take_slot(void)
 {
     if (unused.n > 0)
         return unused.at[--unused.n];
-    if (crn_vec_push(&request, (crn_request){0}) < 0)
+    if (crn_vec_push(&crn_reqs.slot, (crn_request){0}) < 0)
         return CRN_NO_REQUEST;
-    return (uint32_t)request.n - 1;
+    return (uint32_t)crn_reqs.slot.n - 1;
 }
 
 /* At the end of its chain, so that the oldest of equal handles is found first. */
 static void link_in(uint32_t slot)
 {
-    uint32_t *at = &chain[hash_of(request.at[slot].handle)];
+    uint32_t *at = &chain[hash_of(crn_reqs.slot.at[slot].handle)];
     while (*at > 0)
-        at = &request.at[*at - 1].next;
+        at = &crn_reqs.slot.at[*at - 1].next;
     *at = slot + 1;
 }
 
-int64_t crn_request_new(const MPI_Request *var, crn_request_key key, bool persistent, bool wild)
+int64_t crn_request_new(const MPI_Request *var, const crn_request_key *key, bool persistent,
+                        bool wild)
 {
     int64_t number = CRN_REQ_NULL;
     if (*var == MPI_REQUEST_NULL)
         return number;
-    crn_rec_lock();
     uint32_t slot = take_slot();
     if (slot != CRN_NO_REQUEST) {
         uint32_t index = pool_of(key);
         number = take_number(index);
-        request.at[slot] = (crn_request){.handle = *var,
-                                         .var = var,
-                                         .number = number,
-                                         .pool = index,
-                                         .live = true,
-                                         .persistent = persistent,
-                                         .wild = wild};
+        crn_reqs.slot.at[slot] = (crn_request){.handle = *var,
+                                               .var = var,
+                                               .number = number,
+                                               .pool = index,
+                                               .live = true,
+                                               .persistent = persistent,
+                                               .wild = wild};
         link_in(slot);
     }
-    crn_rec_unlock();
     return number;
 }
 
@@ -126,9 +127,8 @@ uint32_t crn_request_find(const MPI_Request *var)
     uint32_t found = CRN_NO_REQUEST;
     if (*var == MPI_REQUEST_NULL)
         return found;
-    crn_rec_lock();
-    for (uint32_t i = chain[hash_of(*var)]; i > 0; i = request.at[i - 1].next) {
-        const crn_request *r = &request.at[i - 1];
+    for (uint32_t i = chain[hash_of(*var)]; i > 0; i = crn_reqs.slot.at[i - 1].next) {
+        const crn_request *r = &crn_reqs.slot.at[i - 1];
         if (r->handle != *var || r->seen)
             continue;
         if (found == CRN_NO_REQUEST || r->var == var)
@@ -137,41 +137,21 @@ uint32_t crn_request_find(const MPI_Request *var)
             break;
     }
     if (found != CRN_NO_REQUEST)
-        request.at[found].seen = true;
-    crn_rec_unlock();
+        crn_reqs.slot.at[found].seen = true;
     return found;
-}
-
-crn_request crn_request_get(uint32_t slot)
-{
-    crn_request r = {.number = CRN_REQ_NULL};
-    crn_rec_lock();
-    if (slot < request.n)
-        r = request.at[slot];
-    crn_rec_unlock();
-    return r;
-}
-
-void crn_request_unsee(uint32_t slot)
-{
-    crn_rec_lock();
-    if (slot < request.n)
-        request.at[slot].seen = false;
-    crn_rec_unlock();
 }
 
 void crn_request_drop(uint32_t slot)
 {
-    crn_rec_lock();
-    if (slot < request.n && request.at[slot].live) {
-        uint32_t *at = &chain[hash_of(request.at[slot].handle)];
-        while (*at > 0 && *at != slot + 1)
-            at = &request.at[*at - 1].next;
-        *at = request.at[slot].next;
-        give_back(request.at[slot].pool, request.at[slot].number);
-        request.at[slot] = (crn_request){0};
-        if (crn_vec_push(&unused, slot) < 0)
-            request.at[slot].next = 0; /* the slot is lost, nothing else */
-    }
-    crn_rec_unlock();
+    crn_request *r = &crn_reqs.slot.at[slot];
+    if (!r->live)
+        return;
+    uint32_t *at = &chain[hash_of(r->handle)];
+    while (*at > 0 && *at != slot + 1)
+        at = &crn_reqs.slot.at[*at - 1].next;
+    *at = r->next;
+    give_back(r->pool, r->number);
+    *r = (crn_request){0};
+    if (crn_vec_push(&unused, slot) < 0)
+        r->next = 0; /* the slot is lost, nothing else */
 }

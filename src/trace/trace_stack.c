@@ -156,19 +156,28 @@ static uint32_t intern(const place *at, int n)
     return number;
 }
 
-uint32_t crn_stack_site(crn_thread *t, const void *ret, const void *frame)
+static uint32_t remember(crn_thread *t, size_t set, const void *ret, const void *frame) CRN_RARE;
+
+static uint32_t remember(crn_thread *t, size_t set, const void *ret, const void *frame)
 {
     place at[DEPTH];
     if (!t->stack && crn_alloc(&t->stack, 1) < 0)
         return 0;
-    size_t hash = ((uintptr_t)ret * 0x9e3779b97f4a7c15u) ^ ((uintptr_t)frame >> 4);
-    size_t set = (hash ^ hash >> 20) % SETS;
-    for (const walk *w = t->stack->way[set]; w < t->stack->way[set] + WAYS; w++)
-        if (w->ret == ret && w->frame == frame && still_true(w))
-            return w->site;
     walk *w = &t->stack->way[set][t->stack->next[set]++ % WAYS];
     w->ret = ret;
     w->frame = frame;
     w->site = intern(at, walk_stack(w, at));
     return w->site;
+}
+
+uint32_t crn_stack_site(crn_thread *t, const void *ret, const void *frame)
+{
+    size_t hash = ((uintptr_t)ret * 0x9e3779b97f4a7c15u) ^ ((uintptr_t)frame >> 4);
+    size_t set = (hash ^ hash >> 20) % SETS;
+    for (int i = 0; t->stack && i < WAYS; i++) {
+        const walk *w = &t->stack->way[set][i];
+        if (w->ret == ret && w->frame == frame && still_true(w))
+            return w->site;
+    }
+    return remember(t, set, ret, frame);
 }

@@ -18,7 +18,7 @@ enum { KEEP_COST = 200 }; /* keeping aside takes at most one part in so many of 
 
 crn_recorder crn_rec = {.lock = PTHREAD_MUTEX_INITIALIZER, .comm = MPI_COMM_NULL};
 
-static _Thread_local crn_thread *self __attribute__((tls_model("initial-exec")));
+_Thread_local crn_thread *crn_rec_self;
 static pthread_key_t at_exit;
 
 static double number_from(const char *name, double otherwise, double min, double max)
@@ -57,7 +57,7 @@ static void thread_ended(void *arg)
     crn_rec_lock();
     t->in_use = false;
     crn_rec_unlock();
-    self = NULL;
+    crn_rec_self = NULL;
 }
 
 /* A child of fork is not a rank: it must not write the rank's files. */
@@ -105,7 +105,7 @@ static crn_thread *new_thread(void)
         free(t);
         return NULL;
     }
-    pthread_mutex_init(&t->lock, NULL);
+    atomic_flag_clear(&t->lock);
     t->lane = (unsigned)crn_rec.thread.n - 1;
     atomic_store_explicit(&crn_rec.nlanes, t->lane + 1, memory_order_relaxed);
     return t;
@@ -121,10 +121,8 @@ static crn_thread *take_lane(void)
     return new_thread();
 }
 
-crn_thread *crn_rec_thread(void)
+crn_thread *crn_rec_new_self(void)
 {
-    if (self)
-        return self;
     crn_rec_lock();
     crn_thread *t = take_lane();
     if (t) {
@@ -134,7 +132,7 @@ crn_thread *crn_rec_thread(void)
     crn_rec_unlock();
     if (t)
         pthread_setspecific(at_exit, t);
-    return self = t;
+    return crn_rec_self = t;
 }
 
 void *crn_next(_Atomic(void *) *at, const char *name)

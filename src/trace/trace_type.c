@@ -11,11 +11,13 @@ static crn_handles handles;        /* guarded by the recorder's lock */
 static CRN_VEC(uint32_t) index_of; /* by number: index into the table; same lock */
 static _Atomic unsigned changes;
 
-static _Thread_local struct {
+typedef struct known_type {
     MPI_Datatype type;
     uint32_t index;
     unsigned changes; /* + 1, so that 0 is empty */
-} cache[CACHE] __attribute__((tls_model("initial-exec")));
+} known_type;
+
+static _Thread_local known_type cache[CACHE] __attribute__((tls_model("initial-exec")));
 
 static uint32_t describe(MPI_Datatype type);
 
@@ -157,18 +159,21 @@ static uint32_t look_up(MPI_Datatype type)
     return index;
 }
 
-int64_t crn_type_of(MPI_Datatype type)
+static int64_t refresh(known_type *k, MPI_Datatype type, unsigned now) CRN_RARE;
+
+static int64_t refresh(known_type *k, MPI_Datatype type, unsigned now)
 {
     if (type == MPI_DATATYPE_NULL)
         return -1;
-    size_t way = ((uintptr_t)type >> 4 ^ (uintptr_t)type) % CACHE;
+    *k = (known_type){.type = type, .index = look_up(type), .changes = now};
+    return k->index;
+}
+
+int64_t crn_type_of(MPI_Datatype type)
+{
+    known_type *k = &cache[((uintptr_t)type >> 4 ^ (uintptr_t)type) % CACHE];
     unsigned now = atomic_load_explicit(&changes, memory_order_acquire) + 1;
-    if (cache[way].type != type || cache[way].changes != now) {
-        cache[way].index = look_up(type);
-        cache[way].type = type;
-        cache[way].changes = now;
-    }
-    return cache[way].index;
+    return k->type == type && k->changes == now ? k->index : refresh(k, type, now);
 }
 
 void crn_type_drop(MPI_Datatype type)
