@@ -274,6 +274,39 @@ bool crn_diff_is_outside(const crn_var *v);
 cairn_status crn_diff_verify(diff_worker *w, diff_share *share[2], const crn_var_spec *spec,
                              const uint64_t *block, size_t n, diff_row *row);
 
+/* Do two variables have the same place in the same array, or the same size where it is none? */
+bool crn_diff_same_place(const crn_var_spec *a, const crn_var_spec *b);
+
+/*
+ * What pieces a and b of an array have in common, or all of two variables of the same size that are
+ * none: runs of n values that lie contiguous in both, in the order in which they do so in either.
+ */
+typedef struct diff_overlap {
+    uint64_t n, nruns;
+    uint64_t first[2]; /* value of each piece that the first run begins with */
+    uint32_t nouter;   /* dimensions in which runs follow each other: */
+    uint64_t extent[CRN_DIMS_MAX], stride[2][CRN_DIMS_MAX];
+} diff_overlap;
+
+/* Values of two pieces that belong together: n from a on in one, from b on in the other. */
+typedef struct diff_range {
+    uint64_t a, b, n;
+} diff_range;
+
+/* Over the ranges among a's values from up to, not including, to. */
+typedef struct diff_walk {
+    const diff_overlap *o;
+    uint64_t from, to, run;
+} diff_walk;
+
+bool crn_diff_overlap_of(const crn_var_spec *a, const crn_var_spec *b, diff_overlap *ret);
+diff_walk crn_diff_walk_of(const diff_overlap *o, uint64_t from, uint64_t to);
+bool crn_diff_walk_next(diff_walk *w, diff_range *ret);
+
+/* How many blocks of b hold what such a walk meets; ret, unless NULL, gets which, ascending. */
+size_t crn_diff_overlap_blocks(const diff_overlap *o, const crn_var_spec *b, uint64_t from,
+                               uint64_t to, uint64_t *ret);
+
 /* Compare the piece of share[0] with the pieces of n shares of the second side, whatever their cut:
  * of a global array where they overlap, otherwise with one as a whole. */
 cairn_status crn_diff_ranges(diff_worker *w, diff_share *first, diff_share *second, size_t n,

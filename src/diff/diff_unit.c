@@ -170,26 +170,32 @@ static bool same_dims(uint32_t n, const uint64_t *a, const uint64_t *b)
     return n == 0 || memcmp(a, b, n * sizeof *a) == 0;
 }
 
-static bool same_place(const crn_var_spec *a, const crn_var_spec *b)
+bool crn_diff_same_place(const crn_var_spec *a, const crn_var_spec *b)
 {
     return a->ndims == b->ndims && a->nbytes == b->nbytes &&
            same_dims(a->ndims, a->global, b->global) && same_dims(a->ndims, a->offset, b->offset) &&
            same_dims(a->ndims, a->count, b->count);
 }
 
-/* Why data could not be read: a program that keeps few marks may have dropped one under our hands,
- * which then is not found, and not damaged. */
-static cairn_status explain(const unit *u, cairn_status rc)
+/* Why data could not be read, or not all of it: a program that keeps few marks may have dropped one
+ * under our hands, which then is not found, and not damaged. */
+static cairn_status explain(unit *u, cairn_status rc)
 {
     const crn_err why = *crn_err_peek();
-    if (rc != CAIRN_ENOTFOUND && rc != CAIRN_ECORRUPT && rc != CAIRN_EMISMATCH)
+    const bool partly = rc == CAIRN_OK && u->row.verdict == CAIRN_UNTOLD;
+    if (!partly && rc != CAIRN_ENOTFOUND && rc != CAIRN_ECORRUPT && rc != CAIRN_EMISMATCH)
         return rc;
-    for (int k = 0; k < 2; k++)
-        CRN_FAIL_IF(crn_diff_has_dropped(&u->side[k], u->mark[k]), CAIRN_ENOTFOUND,
-                    "mark %" PRIu64 " of '%s' went while it was read: its program keeps few "
-                    "(keep.global)",
-                    u->mark[k]->version, u->side[k].name);
-    return crn_err_give(&why);
+    for (int k = 0; k < 2; k++) {
+        if (!crn_diff_has_dropped(&u->side[k], u->mark[k]))
+            continue;
+        if (partly) /* what is told instead is less grave */
+            u->row.verdict = CAIRN_SAME;
+        return crn_fail(CAIRN_ENOTFOUND,
+                        "mark %" PRIu64 " of '%s' went while it was read: its program keeps few "
+                        "(keep.global)",
+                        u->mark[k]->version, u->side[k].name);
+    }
+    return partly ? CAIRN_OK : crn_err_give(&why);
 }
 
 /* What the row says when the data that should be looked at cannot be had. */
@@ -277,6 +283,7 @@ static cairn_status compare_global(unit *u, const crn_var_spec *spec)
     for (uint32_t r = 0; r < n; r++)
         CRN_TRY_OUT(rc, crn_diff_share_open(&u->side[1], u->mark[1], r, &other[r]));
     CRN_TRY_OUT(rc, crn_diff_ranges(u->w, &u->share[0], other, n, spec, &u->row));
+    u->seen = true;
 out:
     for (uint32_t r = 0; r < n; r++)
         crn_diff_share_close(&other[r]);
@@ -287,6 +294,7 @@ out:
 static cairn_status compare_ranges(unit *u, const crn_var_spec *spec)
 {
     cairn_status rc = crn_diff_ranges(u->w, &u->share[0], &u->share[1], 1, spec, &u->row);
+    u->seen = rc == CAIRN_OK;
     return judge_failure(u, explain(u, rc), u->row.nblocks);
 }
 
@@ -295,7 +303,7 @@ static cairn_status compare_ranges(unit *u, const crn_var_spec *spec)
  * what. */
 static cairn_status compare_private(unit *u, const diff_var v[2])
 {
-    if (same_place(&v[0].var->spec, &v[1].var->spec) &&
+    if (crn_diff_same_place(&v[0].var->spec, &v[1].var->spec) &&
         crn_digest_equal(&v[0].var->root, &v[1].var->root))
         return CAIRN_OK;
     crn_diff_row_judge(&u->row, CAIRN_UNTOLD,
@@ -310,10 +318,10 @@ static cairn_status compare_shapes(unit *u, const diff_var v[2], bool same_rank)
     const bool same_ranks = u->mark[0]->nranks == u->mark[1]->nranks;
     u->row.nblocks = v[0].var->nblocks;
     if (a->ndims > 0 && a->ndims == b->ndims && same_dims(a->ndims, a->global, b->global))
-        return same_rank && same_place(a, b) ? compare_ranges(u, a) : compare_global(u, a);
+        return same_rank && crn_diff_same_place(a, b) ? compare_ranges(u, a) : compare_global(u, a);
     if (!same_ranks && a->ndims == 0 && b->ndims == 0)
         return compare_private(u, v);
-    if (same_place(a, b))
+    if (crn_diff_same_place(a, b))
         return compare_ranges(u, a);
     crn_diff_row_judge(&u->row, CAIRN_DIFFERENT,
                        "rank %u has %" PRIu64 " values in the first run and %" PRIu64
@@ -352,7 +360,7 @@ static cairn_status compare_pair(unit *u, const diff_var v[2], bool same_rank)
                            a->type, b->type);
         return CAIRN_OK;
     }
-    const bool same_cut = same_rank && same_place(a, b) && a->block == b->block;
+    const bool same_cut = same_rank && crn_diff_same_place(a, b) && a->block == b->block;
     if (same_cut && (a->block % a->item == 0 || crn_digest_equal(&v[0].var->root, &v[1].var->root)))
         return compare_blocks(u, v);
     return compare_shapes(u, v, same_rank);
