@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One rank's trees of a mark in memory, whether they were made here or come from a file.
+ */
+#include "store/store_format.h"
+
+cairn_status crn_trees_mark_create(size_t nvars, crn_trees_mark **ret)
+{
+    crn_trees_mark *m;
+    CRN_TRY(crn_alloc(&m, 1));
+    cairn_status rc = crn_alloc(&m->var, nvars);
+    if (rc < 0) {
+        free(m);
+        return rc;
+    }
+    m->nvars = nvars;
+    *ret = m;
+    return CAIRN_OK;
+}
+
+void crn_trees_unload(crn_trees_var *v)
+{
+    crn_tree_done(&v->exact);
+    for (size_t i = 0; i < v->nbounds; i++)
+        crn_tree_done(&v->tolerant[i]);
+    free(v->nan);
+    v->nan = NULL;
+    v->loaded = false;
+}
+
+void crn_trees_mark_free(crn_trees_mark *m)
+{
+    if (!m)
+        return;
+    for (size_t i = 0; i < m->nvars; i++) {
+        crn_trees_var *v = &m->var[i];
+        free((char *)v->var.spec.name);
+        free((char *)v->var.spec.type);
+        free((char *)v->var.spec.attributes);
+        crn_trees_unload(v);
+    }
+    free(m->var);
+    free(m);
+}
+
+crn_trees_var *crn_trees_find(const crn_trees_mark *m, const char *name)
+{
+    for (size_t i = 0; i < m->nvars; i++)
+        if (strcmp(m->var[i].var.spec.name, name) == 0)
+            return &m->var[i];
+    return NULL;
+}
+
+cairn_status crn_trees_declare(crn_trees_var *v, const crn_var_spec *spec)
+{
+    crn_buf b = {0};
+    const crn_var like = {.spec = *spec};
+    crn_var tmp = like;
+    const uint64_t *from[3] = {spec->global, spec->offset, spec->count};
+    for (size_t k = 0; k < 3; k++)
+        for (uint32_t d = 0; d < spec->ndims; d++)
+            tmp.dims[k * spec->ndims + d] = from[k][d];
+    crn_format_put_declaration(&b, &tmp);
+    cairn_status rc = crn_buf_status(&b);
+    crn_cursor c = crn_cursor_of(b.at, b.n);
+    if (rc == CAIRN_OK)
+        rc = crn_format_get_declaration(&c, &v->var);
+    crn_buf_done(&b);
+    return rc;
+}
+
+bool crn_trees_has_nan(const crn_trees_var *v, uint64_t i)
+{
+    return v->nan && v->nan[i / 8] >> i % 8 & 1;
+}
