@@ -44,8 +44,7 @@ static cairn_status get_header(crn_trees *t)
 static cairn_status get_frame(crn_trees *t, uint64_t off, crn_trees_frame *ret)
 {
     unsigned char raw[TREES_UNIT];
-    if (read_at(t, raw, sizeof raw, off) < 0)
-        return CAIRN_ECORRUPT;
+    CRN_TRY(read_at(t, raw, sizeof raw, off));
     if (crn_trees_get_frame(raw, ret) &&
         crn_trees_fits(off, crn_trees_record_bytes(ret), t->nbytes))
         return CAIRN_OK;
@@ -95,7 +94,7 @@ static cairn_status scan(crn_trees *t)
         if (rc == CAIRN_OK)
             rc = get_record(t, off, &f, &m);
         if (rc == CAIRN_ENOMEM || rc == CAIRN_EIO)
-            return rc;
+            return rc; /* nothing is known of what could not be read: it must not be cut off */
         if (rc < 0) {
             broken = true;
             off += TREES_UNIT;
