@@ -50,7 +50,6 @@ void crn_file_close(crn_file *f);
  */
 cairn_status crn_file_lock(crn_file *f);
 
-const char *crn_file_name(const crn_file *f);
 int crn_file_fd(const crn_file *f); /* for statistics; never for writing */
 cairn_status crn_file_nbytes(const crn_file *f, uint64_t *ret);
 
@@ -132,8 +131,8 @@ typedef enum crn_op_kind { CRN_OP_READ, CRN_OP_WRITE, CRN_OP_SYNC } crn_op_kind;
 
 /*
  * One operation. The caller owns it and the memory it names, and leaves both alone from submit
- * until wait or poll returns it. Operations in flight have no order among themselves; a sync covers
- * what had been returned by wait or poll before the sync was submitted, and nothing else.
+ * until wait returns it. Operations in flight have no order among themselves; a sync covers what
+ * had been returned by wait before the sync was submitted, and nothing else.
  */
 typedef struct crn_op {
     crn_op_kind kind;
@@ -169,7 +168,7 @@ const char *crn_io_name(const crn_io *io); /* "io_uring" or "threads" */
 
 /*
  * Start op. Fails only when nothing could be started; failures of the transfer come with wait.
- * Small transfers may be gathered inside until a few have come together or wait or poll is called.
+ * Small transfers may be gathered inside until a few have come together or wait is called.
  */
 cairn_status crn_io_submit(crn_io *io, crn_op *op);
 
@@ -178,9 +177,6 @@ cairn_status crn_io_submit(crn_io *io, crn_op *op);
  * in op->status, not in the result of this call.
  */
 cairn_status crn_io_wait(crn_io *io, crn_op **ret_op);
-
-/* As crn_io_wait, but *ret_op is NULL at once when nothing has finished yet. */
-cairn_status crn_io_poll(crn_io *io, crn_op **ret_op);
 
 /* --- stages --------------------------------------------------------------------------------- */
 

@@ -19,8 +19,7 @@ typedef enum crn_fault_where {
     CRN_FAULT_RENAME, /* also unlinking */
     CRN_FAULT_READ,
     CRN_FAULT_OPEN,   /* of files, for reading too, and the making of directories */
-    CRN_FAULT_STAGES, /* and on: the stages of io.h, by their names; only exit, kill and slow strike
-                       */
+    CRN_FAULT_STAGES, /* and on: the stages of io.h; only exit, kill and slow strike there */
     CRN_FAULT_WHERES = CRN_FAULT_STAGES + CRN_NSTAGES
 } crn_fault_where;
 

@@ -144,11 +144,6 @@ void crn_file_close(crn_file *f)
     free(f);
 }
 
-const char *crn_file_name(const crn_file *f)
-{
-    return f->name;
-}
-
 int crn_file_fd(const crn_file *f)
 {
     return f->fd;

@@ -75,10 +75,9 @@ typedef struct crn_io_ops {
     /* Start the attempt that crn_op_aim described. A failure means that it will not happen. */
     cairn_status (*start)(void *self, crn_op *op);
 
-    /* One attempt that has ended, op->result set. With block it waits for one (at least one was
-     * started); without, *ret_op may be NULL. A failure is one of the backend, not of an attempt.
-     */
-    cairn_status (*finish)(void *self, bool block, crn_op **ret_op);
+    /* Wait for an attempt to end (at least one was started), and hand it back with op->result set.
+     * A failure is one of the backend, not of an attempt. */
+    cairn_status (*finish)(void *self, crn_op **ret_op);
 } crn_io_ops;
 
 extern const crn_io_ops crn_io_uring, crn_io_threads;

@@ -4,7 +4,7 @@
  * which waiting operations start and finished ones are handed back. Used by one thread at a time,
  * so nothing here is locked.
  *
- *     submit -> waiting -> in flight (at most depth attempts) -> finished -> wait, poll
+ *     submit -> waiting -> in flight (at most depth attempts) -> finished -> wait
  *                              ^            |
  *                              +-- more ----+
  */
@@ -106,28 +106,14 @@ static void settle(crn_io *io, crn_op *op)
         start_later(io, crn_op_pop(&io->waiting));
 }
 
-static cairn_status next(crn_io *io, bool block, crn_op **ret_op)
+cairn_status crn_io_wait(crn_io *io, crn_op **ret_op)
 {
     while (!io->finished.first && io->inflight > 0) {
         crn_op *op;
-        CRN_TRY(io->ops->finish(io->self, block, &op));
-        if (!op)
-            break;
+        CRN_TRY(io->ops->finish(io->self, &op));
         settle(io, op);
     }
     *ret_op = crn_op_pop(&io->finished);
-    return CAIRN_OK;
-}
-
-cairn_status crn_io_wait(crn_io *io, crn_op **ret_op)
-{
-    CRN_TRY(next(io, true, ret_op));
-    return CAIRN_OK;
-}
-
-cairn_status crn_io_poll(crn_io *io, crn_op **ret_op)
-{
-    CRN_TRY(next(io, false, ret_op));
     return CAIRN_OK;
 }
 

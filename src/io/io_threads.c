@@ -104,11 +104,11 @@ static cairn_status pool_start(void *self, crn_op *op)
     return CAIRN_OK;
 }
 
-static cairn_status pool_finish(void *self, bool block, crn_op **ret_op)
+static cairn_status pool_finish(void *self, crn_op **ret_op)
 {
     pool *p = self;
     pthread_mutex_lock(&p->mutex);
-    while (block && !p->ended.first)
+    while (!p->ended.first)
         pthread_cond_wait(&p->has_ended, &p->mutex);
     *ret_op = crn_op_pop(&p->ended);
     pthread_mutex_unlock(&p->mutex);

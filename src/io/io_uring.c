@@ -151,27 +151,21 @@ static cairn_status uring_start(void *self, crn_op *op)
     return CAIRN_OK;
 }
 
-static cairn_status uring_finish(void *self, bool block, crn_op **ret_op)
+static cairn_status uring_finish(void *self, crn_op **ret_op)
 {
     static const struct timespec moment = {.tv_nsec = 100000};
     uring *u = self;
     struct io_uring_cqe *cqe;
-    if (!block && u->gathered > 0)
-        CRN_TRY(enter(u, false));
     for (;;) {
-        if (io_uring_peek_cqe(&u->ring, &cqe) == 0) {
-            crn_op *op = io_uring_cqe_get_data(cqe);
+        while (io_uring_peek_cqe(&u->ring, &cqe) == 0) {
+            crn_op *op = io_uring_cqe_get_data(cqe); /* NULL: of a nudge */
             if (op)
                 op->result = cqe->res;
             io_uring_cqe_seen(&u->ring, cqe);
-            if (!op) /* of a nudge */
-                continue;
-            *ret_op = op;
-            return CAIRN_OK;
-        }
-        if (!block) {
-            *ret_op = NULL;
-            return CAIRN_OK;
+            if (op) {
+                *ret_op = op;
+                return CAIRN_OK;
+            }
         }
         CRN_TRY(enter(u, true));
         if (u->gathered > 0) /* the kernel lacks memory for more just now */

@@ -296,39 +296,6 @@ static void test_submit_many_pieces(void **state)
     for_each_backend(2, check_many_pieces);
 }
 
-/* Many small operations beyond the depth, taken back with poll only. */
-static void check_poll(crn_io *io)
-{
-    enum { N = 300 };
-    static uint64_t values[N];
-    static struct iovec iov[N];
-    static crn_op ops[N];
-    crn_file *f = open_fresh("poll", 0);
-    for (int i = 0; i < N; i++) {
-        values[i] = (uint64_t)i * 0x9e3779b97f4a7c15u;
-        iov[i] = (struct iovec){&values[i], sizeof values[i]};
-        ops[i] = (crn_op){
-            .kind = CRN_OP_WRITE, .file = f, .iov = &iov[i], .niov = 1, .off = (uint64_t)i * 8};
-        assert_ok(crn_io_submit(io, &ops[i]));
-    }
-    for (int n = 0; n < N;) {
-        crn_op *op;
-        assert_ok(crn_io_poll(io, &op));
-        assert_true(!op || op->status == CAIRN_OK);
-        n += op != NULL;
-    }
-    static uint64_t back[N];
-    assert_ok(crn_file_read(f, back, sizeof back, 0));
-    assert_memory_equal(back, values, sizeof back);
-    crn_file_close(f);
-}
-
-static void test_poll_gets_all(void **state)
-{
-    (void)state;
-    for_each_backend(5, check_poll);
-}
-
 /* Freeing a queue waits: the memory of its operations may be given back afterwards. */
 static void check_free_waits(crn_io_backend kind)
 {
@@ -417,7 +384,6 @@ int main(void)
         cmocka_unit_test(test_failure_is_in_op_and_not_in_record),
         cmocka_unit_test(test_submit_empty_sync_and_misuse),
         cmocka_unit_test(test_submit_many_pieces),
-        cmocka_unit_test(test_poll_gets_all),
         cmocka_unit_test(test_free_waits),
         cmocka_unit_test(test_create_auto),
         cmocka_unit_test(test_create_without_io_uring),
