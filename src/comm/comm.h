@@ -131,13 +131,11 @@ cairn_status crn_comm_agree(crn_comm *c, cairn_status local);
 enum { CRN_COMM_TAG_MAX = 32767 }; /* what every MPI has */
 
 /*
- * Send or receive exactly nbytes. Messages between two ranks with equal tag keep their order. A
- * sendrecv does both at once, with any peers, itself included. Nothing is sent for 0 bytes.
+ * Send or receive exactly nbytes. Messages between two ranks with equal tag keep their order.
+ * Nothing is sent for 0 bytes.
  */
 cairn_status crn_comm_send(crn_comm *c, const void *data, size_t nbytes, int to, int tag);
 cairn_status crn_comm_recv(crn_comm *c, void *data, size_t nbytes, int from, int tag);
-cairn_status crn_comm_sendrecv(crn_comm *c, const void *send, size_t nsend, int to, void *recv,
-                               size_t nrecv, int from, int tag);
 
 /* A message under way. The caller owns it and its data until crn_comm_wait has returned. */
 typedef struct crn_msg {

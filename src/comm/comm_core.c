@@ -230,16 +230,26 @@ static cairn_status start(crn_comm *c, crn_msg msg, crn_msg *ret)
     return c->ops->start(c, ret);
 }
 
+static crn_msg message_to(const void *data, size_t nbytes, int to, int tag)
+{
+    return (crn_msg){
+        .data = (void *)data, .nbytes = nbytes, .peer = to, .tag = tag, .is_send = true};
+}
+
+static crn_msg message_from(void *data, size_t nbytes, int from, int tag)
+{
+    return (crn_msg){.data = data, .nbytes = nbytes, .peer = from, .tag = tag};
+}
+
 cairn_status crn_comm_isend(crn_comm *c, const void *data, size_t nbytes, int to, int tag,
                             crn_msg *ret)
 {
-    crn_msg msg = {.data = (void *)data, .nbytes = nbytes, .peer = to, .tag = tag, .is_send = true};
-    return start(c, msg, ret);
+    return start(c, message_to(data, nbytes, to, tag), ret);
 }
 
 cairn_status crn_comm_irecv(crn_comm *c, void *data, size_t nbytes, int from, int tag, crn_msg *ret)
 {
-    return start(c, (crn_msg){.data = data, .nbytes = nbytes, .peer = from, .tag = tag}, ret);
+    return start(c, message_from(data, nbytes, from, tag), ret);
 }
 
 cairn_status crn_comm_wait(crn_comm *c, crn_msg *msg)
@@ -253,50 +263,25 @@ void crn_comm_cancel(crn_comm *c, crn_msg *msg)
     c->ops->cancel(c, msg);
 }
 
-/* One step of a sendrecv: a piece each way, of which one may be empty. */
-static cairn_status swap_pieces(crn_comm *c, const void *send, size_t nsend, int to, void *recv,
-                                size_t nrecv, int from, int tag)
+/* Both ends of a message cut it alike. */
+static cairn_status move(crn_comm *c, crn_msg whole)
 {
-    crn_msg in = {0}, out;
-    if (nrecv > 0)
-        CRN_TRY(crn_comm_irecv(c, recv, nrecv, from, tag, &in));
-    cairn_status rc = CAIRN_OK;
-    if (nsend > 0) {
-        rc = crn_comm_isend(c, send, nsend, to, tag, &out);
-        if (rc == CAIRN_OK)
-            rc = crn_comm_wait(c, &out);
-    }
-    if (nrecv > 0 && rc < 0)
-        crn_comm_cancel(c, &in);
-    else if (nrecv > 0)
-        rc = crn_comm_wait(c, &in);
-    return rc;
-}
-
-/*
- * Both ends of a message cut it alike, and step i of any rank waits only for step i of its peers;
- * so rings and chains of exchanges with different lengths cannot block each other.
- */
-cairn_status crn_comm_sendrecv(crn_comm *c, const void *send, size_t nsend, int to, void *recv,
-                               size_t nrecv, int from, int tag)
-{
-    const unsigned char *src = send;
-    unsigned char *dst = recv;
-    for (size_t at = 0; at < CRN_MAX(nsend, nrecv); at += c->piece) {
-        size_t out = nsend > at ? CRN_MIN(nsend - at, c->piece) : 0;
-        size_t in = nrecv > at ? CRN_MIN(nrecv - at, c->piece) : 0;
-        CRN_TRY(
-            swap_pieces(c, out ? src + at : NULL, out, to, in ? dst + at : NULL, in, from, tag));
+    for (size_t at = 0; at < whole.nbytes; at += c->piece) {
+        crn_msg piece = whole, msg;
+        piece.data += at;
+        piece.nbytes = CRN_MIN(whole.nbytes - at, c->piece);
+        CRN_TRY(start(c, piece, &msg));
+        CRN_TRY(crn_comm_wait(c, &msg));
     }
     return CAIRN_OK;
 }
 
 cairn_status crn_comm_send(crn_comm *c, const void *data, size_t nbytes, int to, int tag)
 {
-    return crn_comm_sendrecv(c, data, nbytes, to, NULL, 0, to, tag);
+    return move(c, message_to(data, nbytes, to, tag));
 }
 
 cairn_status crn_comm_recv(crn_comm *c, void *data, size_t nbytes, int from, int tag)
 {
-    return crn_comm_sendrecv(c, NULL, 0, from, data, nbytes, from, tag);
+    return move(c, message_from(data, nbytes, from, tag));
 }

@@ -87,9 +87,8 @@ static void pause_before(const crn_comm *c, unsigned look)
  */
 static cairn_status finish(const crn_comm *c, MPI_Request *req, MPI_Status *status)
 {
-    enum {
-        MOVING_NS = 2000
-    }; /* a look that finds nothing takes under 1 us, copying 32 KiB over 3 */
+    /* a look that finds nothing takes under 1 us, copying 32 KiB over 3 */
+    enum { MOVING_NS = 2000 };
     for (unsigned look = 0;; look++) {
         int done;
         uint64_t start = crn_now_ns();
@@ -148,8 +147,8 @@ cairn_status crn_comm_create(MPI_Comm mpi, crn_comm **ret)
     CRN_FAIL_IF(inter, CAIRN_EINVAL, "an inter-communicator cannot be used; merge it first");
     MPI_Comm own = MPI_COMM_NULL;
     CRN_TRY(dup_quietly(mpi, &own));
-    mpi_comm on_stack,
-        *c = NULL; /* agreement needs a communicator before there is memory for one */
+    /* agreement needs a communicator before there is memory for one */
+    mpi_comm on_stack, *c = NULL;
     fill(&on_stack, own);
     cairn_status rc = crn_comm_agree(&on_stack.base, crn_alloc(&c, 1));
     if (rc < 0) {
