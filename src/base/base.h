@@ -16,6 +16,7 @@
 #include "base/base_rng.h"
 #include "base/base_log.h"
 #include "base/base_opt.h"
+#include "base/base_config.h"
 #include "base/base_type.h"
 
 /* The smaller and the larger of two values without side effects. */

@@ -391,14 +391,6 @@ out:
     return rc;
 }
 
-cairn_status crn_config_set(crn_config *cfg, crn_opt_id id, const char *value, const char *where)
-{
-    cairn_status rc = assign(&cfg->rows[id], value, &cfg->settings[id]);
-    if (rc < 0)
-        crn_err_prefix("%s: ", where);
-    return rc;
-}
-
 bool crn_config_is_given(const crn_config *cfg, crn_opt_id id)
 {
     return cfg->settings[id].given;
@@ -419,11 +411,6 @@ bool crn_config_bool(const crn_config *cfg, crn_opt_id id)
 uint64_t crn_config_count(const crn_config *cfg, crn_opt_id id)
 {
     return value_of(cfg, id, CRN_OPT_COUNT)->n;
-}
-
-double crn_config_real(const crn_config *cfg, crn_opt_id id)
-{
-    return value_of(cfg, id, CRN_OPT_REAL)->x;
 }
 
 uint64_t crn_config_nbytes(const crn_config *cfg, crn_opt_id id)

@@ -80,24 +80,6 @@ static cairn_status parse_whole(const crn_opt *row, const char *text,
     return CAIRN_OK;
 }
 
-static cairn_status parse_broken(const crn_opt *row, const char *text,
-                                 cairn_status (*parse)(const char *, double *), double *ret)
-{
-    limits l = take_apart(row->range);
-    double v = INFINITY, low = -INFINITY, high = INFINITY;
-    if (!is_unlimited(&l, text)) {
-        CRN_TRY(parse(text, &v));
-        if (l.low[0])
-            CRN_TRY(parse(l.low, &low));
-        if (l.high[0])
-            CRN_TRY(parse(l.high, &high));
-        CRN_FAIL_IF(v < low || v > high, CAIRN_EINVAL, "'%s' is out of range (%s)", text,
-                    row->range);
-    }
-    *ret = v;
-    return CAIRN_OK;
-}
-
 static cairn_status parse_bool(const crn_opt *row, const char *text, crn_opt_value *ret)
 {
     static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1"};
@@ -121,14 +103,21 @@ static cairn_status parse_nbytes(const crn_opt *row, const char *text, crn_opt_v
     return parse_whole(row, text, crn_parse_nbytes, &ret->n);
 }
 
-static cairn_status parse_real(const crn_opt *row, const char *text, crn_opt_value *ret)
-{
-    return parse_broken(row, text, crn_parse_real, &ret->x);
-}
-
 static cairn_status parse_seconds(const crn_opt *row, const char *text, crn_opt_value *ret)
 {
-    return parse_broken(row, text, crn_parse_seconds, &ret->x);
+    limits l = take_apart(row->range);
+    double v = INFINITY, low = -INFINITY, high = INFINITY;
+    if (!is_unlimited(&l, text)) {
+        CRN_TRY(crn_parse_seconds(text, &v));
+        if (l.low[0])
+            CRN_TRY(crn_parse_seconds(l.low, &low));
+        if (l.high[0])
+            CRN_TRY(crn_parse_seconds(l.high, &high));
+        CRN_FAIL_IF(v < low || v > high, CAIRN_EINVAL, "'%s' is out of range (%s)", text,
+                    row->range);
+    }
+    ret->x = v;
+    return CAIRN_OK;
 }
 
 static cairn_status parse_word(const crn_opt *row, const char *text, crn_opt_value *ret)
@@ -161,10 +150,9 @@ static const struct {
     const char *name;
     cairn_status (*parse)(const crn_opt *row, const char *text, crn_opt_value *ret);
 } types[] = {
-    [CRN_OPT_BOOL] = {"yes or no", parse_bool},      [CRN_OPT_COUNT] = {"number", parse_count},
-    [CRN_OPT_REAL] = {"real number", parse_real},    [CRN_OPT_NBYTES] = {"byte size", parse_nbytes},
-    [CRN_OPT_SECONDS] = {"duration", parse_seconds}, [CRN_OPT_WORD] = {"word", parse_word},
-    [CRN_OPT_TEXT] = {"text", parse_text},
+    [CRN_OPT_BOOL] = {"yes or no", parse_bool},     [CRN_OPT_COUNT] = {"number", parse_count},
+    [CRN_OPT_NBYTES] = {"byte size", parse_nbytes}, [CRN_OPT_SECONDS] = {"duration", parse_seconds},
+    [CRN_OPT_WORD] = {"word", parse_word},          [CRN_OPT_TEXT] = {"text", parse_text},
 };
 
 const char *crn_opt_type_name(crn_opt_type type)

@@ -2,9 +2,7 @@
  *
  * Options: one table for the whole project (base_opt_table.h). A row has section, key, type,
  * default, range or words, and one line of help; parsing, checking, 'cairn help config' and the
- * manual page all come from it. A value is taken from the default, then the INI file, then the
- * environment variable CAIRN_<SECTION>_<KEY>. An unknown section or key, a key that is set twice or
- * a bad value is an error that names file, line and key (or the variable).
+ * manual page all come from it. Where values come from is base_config.h.
  *
  * To add an option: 1. a row in base_opt_table.h; 2. read it with crn_config_<type>(cfg,
  * CRN_OPT_...).
@@ -16,13 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/base_buf.h"
 #include "base/base_err.h"
 
 typedef enum crn_opt_type {
     CRN_OPT_BOOL,    /* yes no true false on off 1 0 */
     CRN_OPT_COUNT,   /* a whole number within the range, or its word for "no limit" */
-    CRN_OPT_REAL,    /* a finite number within the range */
     CRN_OPT_NBYTES,  /* a byte size within the range: "64KiB" */
     CRN_OPT_SECONDS, /* a duration within the range: "1.5h" */
     CRN_OPT_WORD,    /* one of the words in the range, as "auto|uring|threads" */
@@ -48,7 +44,7 @@ typedef struct crn_opt {
 typedef union crn_opt_value {
     bool yes;
     uint64_t n; /* COUNT, NBYTES */
-    double x;   /* REAL, SECONDS */
+    double x;   /* SECONDS */
     int word;   /* its index in the range */
 } crn_opt_value;
 
@@ -73,47 +69,5 @@ typedef enum crn_opt_id {
 /* The table, and a row of it. */
 extern const crn_opt crn_opt_table[CRN_OPT_COUNT_OF];
 const crn_opt *crn_opt_row(crn_opt_id id);
-
-typedef struct crn_config crn_config;
-
-/*
- * Defaults, then the file at path (NULL: the file that CAIRN_CONFIG names, if any), then the
- * environment. CAIRN_EINVAL for content, CAIRN_ENOTFOUND when path is not there, CAIRN_ENOMEM.
- */
-cairn_status crn_config_load(const char *path, crn_config **ret);
-
-/* The same from text in memory; name stands for the file in messages. No environment. */
-cairn_status crn_config_parse(const char *name, const char *text, size_t nbytes, crn_config **ret);
-
-/* The same over another table, which must outlive the result: for tests. */
-cairn_status crn_config_parse_with(const crn_opt *rows, size_t nrows, const char *name,
-                                   const char *text, size_t nbytes, crn_config **ret);
-void crn_config_free(crn_config *cfg);
-
-/* Set one option over all else; where is named in messages ("--keep", for instance). */
-cairn_status crn_config_set(crn_config *cfg, crn_opt_id id, const char *value, const char *where);
-
-/* Did someone give this option a value? It may be the default's, and is a demand nevertheless: what
- * cannot be met must be refused, where a default may be relaxed. */
-bool crn_config_is_given(const crn_config *cfg, crn_opt_id id);
-
-/* Values; the type must be the row's. crn_config_word gives the index of the word in the range. */
-bool crn_config_bool(const crn_config *cfg, crn_opt_id id);
-uint64_t crn_config_count(const crn_config *cfg, crn_opt_id id);
-double crn_config_real(const crn_config *cfg, crn_opt_id id);
-uint64_t crn_config_nbytes(const crn_config *cfg, crn_opt_id id);
-double crn_config_seconds(const crn_config *cfg, crn_opt_id id);
-int crn_config_word(const crn_config *cfg, crn_opt_id id);
-const char *crn_config_text(const crn_config *cfg, crn_opt_id id); /* as given; any type */
-
-/*
- * Options of the section "variable" may also be given for one variable, in a section
- * [variable NAME] of the file; this is NAME's value, or the general one, and its text.
- */
-crn_opt_value crn_config_variable(const crn_config *cfg, crn_opt_id id, const char *name);
-const char *crn_config_for_variable(const crn_config *cfg, crn_opt_id id, const char *name);
-
-/* All that the configuration says, as bytes that are equal where it says the same. */
-void crn_config_put(const crn_config *cfg, crn_buf *buf);
 
 #endif

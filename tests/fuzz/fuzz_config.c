@@ -19,13 +19,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         return 0;
     }
     for (int id = 0; id < CRN_OPT_COUNT_OF; id++) {
-        const char *text = crn_config_text(cfg, (crn_opt_id)id);
-        char *copy = NULL;
-        rc = crn_strdup(text, &copy);
+        const crn_opt *row = crn_opt_row((crn_opt_id)id);
+        crn_opt_value value;
+        rc = crn_opt_parse(row, crn_config_text(cfg, (crn_opt_id)id), &value);
         assert(rc == CAIRN_OK);
-        rc = crn_config_set(cfg, (crn_opt_id)id, copy, "again");
-        assert(rc == CAIRN_OK);
-        free(copy);
     }
     crn_config_free(cfg);
     return 0;

@@ -12,7 +12,6 @@ static const crn_opt rows[] = {
     {"disk", "direct", CRN_OPT_BOOL, "yes", "", "past the cache"},
     {"disk", "backend", CRN_OPT_WORD, "auto", "auto|uring|threads", "how"},
     {"net", "wait", CRN_OPT_SECONDS, "1.5h", "1s..10d|forever", "time"},
-    {"net", "ratio", CRN_OPT_REAL, "0.5", "-1..1", "share"},
     {"variable", "codec", CRN_OPT_WORD, "none", "none|lz4|zstd", "how blocks are stored"},
     {"variable", "note", CRN_OPT_TEXT, "", "", "any text"},
 };
@@ -20,8 +19,8 @@ enum { NROWS = sizeof rows / sizeof *rows };
 
 /* Rows of the table above, in its order. */
 static const crn_opt_id BLOCK = (crn_opt_id)0, KEEP = (crn_opt_id)1, DIRECT = (crn_opt_id)2,
-                        BACKEND = (crn_opt_id)3, WAIT = (crn_opt_id)4, RATIO = (crn_opt_id)5,
-                        CODEC = (crn_opt_id)6, NOTE = (crn_opt_id)7;
+                        BACKEND = (crn_opt_id)3, WAIT = (crn_opt_id)4, CODEC = (crn_opt_id)5,
+                        NOTE = (crn_opt_id)6;
 
 static cairn_status parse(const char *text, crn_config **ret)
 {
@@ -66,7 +65,6 @@ static void test_defaults(void **state)
     assert_true(crn_config_bool(cfg, DIRECT));
     assert_int_equal(crn_config_word(cfg, BACKEND), 0);
     assert_true(crn_config_seconds(cfg, WAIT) == 5400);
-    assert_true(crn_config_real(cfg, RATIO) == 0.5);
     assert_string_equal(crn_config_text(cfg, NOTE), "");
     crn_config_free(cfg);
     crn_config_free(NULL);
@@ -77,7 +75,7 @@ static void test_file_overrides_defaults(void **state)
     (void)state;
     crn_config *cfg;
     assert_ok(parse("\xef\xbb\xbf; a comment\r\n[disk]\r\n  block = 1MiB ; large\n\tkeep:all\n"
-                    "direct=off\n[net] # second\nwait = forever\nratio = -1\n[disk]\n"
+                    "direct=off\n[net] # second\nwait = forever\n[disk]\n"
                     "backend = threads",
                     &cfg));
     assert_int_equal(crn_config_nbytes(cfg, BLOCK), 1 << 20);
@@ -85,7 +83,6 @@ static void test_file_overrides_defaults(void **state)
     assert_false(crn_config_bool(cfg, DIRECT));
     assert_int_equal(crn_config_word(cfg, BACKEND), 2);
     assert_true(isinf(crn_config_seconds(cfg, WAIT)));
-    assert_true(crn_config_real(cfg, RATIO) == -1);
     assert_string_equal(crn_config_text(cfg, BLOCK), "1MiB");
     crn_config_free(cfg);
 }
@@ -165,8 +162,7 @@ static void test_values_are_checked(void **state)
     assert_refused("[disk]\nbackend = urng\n", "'urng' is not one of auto|uring|threads; did you "
                                                "mean 'uring'?");
     assert_refused("[net]\nwait = 11d\n", "'11d' is out of range (1s..10d|forever)");
-    assert_refused("[net]\nratio = 1.01\n", "out of range (-1..1)");
-    assert_refused("[net]\nratio = nan\n", "'nan' is not a number");
+    assert_refused("[net]\nwait = nan\n", "'nan' is not a duration");
 }
 
 static void test_garbage_is_refused(void **state)
@@ -183,18 +179,6 @@ static void test_garbage_is_refused(void **state)
     assert_fails(crn_config_parse("x", big, sizeof big, &cfg), CAIRN_EINVAL, "at most 1048576");
     assert_null(cfg);
     assert_ok(crn_config_parse("x", big, sizeof big - 1, &cfg));
-    crn_config_free(cfg);
-}
-
-static void test_set_names_where(void **state)
-{
-    (void)state;
-    crn_config *cfg;
-    assert_ok(parse("[disk]\nkeep = 5\n", &cfg));
-    assert_fails(crn_config_set(cfg, KEEP, "no", "--keep"), CAIRN_EINVAL, "--keep: 'no' is not");
-    assert_int_equal(crn_config_count(cfg, KEEP), 5);
-    assert_ok(crn_config_set(cfg, KEEP, "7", "--keep"));
-    assert_int_equal(crn_config_count(cfg, KEEP), 7);
     crn_config_free(cfg);
 }
 
@@ -233,8 +217,6 @@ static void test_given(void **state)
     assert_ok(parse("[disk]\nkeep = 2\n", &cfg));
     assert_true(crn_config_is_given(cfg, KEEP));
     assert_false(crn_config_is_given(cfg, BLOCK));
-    assert_ok(crn_config_set(cfg, BLOCK, "64KiB", "--block"));
-    assert_true(crn_config_is_given(cfg, BLOCK));
     crn_config_put(cfg, &a);
     crn_config_free(cfg);
     setenv("CAIRN_LEVEL_PARTNER", "4", 1);
@@ -296,7 +278,6 @@ int main(void)
         cmocka_unit_test(test_mistakes_name_file_line_and_key),
         cmocka_unit_test(test_values_are_checked),
         cmocka_unit_test(test_garbage_is_refused),
-        cmocka_unit_test(test_set_names_where),
         cmocka_unit_test(test_load_reads_file_then_environment),
         cmocka_unit_test(test_given),
         cmocka_unit_test(test_environment_mistakes),
