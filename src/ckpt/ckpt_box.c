@@ -24,14 +24,6 @@ uint64_t crn_box_volume(const crn_box *b)
     return v;
 }
 
-bool crn_box_equal(const crn_box *a, const crn_box *b)
-{
-    for (uint32_t d = 0; d < a->ndims && a->ndims == b->ndims; d++)
-        if (a->lo[d] != b->lo[d] || a->hi[d] != b->hi[d])
-            return false;
-    return a->ndims == b->ndims;
-}
-
 bool crn_box_cut(const crn_box *a, const crn_box *b, crn_box *ret)
 {
     crn_box cut = {.ndims = a->ndims};

@@ -19,7 +19,6 @@ typedef struct crn_box {
 /* What a piece at offset of count elements covers; offset NULL: from 0 on. */
 crn_box crn_box_of(uint32_t ndims, const uint64_t *offset, const uint64_t *count);
 uint64_t crn_box_volume(const crn_box *b);
-bool crn_box_equal(const crn_box *a, const crn_box *b);
 
 /* What both have; false when that is nothing. */
 bool crn_box_cut(const crn_box *a, const crn_box *b, crn_box *ret);

@@ -43,18 +43,6 @@ uint8_t crn_erasure_coef(int parity, int data);
 void crn_erasure_encode(const crn_erasure *code, size_t nbytes, unsigned char *const *data,
                         unsigned char *const *parity);
 
-/*
- * Add what data block j contributes to the parity blocks. On zeroed parity, adding each data block
- * once, in any order, is encoding; adding one again takes it out. parity[r] may be NULL: that
- * parity block is kept elsewhere.
- */
-void crn_erasure_add(const crn_erasure *code, int j, size_t nbytes, const unsigned char *block,
-                     unsigned char *const *parity);
-
-/* Let parity blocks follow a change of data block j from before to after. NULLs as above. */
-void crn_erasure_change(const crn_erasure *code, int j, size_t nbytes, const unsigned char *before,
-                        const unsigned char *after, unsigned char *const *parity);
-
 /* How to get certain blocks of a stripe from others: made once, run for every stripe. */
 typedef struct crn_rebuild crn_rebuild;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The code: its matrix, encoding stripes, following changes of single blocks, rebuilding. The
- * arithmetic over memory is ISA-L's. There is no second path for a single parity block: a row of
- * ones through ec_encode_data runs at 0.9 of xor_gen from memory, and needs no aligned blocks.
+ * The code: its matrix, encoding stripes, rebuilding. The arithmetic over memory is ISA-L's. There
+ * is no second path for a single parity block: a row of ones through ec_encode_data runs at 0.9 of
+ * xor_gen from memory, and needs no aligned blocks.
  */
 #include "erasure/erasure.h"
 
@@ -91,56 +91,6 @@ void crn_erasure_encode(const crn_erasure *code, size_t nbytes, unsigned char *c
     memcpy(source, data, (size_t)code->ndata * sizeof *source);
     memcpy(target, parity, (size_t)code->nparity * sizeof *target);
     combine(code->table, nbytes, source, code->ndata, target, code->nparity);
-}
-
-/* Adding to parity from one data block: the parity blocks that are here, and their tables. */
-typedef struct addition {
-    int n;
-    unsigned char *parity[CRN_ERASURE_MAX];
-    unsigned char table[CRN_ERASURE_MAX * TABLE];
-} addition;
-
-static void addition_init(addition *a, const crn_erasure *code, int j, unsigned char *const *parity)
-{
-    assert(j >= 0 && j < code->ndata);
-    unsigned char coef[CRN_ERASURE_MAX];
-    a->n = 0;
-    for (int r = 0; r < code->nparity; r++)
-        if (parity[r]) {
-            coef[a->n] = crn_erasure_coef(r, j);
-            a->parity[a->n++] = parity[r];
-        }
-    ec_init_tables(1, a->n, coef, a->table);
-}
-
-/* Add at most PIECE bytes and move on. */
-static void addition_run(addition *a, const unsigned char *block, size_t nbytes)
-{
-    ec_encode_data_update((int)nbytes, 1, a->n, 0, a->table, (unsigned char *)block, a->parity);
-    advance(a->parity, a->n, nbytes);
-}
-
-void crn_erasure_add(const crn_erasure *code, int j, size_t nbytes, const unsigned char *block,
-                     unsigned char *const *parity)
-{
-    addition a;
-    addition_init(&a, code, j, parity);
-    for (size_t off = 0; off < nbytes; off += PIECE)
-        addition_run(&a, block + off, CRN_MIN(nbytes - off, PIECE));
-}
-
-void crn_erasure_change(const crn_erasure *code, int j, size_t nbytes, const unsigned char *before,
-                        const unsigned char *after, unsigned char *const *parity)
-{
-    unsigned char diff[16384]; /* stays in the first-level cache */
-    addition a;
-    addition_init(&a, code, j, parity);
-    for (size_t off = 0; off < nbytes; off += sizeof diff) {
-        size_t n = CRN_MIN(nbytes - off, sizeof diff);
-        for (size_t i = 0; i < n; i++)
-            diff[i] = before[off + i] ^ after[off + i];
-        addition_run(&a, diff, n);
-    }
 }
 
 /*

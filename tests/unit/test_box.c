@@ -7,6 +7,14 @@
 
 #include "ckpt/ckpt_box.h"
 
+static bool is_same(const crn_box *a, const crn_box *b)
+{
+    for (uint32_t d = 0; d < a->ndims && a->ndims == b->ndims; d++)
+        if (a->lo[d] != b->lo[d] || a->hi[d] != b->hi[d])
+            return false;
+    return a->ndims == b->ndims;
+}
+
 /* --- stretches ---------------------------------------------------------------------------- */
 
 static crn_box random_box(crn_rng *rng, uint32_t ndims, uint64_t below)
@@ -142,7 +150,7 @@ static void check_hole(crn_claims *c, const crn_box *whole, size_t which)
     assert_ok(crn_claims_check(c->at, c->n, whole, &t));
     assert_int_equal(t.fault, CRN_TILING_HOLE);
     assert_true(crn_box_cut(&t.where, &gone.box, &common));
-    assert_true(crn_box_equal(&common, &t.where) && crn_box_volume(&common) > 0);
+    assert_true(is_same(&common, &t.where) && crn_box_volume(&common) > 0);
     for (int i = 0; i < 2; i++)
         assert_true(t.rank[i] == -1 || claim_of(c, t.rank[i])->rank != gone.rank);
     c->at[c->n++] = gone;
@@ -168,7 +176,7 @@ static void check_overlap(crn_claims *c, const crn_box *whole, crn_rng *rng, siz
     assert_true(t.rank[0] == rank || t.rank[1] == rank);
     assert_true(t.rank[0] < t.rank[1]);
     assert_true(crn_box_cut(&claim_of(c, t.rank[0])->box, &claim_of(c, t.rank[1])->box, &common));
-    assert_true(crn_box_equal(&common, &t.where));
+    assert_true(is_same(&common, &t.where));
     for (size_t i = 0; i < c->n; i++)
         if (c->at[i].rank == rank)
             c->at[i].box = before;

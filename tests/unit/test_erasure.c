@@ -238,60 +238,6 @@ static void test_rebuild_with_too_few(void **state)
     crn_erasure_free(code);
 }
 
-static void test_add_each_block_is_encode(void **state)
-{
-    (void)state;
-    static const size_t lengths[] = {0, 1, 15, 64, 4097, (1 << 20) + 5};
-    crn_rng rng = crn_rng_of(test_seed(), 7);
-    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
-        stripe s;
-        stripe_init(&s, &rng, 5, 7, lengths[k]);
-        for (int i = 5; i < 12; i++)
-            memset(s.block[i], 0, s.nbytes);
-        for (int j = 4; j >= 0; j--)
-            crn_erasure_add(s.code, j, s.nbytes, s.block[j], s.block + 5);
-        assert_whole(&s);
-        stripe_done(&s);
-    }
-}
-
-/* A changed block moves the parity that is here to where encoding anew puts it, and no other. */
-static void test_change_equals_encode(void **state)
-{
-    (void)state;
-    static const size_t lengths[] = {0, 1, 33, 16384, 16385, 50001};
-    crn_rng rng = crn_rng_of(test_seed(), 8);
-    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
-        stripe s;
-        stripe_init(&s, &rng, 6, 4, lengths[k]);
-        int j = (int)crn_rng_below(&rng, 6);
-        for (size_t i = 0; i < s.nbytes; i++)
-            s.block[j][i] = (unsigned char)crn_rng_u64(&rng);
-        unsigned char *here[] = {s.block[6], NULL, s.block[8], s.block[9]};
-        crn_erasure_change(s.code, j, s.nbytes, s.saved[j], s.block[j], here);
-        unsigned char *fresh[] = {s.saved[6], NULL, s.saved[8], s.saved[9]};
-        unsigned char *spare;
-        assert_ok(crn_alloc(&spare, s.nbytes));
-        fresh[1] = spare;
-        crn_erasure_encode(s.code, s.nbytes, s.block, fresh);
-        memcpy(s.saved[j], s.block[j], s.nbytes);
-        assert_whole(&s); /* block 7 included: it is as it was */
-        free(spare);
-        stripe_done(&s);
-    }
-}
-
-static void test_change_with_no_parity_here(void **state)
-{
-    (void)state;
-    crn_erasure *code;
-    unsigned char before[100] = {0}, after[100] = {1}, *parity[] = {NULL, NULL};
-    assert_ok(crn_erasure_create(2, 2, &code));
-    crn_erasure_change(code, 0, sizeof before, before, after, parity);
-    crn_erasure_free(code);
-}
-
-/* Zero blocks at the end, and more parity, change nothing else: what the format promises. */
 static void test_code_is_a_prefix_of_larger_ones(void **state)
 {
     (void)state;
@@ -354,9 +300,6 @@ int main(void)
         cmocka_unit_test(test_rebuild_limits),
         cmocka_unit_test(test_rebuild_only_what_is_wanted),
         cmocka_unit_test(test_rebuild_with_too_few),
-        cmocka_unit_test(test_add_each_block_is_encode),
-        cmocka_unit_test(test_change_equals_encode),
-        cmocka_unit_test(test_change_with_no_parity_here),
         cmocka_unit_test(test_code_is_a_prefix_of_larger_ones),
         cmocka_unit_test(test_create_refuses_bad_shapes),
         cmocka_unit_test(test_no_memory_at_every_step),
