@@ -99,8 +99,8 @@ double crn_plan_failure_time(double rate, double d)
 /* What a failure leads to, in the mean over its class. */
 typedef struct aftermath {
     double restarting; /* seconds spent in restarts, also those that fail */
-    double
-        reach[CRN_PLAN_LEVELS]; /* [l]: probability that work is lost back to a level >= l mark */
+    /* [l]: the probability that work is lost back to a mark of level l or higher */
+    double reach[CRN_PLAN_LEVELS];
 } aftermath;
 
 /*

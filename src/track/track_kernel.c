@@ -12,10 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum {
-    USER_MODE = 1
-}; /* UFFD_USER_MODE_ONLY: what a user may open; asynchronous faults never
-      reach the point where it would matter */
+/* UFFD_USER_MODE_ONLY: what a user may open; asynchronous faults never reach the point where it
+ * would matter. */
+enum { USER_MODE = 1 };
 
 #define FEATURE_WP_UNPOPULATED (UINT64_C(1) << 13)
 #define FEATURE_WP_ASYNC       (UINT64_C(1) << 15)
