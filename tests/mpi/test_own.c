@@ -20,6 +20,9 @@
 
 enum { CELLS = 1 << 16, IN_BLOCK = 512 }; /* of 4 KiB */
 
+static const char small_blocks[] =
+    "[level]\nlocal = @/local\npartner = 0\n[variable]\nblock = 4KiB\n";
+
 static uint64_t field[CELLS];
 static const char *spoilt; /* part of the path of files that are to be damaged */
 
@@ -53,6 +56,16 @@ static uint64_t come_back(const place *p, cairn **ret)
     return version;
 }
 
+/* A leg with one mark. */
+static void take_mark(const place *p, cairn_level level)
+{
+    cairn *c;
+    begin(p, &c);
+    fill(p, 1);
+    assert_ok(cairn_mark(c, 1, level));
+    leave_session(c);
+}
+
 /* Turn a bit of this rank's tenth block, where a file has it. */
 static int spoil(const char *path, const struct stat *st, int type, struct FTW *at)
 {
@@ -80,13 +93,14 @@ static bool is_spoilt(const place *p, const char *name)
     return nftw(p->dir, spoil, 8, FTW_PHYS) == 1;
 }
 
-static void lose_nodes(const place *p)
+/* Remove "/local", which is all nodes, or "/local/node-0". Collective. */
+static void lose(const place *p, const char *what)
 {
-    char local[96];
-    snprintf(local, sizeof local, "%s/local", p->dir);
+    char path[96];
+    snprintf(path, sizeof path, "%s%s", p->dir, what);
     assert_ok(crn_comm_barrier(p->comm));
     if (p->rank == 0)
-        remove_tree(local);
+        remove_tree(path);
     assert_ok(crn_comm_barrier(p->comm));
 }
 
@@ -94,7 +108,7 @@ static void lose_nodes(const place *p)
 static void must_be_whole_in_the_trail(const place *p, uint64_t version)
 {
     cairn *c;
-    lose_nodes(p);
+    lose(p, "/local");
     memset(field, 0, sizeof field);
     assert_int_equal(come_back(p, &c), version);
     assert_int_equal(field[0], version);
@@ -108,7 +122,7 @@ static void test_damage_that_copying_finds(void **state)
 {
     place p;
     cairn *c;
-    place_init(&p, *state, "[level]\nlocal = @/local\npartner = 0\n[variable]\nblock = 4KiB\n");
+    place_init(&p, *state, small_blocks);
     begin(&p, &c);
     fill(&p, 1);
     assert_ok(cairn_mark(c, 1, CAIRN_LEVEL_LOCAL));
@@ -157,7 +171,7 @@ static void test_damage_that_nobody_reads(void **state)
     enum { MARKS = 100 }; /* in which each share has its turn, and the damaged mark goes */
     place p;
     cairn *c;
-    place_init(&p, *state, "[level]\nlocal = @/local\npartner = 0\n[variable]\nblock = 4KiB\n");
+    place_init(&p, *state, small_blocks);
     begin(&p, &c);
     for (uint64_t step = 1; step <= MARKS; step++) {
         fill(&p, step);
@@ -247,66 +261,44 @@ static void test_pieces_declared_while_a_mark_is_open(void **state)
     place_done(&p);
 }
 
-/* Two nodes. The one of rank 0 is lost, and the copy on the other one has a bad block: it comes
- * from the trail, and the next copy does not inherit it. */
-static void test_damage_in_a_copy_that_coming_back_finds(void **state)
+/* Two nodes. The one of rank 0 is lost, and the file that makes up for it has a bad block: that
+ * comes from the trail, and the next mark of the level does not inherit it. */
+static void check_healing(crn_comm *comm, const char *settings, const char *file, cairn_level level)
 {
     place p;
     cairn *c;
-    if (crn_comm_size(*state) < 2)
+    if (crn_comm_size(comm) < 2)
         skip();
-    place_init(&p, *state,
-               "[level]\nlocal = @/local\nnode_size = 1\npartner = 1\nglobal = 1\n"
-               "[variable]\nblock = 4KiB\n");
-    begin(&p, &c);
-    fill(&p, 1);
-    assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
-    leave_session(c);
-    if (p.rank == 0) {
-        char lost[128];
-        assert_true(is_spoilt(&p, "partner-0"));
-        snprintf(lost, sizeof lost, "%s/local/node-0", p.dir);
-        remove_tree(lost);
-    }
-    assert_ok(crn_comm_barrier(p.comm));
+    place_init(&p, comm, settings);
+    take_mark(&p, CAIRN_AUTO);
+    if (p.rank == 0)
+        assert_true(is_spoilt(&p, file));
+    lose(&p, "/local/node-0");
     assert_int_equal(come_back(&p, &c), 1);
     field[0] = 2;
-    assert_ok(cairn_mark(c, 2, CAIRN_LEVEL_PARTNER));
+    assert_ok(cairn_mark(c, 2, level));
     assert_ok(cairn_settle(c));
     if (p.rank == 0)
-        assert_true(is_spoilt(&p, "partner-0")); /* the good block is there again */
+        assert_true(is_spoilt(&p, file)); /* the good block is there again */
     leave_session(c);
     place_done(&p);
 }
 
-/* The same with parity, which for a group of two is the other rank's data. */
+static void test_damage_in_a_copy_that_coming_back_finds(void **state)
+{
+    check_healing(*state,
+                  "[level]\nlocal = @/local\nnode_size = 1\npartner = 1\nglobal = 1\n"
+                  "[variable]\nblock = 4KiB\n",
+                  "partner-0", CAIRN_LEVEL_PARTNER);
+}
+
+/* Parity of a group of two is the other rank's data. */
 static void test_damage_in_parity_that_coming_back_finds(void **state)
 {
-    place p;
-    cairn *c;
-    if (crn_comm_size(*state) < 2)
-        skip();
-    place_init(&p, *state,
-               "[level]\nlocal = @/local\nnode_size = 1\npartner = 0\nglobal = 1\n"
-               "encoded = 1\ngroup = 2\nparity = 1\n[variable]\nblock = 4KiB\n");
-    begin(&p, &c);
-    fill(&p, 1);
-    assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
-    leave_session(c);
-    if (p.rank == 0) {
-        char lost[128];
-        assert_true(is_spoilt(&p, "parity-"));
-        snprintf(lost, sizeof lost, "%s/local/node-0", p.dir);
-        remove_tree(lost);
-    }
-    assert_ok(crn_comm_barrier(p.comm));
-    assert_int_equal(come_back(&p, &c), 1);
-    assert_ok(cairn_mark(c, 2, CAIRN_LEVEL_ENCODED));
-    assert_ok(cairn_settle(c));
-    if (p.rank == 0)
-        assert_true(is_spoilt(&p, "parity-")); /* the good block is there again */
-    leave_session(c);
-    place_done(&p);
+    check_healing(*state,
+                  "[level]\nlocal = @/local\nnode_size = 1\npartner = 0\nglobal = 1\n"
+                  "encoded = 1\ngroup = 2\nparity = 1\n[variable]\nblock = 4KiB\n",
+                  "parity-", CAIRN_LEVEL_ENCODED);
 }
 
 /* Nor does parity inherit for ever what storage has damaged. */
@@ -315,7 +307,6 @@ static void test_damage_in_parity_that_nobody_reads(void **state)
     enum { MARKS = 100 };
     place p;
     cairn *c;
-    char lost[128];
     if (crn_comm_size(*state) < 2)
         skip();
     place_init(&p, *state,
@@ -332,11 +323,8 @@ static void test_damage_in_parity_that_nobody_reads(void **state)
         assert_ok(crn_comm_barrier(p.comm));
     }
     leave_session(c);
-    snprintf(lost, sizeof lost, "%s/local/node-0", p.dir);
-    if (p.rank == 0)
-        remove_tree(lost);
+    lose(&p, "/local/node-0");
     memset(field, 0, sizeof field);
-    assert_ok(crn_comm_barrier(p.comm));
     assert_int_equal(come_back(&p, &c), MARKS);
     for (uint64_t i = 1; i < CELLS - 1; i++)
         assert_int_equal(field[i], value((uint64_t)p.rank * CELLS + i));
@@ -350,20 +338,13 @@ static void test_leaving_at_once_without_an_own_part(void **state)
 {
     place p;
     cairn *c;
-    char lost[128];
     if (crn_comm_size(*state) < 2)
         skip();
     place_init(&p, *state,
                "[level]\nlocal = @/local\nnode_size = 1\npartner = 1\nglobal = 0\n"
                "[variable]\nblock = 4KiB\n");
-    begin(&p, &c);
-    fill(&p, 1);
-    assert_ok(cairn_mark(c, 1, CAIRN_LEVEL_PARTNER));
-    leave_session(c);
-    snprintf(lost, sizeof lost, "%s/local/node-0", p.dir);
-    if (p.rank == 0)
-        remove_tree(lost);
-    assert_ok(crn_comm_barrier(p.comm));
+    take_mark(&p, CAIRN_LEVEL_PARTNER);
+    lose(&p, "/local/node-0");
     assert_int_equal(come_back(&p, &c), 1);
     assert_int_equal(raise(SIGUSR1), 0);
     assert_true(cairn_should_stop(c));
@@ -485,10 +466,7 @@ static void test_a_log_that_cannot_be_read(void **state)
     cairn *c;
     char events[128];
     place_init(&p, *state, "");
-    begin(&p, &c);
-    fill(&p, 1);
-    assert_ok(cairn_mark(c, 1, CAIRN_LEVEL_GLOBAL));
-    leave_session(c);
+    take_mark(&p, CAIRN_LEVEL_GLOBAL);
     snprintf(events, sizeof events, "%s/trail/run-1/events", p.dir);
     if (p.rank == 0)
         assert_int_equal(truncate(events, INT64_C(2) << 30), 0); /* a hole */
@@ -507,10 +485,7 @@ static void test_a_run_without_marks_hides_none(void **state)
     crn_trail *t;
     crn_run *run;
     place_init(&p, *state, "");
-    begin(&p, &c);
-    fill(&p, 1);
-    assert_ok(cairn_mark(c, 1, CAIRN_LEVEL_GLOBAL));
-    leave_session(c);
+    take_mark(&p, CAIRN_LEVEL_GLOBAL);
     snprintf(path, sizeof path, "%s/trail", p.dir);
     if (p.rank == 0) {
         assert_ok(crn_trail_open(path, false, &t));
