@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What the benchmarks share: a clock in seconds, the median, and the line that each measurement
- * prints. A figure is a ratio of two things that were measured in turns in the same run, so that
- * a noisy machine hits both:
+ * prints; bench_mpi.h has what those on several ranks share. A figure is a ratio of two things that
+ * were measured in turns in the same run, so that a noisy machine hits both:
  *
  *     for (size_t i = 0; i < BENCH_TURNS; i++) {
  *         ours[i] = time_ours(...);
@@ -14,6 +14,7 @@
 #ifndef CAIRN_BENCH_H
 #define CAIRN_BENCH_H
 
+#include <ftw.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -82,6 +83,19 @@ static inline void bench_print(const bench_result *r)
     bench_number("bar", r->bar == BENCH_NO_BAR ? (double)NAN : r->limit);
     printf("\"ok\": %s, \"note\": \"%s\"}\n", ok ? "true" : "false", r->note);
     fflush(stdout);
+}
+
+static inline int bench_remove_one(const char *path, const struct stat *st, int kind,
+                                   struct FTW *ftw)
+{
+    (void)st, (void)kind, (void)ftw;
+    return remove(path);
+}
+
+/* Remove a file, or a directory with all that is in it, if it is there. */
+static inline void bench_remove(const char *path)
+{
+    (void)nftw(path, bench_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* Leave when a call that prepares a measurement fails. */

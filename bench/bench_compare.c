@@ -45,17 +45,11 @@ static void need(int rc, const cairn *c)
 
 /* --- runs ------------------------------------------------------------------------------------ */
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
-    (void)st, (void)kind, (void)ftw;
-    return remove(path);
-}
-
 static void remove_run(const char *name)
 {
     char path[128];
     snprintf(path, sizeof path, "%s/%s", TRAIL, name);
-    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    bench_remove(path);
 }
 
 static void make_run(const state *s, const char *name)
@@ -364,7 +358,7 @@ static void measure_peer(const state *s, const char *name, const char *program, 
 static void measure_peers(state *s)
 {
     if (mkdir(FILES, 0700) < 0)
-        nftw(FILES, remove_one, 16, FTW_DEPTH | FTW_PHYS), mkdir(FILES, 0700);
+        bench_remove(FILES), mkdir(FILES, 0700);
     reset(s);
     make_run(s, "a");
     write_hdf5("a", FILES "/a.h5");
@@ -378,7 +372,7 @@ static void measure_peers(state *s)
                  "the same files; peer is cmp, which compares bytes");
     measure_peer(s, "compare.h5diff", "h5diff", "-d 1e-6 " FILES "/a.h5 " FILES "/b.h5", true,
                  "the same values in HDF5 files, contiguous; peer is h5diff");
-    nftw(FILES, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    bench_remove(FILES);
 }
 
 /* --- tables ----------------------------------------------------------------------------------- */
@@ -534,6 +528,6 @@ int main(int argc, char **argv)
     print_noise_tables(&s);
     print_share_tables(&s);
     free(s.at);
-    nftw(TRAIL, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    bench_remove(TRAIL);
     return 0;
 }

@@ -12,7 +12,6 @@
 
 #include <cairn/cairn.h>
 
-#include <ftw.h>
 #include <sys/mman.h>
 
 #include "plan/plan.h"
@@ -46,15 +45,9 @@ static void need(const cairn *c, int rc)
     }
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
-    (void)st, (void)kind, (void)ftw;
-    return remove(path);
-}
-
 static void clean_up(void)
 {
-    nftw(TRAIL, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    bench_remove(TRAIL);
 }
 
 static void open_session(state *s, int way)

@@ -9,13 +9,10 @@
  *
  * BENCH: ranks 4
  */
-#include <mpi.h>
-
-#include "bench.h"
+#include "bench_mpi.h"
 
 #include <cairn/cairn.h>
 
-#include <ftw.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,27 +33,13 @@ typedef struct group {
 static uint64_t rows;
 static double *data; /* room for the largest share */
 
-static void need(const cairn *c, int rc)
-{
-    if (rc < 0) {
-        fprintf(stderr, "bench_elastic: %s\n", cairn_last_error(c));
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    }
-}
-
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
-    (void)st, (void)kind, (void)ftw;
-    return remove(path);
-}
-
 /* Begin anew, on all ranks of the job. */
 static void clear(int rank)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
-        nftw(TRAIL, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-        nftw(LOCAL, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        bench_remove(TRAIL);
+        bench_remove(LOCAL);
         FILE *f = fopen(CONFIG, "w");
         if (!f || fprintf(f, "[run]\ntrail = " TRAIL "\n[level]\nlocal = " LOCAL "\n") < 0 ||
             fclose(f) != 0)
@@ -74,7 +57,8 @@ static uint64_t protect(cairn *c, const group *g)
     const uint64_t first = whole * r / n, mine = whole * (r + 1) / n - first;
     const uint64_t offset[] = {g->columns ? 0 : first, g->columns ? first : 0};
     const uint64_t count[] = {g->columns ? rows : mine, g->columns ? mine : COLUMNS};
-    need(c, cairn_protect_part(c, "plate", data, CAIRN_FLOAT64, 2, global, offset, count));
+    bench_need_call(c,
+                    cairn_protect_part(c, "plate", data, CAIRN_FLOAT64, 2, global, offset, count));
     return count[0] * count[1];
 }
 
@@ -83,7 +67,7 @@ static void leave(cairn *c)
 {
     raise(SIGUSR1);
     if (cairn_should_stop(c))
-        need(NULL, cairn_close(c));
+        bench_need_call(NULL, cairn_close(c));
 }
 
 static void write_plate(const group *g)
@@ -91,11 +75,11 @@ static void write_plate(const group *g)
     cairn *c;
     if (g->comm == MPI_COMM_NULL)
         return;
-    need(NULL, cairn_open(g->comm, CONFIG, &c));
+    bench_need_call(NULL, cairn_open(g->comm, CONFIG, &c));
     const uint64_t n = protect(c, g);
     for (uint64_t i = 0; i < n; i++)
         data[i] = (double)i * 1.25;
-    need(c, cairn_mark(c, 1, CAIRN_LEVEL_LOCAL));
+    bench_need_call(c, cairn_mark(c, 1, CAIRN_LEVEL_LOCAL));
     leave(c);
 }
 
@@ -106,16 +90,15 @@ static double time_resume(const group *g)
     double seconds = 0;
     MPI_Barrier(MPI_COMM_WORLD);
     if (g->comm != MPI_COMM_NULL) {
-        need(NULL, cairn_open(g->comm, CONFIG, &c));
+        bench_need_call(NULL, cairn_open(g->comm, CONFIG, &c));
         (void)protect(c, g);
         MPI_Barrier(g->comm);
         const double start = bench_seconds();
-        need(c, cairn_resume(c, NULL));
+        bench_need_call(c, cairn_resume(c, NULL));
         seconds = bench_seconds() - start;
         leave(c);
     }
-    MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return seconds;
+    return bench_longest(seconds);
 }
 
 /* What writers wrote, read by themselves and by others in turns. */

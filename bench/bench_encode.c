@@ -9,9 +9,7 @@
  *
  * BENCH: ranks 4
  */
-#include <mpi.h>
-
-#include "bench.h"
+#include "bench_mpi.h"
 #include "level/level_encoded.h"
 
 enum { NRANKS = 4, NPARITY = 2, NDATA = NRANKS - NPARITY, MESSAGE = 1 << 20 };
@@ -26,12 +24,6 @@ typedef struct state {
     crn_erasure *code;
     uint64_t moved; /* bytes that ours sent */
 } state;
-
-static double longest(double seconds)
-{
-    MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return seconds;
-}
 
 /* --- ours --------------------------------------------------------------------------------- */
 
@@ -72,7 +64,7 @@ static double time_ours(state *s)
     bench_need(crn_encoder_create(&e, &enc));
     bench_need(crn_encoder_run(enc, s->comm, &s->moved));
     crn_encoder_free(enc);
-    double seconds = longest(bench_seconds() - start);
+    double seconds = bench_longest(bench_seconds() - start);
     free(needed);
     return seconds;
 }
@@ -114,7 +106,7 @@ static double time_peer(state *s)
     }
     MPI_Barrier(MPI_COMM_WORLD);
     exchange(s, &s->out[1], s->in, 1);
-    return longest(bench_seconds() - start);
+    return bench_longest(bench_seconds() - start);
 }
 
 /* ------------------------------------------------------------------------------------------ */

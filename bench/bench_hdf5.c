@@ -9,17 +9,13 @@
  *
  * BENCH: ranks 4
  */
-#include <mpi.h>
-
 #include <hdf5.h>
 
-#include "bench.h"
+#include "bench_mpi.h"
 
 #include <cairn/cairn.h>
 
-#include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,34 +34,12 @@ typedef struct state {
     uint64_t word; /* the next of the pseudo-random content */
 } state;
 
-static void need(const cairn *c, int rc)
-{
-    if (rc < 0) {
-        fprintf(stderr, "bench_hdf5: %s\n", cairn_last_error(c));
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    }
-}
-
 static void need_h5(long long result, const char *what)
 {
     if (result < 0) {
         fprintf(stderr, "bench_hdf5: HDF5 cannot %s\n", what);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-}
-
-/* Seconds that the slowest rank took since start, which all read after a barrier. */
-static double since(double start)
-{
-    double seconds = bench_seconds() - start;
-    MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return seconds;
-}
-
-static double begin(void)
-{
-    MPI_Barrier(MPI_COMM_WORLD);
-    return bench_seconds();
 }
 
 /* Let every block differ from what it was. */
@@ -77,12 +51,6 @@ static void change(state *s)
     }
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
-    (void)st, (void)kind, (void)ftw;
-    return remove(path);
-}
-
 /* Collective: an empty place, with nothing left to be written by the kernel. */
 static void clean_up(const state *s)
 {
@@ -90,7 +58,7 @@ static void clean_up(const state *s)
     MPI_Barrier(MPI_COMM_WORLD);
     if (s->rank == 0) {
         for (size_t i = 0; i < sizeof place / sizeof *place; i++)
-            nftw(place[i], remove_one, 16, FTW_DEPTH | FTW_PHYS);
+            bench_remove(place[i]);
         sync();
     }
     MPI_Barrier(MPI_COMM_WORLD);
@@ -120,7 +88,7 @@ static void write_slab(const state *s, hid_t file)
 static double time_plain(const state *s)
 {
     clean_up(s);
-    double start = begin();
+    double start = bench_begin();
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     need_h5(H5Pset_fapl_mpio(access, MPI_COMM_WORLD, MPI_INFO_NULL), "use MPI");
     hid_t file = H5Fcreate(PLAIN, H5F_ACC_TRUNC, H5P_DEFAULT, access);
@@ -132,7 +100,7 @@ static double time_plain(const state *s)
     if (fd < 0 || fdatasync(fd) < 0)
         need_h5(-1, "make the file last");
     close(fd);
-    return since(start);
+    return bench_since(start);
 }
 
 /* --- sessions ------------------------------------------------------------------------------- */
@@ -151,8 +119,9 @@ static cairn *open_session(state *s, const char *mode, const char *format, const
     setenv("CAIRN_MARK_STAGING", "64GiB", 1);
     setenv("CAIRN_MARK_MODE", mode, 1);
     setenv("CAIRN_GLOBAL_FORMAT", format, 1);
-    need(NULL, cairn_open(MPI_COMM_WORLD, NULL, &c));
-    need(c, cairn_protect_part(c, "state", s->data, CAIRN_FLOAT64, 2, global, offset, count));
+    bench_need_call(NULL, cairn_open(MPI_COMM_WORLD, NULL, &c));
+    bench_need_call(
+        c, cairn_protect_part(c, "state", s->data, CAIRN_FLOAT64, 2, global, offset, count));
     return c;
 }
 
@@ -161,10 +130,10 @@ static double time_mark(state *s, const char *format, const char *local, cairn_l
 {
     clean_up(s);
     cairn *c = open_session(s, "synchronous", format, local);
-    double start = begin();
-    need(c, cairn_mark(c, 1, level));
-    double took = since(start);
-    need(NULL, cairn_close(c));
+    double start = bench_begin();
+    bench_need_call(c, cairn_mark(c, 1, level));
+    double took = bench_since(start);
+    bench_need_call(NULL, cairn_close(c));
     return took;
 }
 
@@ -183,8 +152,8 @@ static double time_raise(state *s, const char *format)
     cairn_trail *t;
     double took = 0;
     (void)time_mark(s, format, MEMORY, CAIRN_LEVEL_GLOBAL);
-    need(NULL, cairn_trail_open(TRAIL, &t));
-    need(NULL, cairn_trail_events(t, 0, find_raised, &took));
+    bench_need_call(NULL, cairn_trail_open(TRAIL, &t));
+    bench_need_call(NULL, cairn_trail_events(t, 0, find_raised, &took));
     cairn_trail_close(t);
     return took;
 }
@@ -246,17 +215,18 @@ static void time_holds(state *s, double local[HOLDS], double global[HOLDS])
     clean_up(s);
     cairn *c = open_session(s, "background", "hdf5", MEMORY);
     /* HDF5 is loaded and memory for staging is there from now on */
-    need(c, cairn_mark(c, 1, CAIRN_LEVEL_GLOBAL));
+    bench_need_call(c, cairn_mark(c, 1, CAIRN_LEVEL_GLOBAL));
     for (unsigned i = 0; i < 2 * HOLDS; i++) {
         const bool is_global = i / 2 % 2;
         double *held = is_global ? global : local;
-        need(c, cairn_settle(c));
+        bench_need_call(c, cairn_settle(c));
         change(s);
-        double start = begin();
-        need(c, cairn_mark(c, i + 2, is_global ? CAIRN_LEVEL_GLOBAL : CAIRN_LEVEL_LOCAL));
-        held[i / 4 * 2 + i % 2] = since(start);
+        double start = bench_begin();
+        bench_need_call(c,
+                        cairn_mark(c, i + 2, is_global ? CAIRN_LEVEL_GLOBAL : CAIRN_LEVEL_LOCAL));
+        held[i / 4 * 2 + i % 2] = bench_since(start);
     }
-    need(NULL, cairn_close(c));
+    bench_need_call(NULL, cairn_close(c));
 }
 
 static void bench_hold(state *s)

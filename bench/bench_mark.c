@@ -8,13 +8,10 @@
  *
  * BENCH: ranks 4
  */
-#include <mpi.h>
-
-#include "bench.h"
+#include "bench_mpi.h"
 
 #include <cairn/cairn.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
@@ -33,36 +30,6 @@ typedef struct state {
     uint64_t word; /* the next of the pseudo-random content */
 } state;
 
-static void need(const cairn *c, int rc)
-{
-    if (rc < 0) {
-        fprintf(stderr, "bench_mark: %s\n", cairn_last_error(c));
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    }
-}
-
-static void need_sys(bool good, const char *what)
-{
-    if (!good) {
-        fprintf(stderr, "bench_mark: %s: %s\n", what, strerror(errno));
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    }
-}
-
-/* Seconds that the slowest rank took since start, which all read after a barrier. */
-static double since(double start)
-{
-    double seconds = bench_seconds() - start;
-    MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return seconds;
-}
-
-static double begin(void)
-{
-    MPI_Barrier(MPI_COMM_WORLD);
-    return bench_seconds();
-}
-
 /* Let every block differ from what it was. */
 static void change(state *s)
 {
@@ -74,20 +41,14 @@ static void change(state *s)
 
 /* --- files ---------------------------------------------------------------------------------- */
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
-    (void)st, (void)kind, (void)ftw;
-    return remove(path);
-}
-
 /* Collective: an empty place, with nothing left to be written by the kernel. */
 static void clean_up(const state *s)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     if (s->rank == 0) {
-        nftw(TRAIL, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-        nftw(LOCAL, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-        need_sys(mkdir(LOCAL, 0700) == 0, "mkdir");
+        bench_remove(TRAIL);
+        bench_remove(LOCAL);
+        bench_need_sys(mkdir(LOCAL, 0700) == 0, "mkdir");
         sync();
     }
     MPI_Barrier(MPI_COMM_WORLD);
@@ -103,16 +64,16 @@ static double time_plain_write(const state *s)
     char name[64];
     plain_name(s, name);
     clean_up(s);
-    double start = begin();
+    double start = bench_begin();
     int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    need_sys(fd >= 0, name);
+    bench_need_sys(fd >= 0, name);
     for (size_t at = 0; at < s->nbytes; at += PLAIN_BYTES) {
         size_t n = CRN_MIN((size_t)PLAIN_BYTES, s->nbytes - at);
-        need_sys(pwrite(fd, s->data + at, n, (off_t)at) == (ssize_t)n, name);
+        bench_need_sys(pwrite(fd, s->data + at, n, (off_t)at) == (ssize_t)n, name);
     }
-    need_sys(fdatasync(fd) == 0, name);
+    bench_need_sys(fdatasync(fd) == 0, name);
     close(fd);
-    return since(start);
+    return bench_since(start);
 }
 
 /* Read the file that time_plain_write has left. */
@@ -121,14 +82,14 @@ static double time_plain_read(state *s)
     char name[64];
     plain_name(s, name);
     int fd = open(name, O_RDONLY);
-    need_sys(fd >= 0, name);
+    bench_need_sys(fd >= 0, name);
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    double start = begin();
+    double start = bench_begin();
     for (size_t at = 0; at < s->nbytes; at += PLAIN_BYTES) {
         size_t n = CRN_MIN((size_t)PLAIN_BYTES, s->nbytes - at);
-        need_sys(pread(fd, s->copy + at, n, (off_t)at) == (ssize_t)n, name);
+        bench_need_sys(pread(fd, s->copy + at, n, (off_t)at) == (ssize_t)n, name);
     }
-    double took = since(start);
+    double took = bench_since(start);
     close(fd);
     return took;
 }
@@ -161,8 +122,8 @@ static cairn *open_session(state *s, const char *mode)
 {
     cairn *c;
     configure(mode);
-    need(NULL, cairn_open(MPI_COMM_WORLD, NULL, &c));
-    need(c, cairn_protect(c, "state", s->data, CAIRN_BYTES, s->nbytes));
+    bench_need_call(NULL, cairn_open(MPI_COMM_WORLD, NULL, &c));
+    bench_need_call(c, cairn_protect(c, "state", s->data, CAIRN_BYTES, s->nbytes));
     return c;
 }
 
@@ -172,19 +133,20 @@ static void bench_hold(state *s)
     double ours[BENCH_TURNS], peer[BENCH_TURNS];
     clean_up(s);
     cairn *c = open_session(s, "background");
-    need(c, cairn_mark(c, 1, CAIRN_LEVEL_LOCAL)); /* memory for staging is there from now on */
+    bench_need_call(
+        c, cairn_mark(c, 1, CAIRN_LEVEL_LOCAL)); /* memory for staging is there from now on */
     for (unsigned i = 0; i < BENCH_TURNS; i++) {
-        need(c, cairn_settle(c));
+        bench_need_call(c, cairn_settle(c));
         change(s);
-        double start = begin();
-        need(c, cairn_mark(c, i + 2, CAIRN_LEVEL_LOCAL));
-        ours[i] = since(start);
-        need(c, cairn_settle(c));
-        start = begin();
+        double start = bench_begin();
+        bench_need_call(c, cairn_mark(c, i + 2, CAIRN_LEVEL_LOCAL));
+        ours[i] = bench_since(start);
+        bench_need_call(c, cairn_settle(c));
+        start = bench_begin();
         memcpy(s->copy, s->data, s->nbytes);
-        peer[i] = since(start);
+        peer[i] = bench_since(start);
     }
-    need(NULL, cairn_close(c));
+    bench_need_call(NULL, cairn_close(c));
     if (s->rank == 0)
         bench_print(&(bench_result){.name = "mark.hold",
                                     .unit = "s",
@@ -201,10 +163,10 @@ static double time_mark(state *s)
 {
     clean_up(s);
     cairn *c = open_session(s, "synchronous");
-    double start = begin();
-    need(c, cairn_mark(c, 1, CAIRN_LEVEL_LOCAL));
-    double took = since(start);
-    need(NULL, cairn_close(c));
+    double start = bench_begin();
+    bench_need_call(c, cairn_mark(c, 1, CAIRN_LEVEL_LOCAL));
+    double took = bench_since(start);
+    bench_need_call(NULL, cairn_close(c));
     return took;
 }
 
@@ -238,10 +200,10 @@ static void leave_run(state *s)
 {
     clean_up(s);
     cairn *c = open_session(s, "synchronous");
-    need(c, cairn_mark(c, 1, CAIRN_LEVEL_LOCAL));
+    bench_need_call(c, cairn_mark(c, 1, CAIRN_LEVEL_LOCAL));
     raise(SIGUSR1);
     cairn_should_stop(c);
-    need(NULL, cairn_close(c));
+    bench_need_call(NULL, cairn_close(c));
 }
 
 static double time_resume(state *s)
@@ -249,10 +211,10 @@ static double time_resume(state *s)
     leave_run(s);
     nftw(LOCAL, evict_one, 16, FTW_PHYS);
     cairn *c = open_session(s, "synchronous");
-    double start = begin();
-    need(c, cairn_resume(c, NULL));
-    double took = since(start);
-    need(NULL, cairn_close(c));
+    double start = bench_begin();
+    bench_need_call(c, cairn_resume(c, NULL));
+    double took = bench_since(start);
+    bench_need_call(NULL, cairn_close(c));
     return took;
 }
 

@@ -12,14 +12,10 @@
  *
  * BENCH: ranks 4
  */
-#include <mpi.h>
-
-#include "bench.h"
+#include "bench_mpi.h"
 #include "peer.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdarg.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,14 +46,6 @@ typedef struct place {
     int fd;
 } place;
 
-static void need_sys(bool good, const char *path)
-{
-    if (!good) {
-        fprintf(stderr, "bench_peers: '%s': %s\n", path, strerror(errno));
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    }
-}
-
 static void need(bool good, const peer *p, const char *what)
 {
     if (!good) {
@@ -68,24 +56,18 @@ static void need(bool good, const peer *p, const char *what)
 
 /* --- directories ---------------------------------------------------------------------------- */
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
-    (void)st, (void)kind, (void)ftw;
-    return remove(path);
-}
-
 /* Collective: nothing of a place is left to be written. */
 static void calm(const state *s, const place *p)
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    need_sys(s->rank != 0 || syncfs(p->fd) == 0, p->path);
+    bench_need_sys(s->rank != 0 || syncfs(p->fd) == 0, p->path);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* Collective. */
 static void make_dir(const state *s, const char *path)
 {
-    need_sys(s->rank != 0 || mkdir(path, 0700) == 0, path);
+    bench_need_sys(s->rank != 0 || mkdir(path, 0700) == 0, path);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -93,7 +75,7 @@ static void remove_dir(const state *s, const char *path)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     if (s->rank == 0)
-        nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        bench_remove(path);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -137,8 +119,7 @@ static double time_mark(const state *s, const place *where, const peer *p, void 
     bool marked = p->mark(handle, s->version);
     double seconds = bench_seconds() - start;
     need(marked, p, "mark");
-    MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return seconds;
+    return bench_longest(seconds);
 }
 
 /* The first mark of each is not in the result. */
@@ -227,7 +208,7 @@ static const peer *const peers[] = {
 static void measure(state *s, place *where)
 {
     where->fd = open(where->path, O_RDONLY | O_DIRECTORY);
-    need_sys(where->fd >= 0, where->path);
+    bench_need_sys(where->fd >= 0, where->path);
     for (size_t i = 0; peers[i]; i++) {
         for (size_t k = 0; k < sizeof contests / sizeof *contests; k++) {
             const contest *c = &contests[k];
