@@ -62,6 +62,10 @@ function legend(items) {
 
 const toggled = new Set(); // tables that the reader has opened or closed, which stay so
 
+// Columns of a table: of numbers, each shown by a function of its own; of words.
+const numbers = (head, show, key) => ({head, text: row => show(key(row)), key});
+const words = (head, text, key = text) => ({head, text, key, left: true});
+
 // A table whose columns sort: {head, text(row), key(row), left, wide}; open: shown from the start.
 // It is filled when it is opened, and at first with no more rows than anyone reads.
 function table(caption, columns, rows, {open = false, dim = () => false} = {}) {

@@ -45,14 +45,14 @@ function variableParts(marks, few) {
       {stacked: true, y: {ticks: {stepSize: byteStep(few)}}}),
     {legend: legend(sets.map(s => [s.tone, s.label]))}),
     table('Variables', [
-      {head: 'mark', text: v => count(v.version), key: v => v.version},
-      {head: 'variable', left: true, text: v => v.name},
-      {head: 'size', text: v => bytes(v.nbytes), key: v => v.nbytes},
+      numbers('mark', count, v => v.version),
+      words('variable', v => v.name),
+      numbers('size', bytes, v => v.nbytes),
       {head: 'pages written', text: v => v.tracked ? bytes(v.written) : '–', key: v => v.written},
-      {head: 'digested', text: v => bytes(v.hashed), key: v => v.hashed},
-      {head: 'changed', text: v => bytes(v.changed), key: v => v.changed},
-      {head: 'stored', text: v => bytes(v.stored), key: v => v.stored},
-      {head: 'way', left: true, text: v => v.way},
+      numbers('digested', bytes, v => v.hashed),
+      numbers('changed', bytes, v => v.changed),
+      numbers('stored', bytes, v => v.stored),
+      words('way', v => v.way),
       {head: 'of a full one: predicted', text: v => ratio(v.predicted), key: v => v.predicted ?? -9},
       {head: 'measured', text: v => ratio(v.measured), key: v => v.measured ?? -9},
     ], rows)];
@@ -67,8 +67,8 @@ function changes({run, marks, few}) {
       height: `${Math.min(Math.max(rows * 1.5 + 5, 9), 32)}rem`,
       legend: heatScale('0 %', '100 %')}),
     table('Changed share', [
-      {head: 'mark', text: m => count(m.version), key: m => m.version},
-      {head: 'all ranks', text: m => percent(share(m)), key: share},
+      numbers('mark', count, m => m.version),
+      numbers('all ranks', percent, share),
       ...(rows > 1 ? Array.from({length: rows}, (_, r) => ({
         head: rankName(r, rows, Math.max(...run.legs.map(l => l.ranks))), text: m => percent(rankShares(m)[r]), key: m => rankShares(m)[r] ?? -1})) : []),
     ], marks), ...variableParts(marks, few));

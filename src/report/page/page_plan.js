@@ -82,16 +82,16 @@ function planning({run, few}) {
         efficiencyConfig(p), {legend: legend([['accent', 'expected'], ['global', 'best', 'rectRot'],
           ['good', 'done, with its own levels', 'circle']])}) : null),
     tuned.length ? table('What the planner said', [
-      {head: 'time (UTC)', left: true, text: t => date(t.time)},
-      {head: 'set', text: t => seconds(t.interval), key: t => t.interval},
-      {head: 'levels', left: true, text: t => everyText(t.every)},
-      {head: 'efficiency', text: t => percent(t.efficiency), key: t => t.efficiency},
-      {head: 'thought best', text: t => seconds(t.better_interval), key: t => t.better_interval},
-      {head: 'with levels', left: true, text: t => everyText(t.better_every)},
+      words('time (UTC)', t => date(t.time)),
+      numbers('set', seconds, t => t.interval),
+      words('levels', t => everyText(t.every)),
+      numbers('efficiency', percent, t => t.efficiency),
+      numbers('thought best', seconds, t => t.better_interval),
+      words('with levels', t => everyText(t.better_every)),
     ], tuned) : null,
     p ? table('Around the best interval', [
-      {head: 'interval', text: ([x]) => seconds(x), key: ([x]) => x},
-      {head: 'efficiency', text: ([, y]) => percent(y), key: ([, y]) => y},
+      numbers('interval', seconds, ([x]) => x),
+      numbers('efficiency', percent, ([, y]) => y),
     ], p.curve) : null);
 }
 

@@ -69,17 +69,17 @@ function timelineLines(item) {
 
 function legTable(run) {
   return table('The legs', [
-    {head: 'leg', text: l => count(l.leg), key: l => l.leg},
-    {head: 'began (UTC)', left: true, text: l => date(l.began)},
-    {head: 'ranks', text: l => count(l.ranks), key: l => l.ranks},
+    numbers('leg', count, l => l.leg),
+    words('began (UTC)', l => date(l.began)),
+    numbers('ranks', count, l => l.ranks),
     {head: 'nodes', text: l => count(l.nodes), key: l => l.nodes ?? 0},
     {head: 'resumed mark', text: l => count(l.resumed), key: l => l.resumed ?? -1},
     {head: 'from', left: true, text: l => l.from ? Object.entries(l.from)
       .map(([level, f]) => `${level} ${f.blocks}`).join(', ') : '–'},
     {head: 'back after', text: l => seconds(l.restart_seconds), key: l => l.restart_seconds ?? -1},
-    {head: 'marks', text: l => count(l.marks), key: l => l.marks},
+    numbers('marks', count, l => l.marks),
     {head: 'lost', text: l => seconds(l.lost_seconds), key: l => l.lost_seconds ?? -1},
-    {head: 'end', left: true, text: l => l.end},
+    words('end', l => l.end),
     {head: 'last lines', left: true, wide: true, key: l => l.output || '', text: l => l.output
       ? el('details', {}, el('summary', {}, 'show'), el('pre', {}, l.output)) : '–'},
   ], run.legs, {open: true});

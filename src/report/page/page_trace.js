@@ -44,13 +44,13 @@ function callPicture(id, caption, calls, value, format, more = {}) {
 }
 
 const callColumns = [
-  {head: 'call', left: true, text: callName},
-  {head: 'layer', left: true, text: r => r.layer},
-  {head: 'calls', text: r => count(r.events), key: r => r.events},
-  {head: 'bytes', text: r => bytes(r.nbytes), key: r => r.nbytes},
-  {head: 'each', text: r => bytes(each(r)), key: each},
-  {head: 'time', text: r => seconds(r.seconds), key: r => r.seconds},
-  {head: 'each', text: r => seconds(r.seconds / r.events), key: r => r.seconds / r.events},
+  words('call', callName),
+  words('layer', r => r.layer),
+  numbers('calls', count, r => r.events),
+  numbers('bytes', bytes, r => r.nbytes),
+  numbers('each', bytes, each),
+  numbers('time', seconds, r => r.seconds),
+  numbers('each', seconds, r => r.seconds / r.events),
 ];
 
 function sizePicture(t) {
@@ -137,50 +137,50 @@ function traceTables(t) {
   const rank = r => rankName(r, t.groups, t.nranks);
   return [
     table('Calls', [...callColumns,
-      {head: 'longest', text: r => seconds(r.seconds_max), key: r => r.seconds_max}], t.calls),
-    table('Call sites', [...callColumns, {head: 'site', left: true, text: r => r.site}], t.sites),
+      numbers('longest', seconds, r => r.seconds_max)], t.calls),
+    table('Call sites', [...callColumns, words('site', r => r.site)], t.sites),
     t.pairs.length ? table('Messages', [
-      {head: 'from', left: true, text: p => rank(p.rank), key: p => p.rank},
-      {head: 'to', left: true, text: p => p.peer < 0 ? '–' : rank(p.peer), key: p => p.peer},
-      {head: 'messages', text: p => count(p.events), key: p => p.events},
-      {head: 'bytes', text: p => bytes(p.nbytes), key: p => p.nbytes},
+      words('from', p => rank(p.rank), p => p.rank),
+      words('to', p => p.peer < 0 ? '–' : rank(p.peer), p => p.peer),
+      numbers('messages', count, p => p.events),
+      numbers('bytes', bytes, p => p.nbytes),
     ], t.pairs) : null,
-    t.files.length ? table('Files', [{head: 'file', left: true, text: r => r.file}, ...callColumns,
-      {head: 'pattern', left: true, text: patternOf}], t.files) : null,
+    t.files.length ? table('Files', [words('file', r => r.file), ...callColumns,
+      words('pattern', patternOf)], t.files) : null,
     t.sizes.length ? table('Sizes', [
-      {head: 'layer', left: true, text: r => r.layer},
-      {head: 'size from', text: r => bytes(r.size), key: r => r.size},
-      {head: 'calls', text: r => count(r.events), key: r => r.events},
-      {head: 'bytes', text: r => bytes(r.nbytes), key: r => r.nbytes},
+      words('layer', r => r.layer),
+      numbers('size from', bytes, r => r.size),
+      numbers('calls', count, r => r.events),
+      numbers('bytes', bytes, r => r.nbytes),
     ], t.sizes) : null,
     table('Ranks', [
-      {head: 'rank', left: true, text: r => rank(r.rank), key: r => r.rank},
-      {head: 'layer', left: true, text: r => r.layer},
-      {head: 'calls', text: r => count(r.events), key: r => r.events},
-      {head: 'bytes', text: r => bytes(r.nbytes), key: r => r.nbytes},
-      {head: 'time', text: r => seconds(r.seconds), key: r => r.seconds},
-      {head: 'waited', text: r => seconds(r.waited), key: r => r.waited},
+      words('rank', r => rank(r.rank), r => r.rank),
+      words('layer', r => r.layer),
+      numbers('calls', count, r => r.events),
+      numbers('bytes', bytes, r => r.nbytes),
+      numbers('time', seconds, r => r.seconds),
+      numbers('waited', seconds, r => r.waited),
     ], t.ranks),
     ...(t.times ? timeTables(t) : [])];
 }
 
 const timeTables = t => [
   t.waits.length ? table('Who waits for whom', [
-    {head: 'call', left: true, text: callName},
-    {head: 'waited', text: r => seconds(r.waited), key: r => r.waited},
-    {head: 'of', text: r => seconds(r.seconds), key: r => r.seconds},
-    {head: 'came last: rank', text: r => count(r.last), key: r => r.last},
-    {head: 'waited most: rank', text: r => count(r.waits), key: r => r.waits},
-    {head: 'site', left: true, text: r => r.site},
+    words('call', callName),
+    numbers('waited', seconds, r => r.waited),
+    numbers('of', seconds, r => r.seconds),
+    numbers('came last: rank', count, r => r.last),
+    numbers('waited most: rank', count, r => r.waits),
+    words('site', r => r.site),
   ], t.waits) : null,
   t.gaps.length ? table('Computing between calls', [
-    {head: 'between', left: true, text: gapName},
-    {head: 'times', text: g => count(g.n), key: g => g.n},
-    {head: 'mean', text: g => seconds(g.seconds), key: g => g.seconds},
-    {head: 'longest', text: g => seconds(g.seconds_max), key: g => g.seconds_max},
-    {head: 'on rank', text: g => count(g.longest_rank), key: g => g.longest_rank},
-    {head: 'longest / mean', text: g => round(uneven(g)), key: uneven},
-    {head: 'in all', text: g => seconds(g.n * g.seconds), key: g => g.n * g.seconds},
+    words('between', gapName),
+    numbers('times', count, g => g.n),
+    numbers('mean', seconds, g => g.seconds),
+    numbers('longest', seconds, g => g.seconds_max),
+    numbers('on rank', count, g => g.longest_rank),
+    numbers('longest / mean', round, uneven),
+    numbers('in all', seconds, g => g.n * g.seconds),
   ], t.gaps) : null];
 
 // --- the section ---------------------------------------------------------------------------------
