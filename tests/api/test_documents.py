@@ -45,6 +45,19 @@ class Documents(api.TestCase):
         folders = [path.name for path in (api.SOURCE / "src").iterdir() if path.is_dir()]
         self.assertEqual(sorted(listed), sorted(folders))
 
+    def test_every_format_has_a_row_and_a_fuzzer(self):
+        rows = re.findall(r"^\| [^|]+ \| `(docs/[^`]+)` \| [^|]+ \| (.*) \|$",
+                          (api.SOURCE / "ARCHITECTURE.md").read_text(), flags=re.M)
+        pages = {"docs/format.md", *(f"docs/format/{page.name}"
+                                     for page in (api.SOURCE / "docs" / "format").iterdir())}
+        self.assertEqual(pages - {page for page, _ in rows}, set())
+        for page, fuzzers in rows:
+            with self.subTest(page=page):
+                names = re.findall(r"`(fuzz_\w+)`", fuzzers)
+                self.assertTrue(names)
+                for name in names:
+                    self.assertTrue((api.SOURCE / "tests" / "fuzz" / f"{name}.c").exists(), name)
+
     def test_every_benchmark_states_its_question(self):
         text = (api.SOURCE / "bench" / "README.md").read_text()
         listed = re.findall(r"^\| `(bench_\w+)` \|", text, flags=re.M)
