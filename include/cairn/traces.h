@@ -231,7 +231,7 @@ typedef struct cairn_replay_result {
     uint64_t nevents;  /* reissued, over all ranks */
     uint64_t nskipped; /* that cannot be reissued: of other threads, on communicators and windows
                           that no recorded call has made, ... */
-    uint64_t nlate;    /* blocking sends that had to become non-blocking ones */
+    uint64_t nlate;    /* blocking sends and waits that took too long, and were gone on from */
     uint64_t sent_bytes, read_bytes, written_bytes;
 } cairn_replay_result;
 

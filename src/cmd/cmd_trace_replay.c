@@ -49,7 +49,7 @@ static int print_result(const request *r, const cairn_replay_result *x)
     if (x->nskipped > 0)
         cmd_line("%" PRIu64 " events could not be reissued", x->nskipped);
     if (x->nlate > 0)
-        cmd_line("%" PRIu64 " blocking sends went on in the background", x->nlate);
+        cmd_line("%" PRIu64 " blocking sends and waits went on in the background", x->nlate);
     return CMD_YES;
 }
 

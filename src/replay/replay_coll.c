@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Collectives, blocking and not. Counts are the recorded ones. Where those are known by
- * distribution only, or not one by one (MPI_Alltoallw), the ranks tell each other first what they
- * will send.
+ * distribution only, or not one by one (MPI_Alltoallw), a rank takes from its shadows what the
+ * others will send.
  */
 #include "replay/replay_play.h"
 
@@ -127,110 +127,84 @@ static cairn_status set_memory(crn_player *p, args *a)
     return CAIRN_OK;
 }
 
-/* ---- what will be sent, told beforehand ---- */
-
-static cairn_status tell_alltoall(args *a)
-{
-    CRN_TRY_MPI(MPI_Alltoall(a->counts[0], 1, MPI_INT, a->counts[1], 1, MPI_INT, a->comm));
-    set_displs(a, 1);
-    return CAIRN_OK;
-}
+/* ---- what the others send ---- */
 
 /*
  * One count on all ranks, where MPI wants that: ranks that call at different places of the program,
  * or some of them more often, draw different ones.
  */
-static cairn_status tell_most(args *a)
+static void take_most(args *a, const crn_meeting *m)
 {
-    int most;
-    CRN_TRY_MPI(MPI_Allreduce(&a->count[0], &most, 1, MPI_INT, MPI_MAX, a->comm));
+    int most = 0;
+    for (size_t i = 0; i < m->n; i++)
+        most = CRN_MAX(most, m->share[i].count);
     a->count[0] = a->count[1] = most;
-    return CAIRN_OK;
 }
 
-static cairn_status tell(args *a, uint32_t call)
+/* What a member has for this rank, from its list. */
+static int for_me(const args *a, const crn_share *s)
+{
+    return (size_t)a->rank < s->ncounts ? s->counts[a->rank] : 0;
+}
+
+static void take_lists(args *a, const crn_meeting *m)
+{
+    for (size_t i = 0; i < CRN_MIN(m->n, a->ncounts[1]); i++)
+        a->counts[1][i] = m->share[i].counts ? for_me(a, &m->share[i]) : m->share[i].count;
+    set_displs(a, 1);
+}
+
+static void take_first_list(args *a, const crn_meeting *m)
+{
+    for (size_t i = 0; i < CRN_MIN(m->share[0].ncounts, a->ncounts[0]); i++)
+        a->counts[0][i] = m->share[0].counts[i];
+}
+
+/* Agree with the others, whatever was drawn. */
+static void take_shares(args *a, const crn_meeting *m, uint32_t call)
 {
     switch (call) {
     case CRN_CALL_MPI_Gatherv:
     case CRN_CALL_MPI_Igatherv:
-        CRN_TRY_MPI(
-            MPI_Gather(&a->count[0], 1, MPI_INT, a->counts[1], 1, MPI_INT, a->root, a->comm));
-        set_displs(a, 1);
-        return CAIRN_OK;
-    case CRN_CALL_MPI_Scatterv:
-    case CRN_CALL_MPI_Iscatterv:
-        CRN_TRY_MPI(
-            MPI_Scatter(a->counts[0], 1, MPI_INT, &a->count[1], 1, MPI_INT, a->root, a->comm));
-        return CAIRN_OK;
     case CRN_CALL_MPI_Allgatherv:
     case CRN_CALL_MPI_Iallgatherv:
-        CRN_TRY_MPI(MPI_Allgather(&a->count[0], 1, MPI_INT, a->counts[1], 1, MPI_INT, a->comm));
-        set_displs(a, 1);
-        return CAIRN_OK;
     case CRN_CALL_MPI_Alltoallv:
     case CRN_CALL_MPI_Ialltoallv:
-        return tell_alltoall(a);
+    case CRN_CALL_MPI_Alltoallw:
+    case CRN_CALL_MPI_Ialltoallw:
+        take_lists(a, m);
+        break;
+    case CRN_CALL_MPI_Scatterv:
+    case CRN_CALL_MPI_Iscatterv:
+        if (a->root >= 0 && (size_t)a->root < m->n)
+            a->count[1] = for_me(a, &m->share[a->root]);
+        break;
     case CRN_CALL_MPI_Reduce_scatter:
     case CRN_CALL_MPI_Ireduce_scatter:
-        CRN_TRY_MPI(MPI_Bcast(a->counts[0], (int)a->ncounts[0], MPI_INT, 0, a->comm));
-        return CAIRN_OK;
-    case CRN_CALL_MPI_Barrier:
-    case CRN_CALL_MPI_Ibarrier:
-        return CAIRN_OK;
+        take_first_list(a, m);
+        break;
     default:
-        return tell_most(a);
+        take_most(a, m);
     }
 }
 
-/* Bytes in all, but not to whom: the same to each. In place what is received is also sent. */
+/* Bytes in all, but not to whom: as its share says. */
 static cairn_status spread(crn_player *p, args *a)
 {
-    int side = crn_play_value(p, CRN_KIND_INPLACE, 0, 0) != 0;
-    int64_t total = crn_play_value(p, CRN_KIND_BYTES, side, 0);
-    CRN_TRY(make_counts(a, 0, (size_t)a->size));
-    CRN_TRY(make_counts(a, 1, (size_t)a->size));
-    for (int i = 0; i < a->size; i++)
-        a->counts[0][i] = (int)(total / a->size + (i < total % a->size));
+    crn_share mine;
+    CRN_TRY(crn_share_of(p, &p->e, (size_t)a->size, &mine));
+    a->counts[0] = mine.counts;
+    a->ncounts[0] = mine.ncounts;
+    CRN_TRY(crn_alloc(&a->displs[0], a->ncounts[0]));
     set_displs(a, 0);
     a->ntype[0] = a->ntype[1] = -1;
     a->type[0] = a->type[1] = MPI_BYTE;
-    return tell_alltoall(a);
-}
-
-static bool is_alltoallw(uint32_t call)
-{
-    return call == CRN_CALL_MPI_Alltoallw || call == CRN_CALL_MPI_Ialltoallw;
-}
-
-/* Which side of a call has lists of counts: a bit for each. */
-static int sides_with_lists(uint32_t call)
-{
-    switch (call) {
-    case CRN_CALL_MPI_Gatherv:
-    case CRN_CALL_MPI_Igatherv:
-    case CRN_CALL_MPI_Allgatherv:
-    case CRN_CALL_MPI_Iallgatherv:
-    case CRN_CALL_MPI_Neighbor_allgatherv:
-    case CRN_CALL_MPI_Ineighbor_allgatherv:
-        return 2;
-    case CRN_CALL_MPI_Scatterv:
-    case CRN_CALL_MPI_Iscatterv:
-    case CRN_CALL_MPI_Reduce_scatter:
-    case CRN_CALL_MPI_Ireduce_scatter:
-        return 1;
-    case CRN_CALL_MPI_Alltoallv:
-    case CRN_CALL_MPI_Ialltoallv:
-    case CRN_CALL_MPI_Neighbor_alltoallv:
-    case CRN_CALL_MPI_Ineighbor_alltoallv:
-        return 3;
-    default:
-        return 0;
-    }
+    return make_counts(a, 1, (size_t)a->size);
 }
 
 static cairn_status set_lists(crn_player *p, args *a)
 {
-    int sides = sides_with_lists(p->e.place->call), nth = 0;
+    int sides = crn_coll_lists(p->e.place->call), nth = 0;
     for (int which = 0; which < 2; which++)
         if (sides & 1 << which)
             CRN_TRY(set_counts(p, a, which, nth++));
@@ -243,8 +217,8 @@ static int in_bytes(int count, uint64_t nbytes)
 }
 
 /*
- * Counts that are told from rank to rank mean the same everywhere: bytes. Only reductions keep
- * their type, which is the same on all ranks.
+ * Counts that come from another rank mean the same everywhere: bytes. Only reductions keep their
+ * type, which is the same on all ranks.
  */
 static void use_bytes(crn_player *p, args *a)
 {
@@ -261,11 +235,10 @@ static void use_bytes(crn_player *p, args *a)
 }
 
 /* Both sides of a call without lists have one size, but two columns were drawn from. */
-static void equalise(args *a, uint32_t call, bool inplace)
+static void equalise(args *a, const crn_event *e)
 {
-    bool scatters = call == CRN_CALL_MPI_Scatter || call == CRN_CALL_MPI_Iscatter;
-    int side = scatters != inplace; /* the one that counts */
-    if (sides_with_lists(call) || is_alltoallw(call))
+    int side = crn_coll_side(e);
+    if (crn_coll_lists(e->place->call))
         return;
     a->count[!side] = a->count[side];
     a->type[!side] = a->type[side];
@@ -273,13 +246,14 @@ static void equalise(args *a, uint32_t call, bool inplace)
 }
 
 /* Arguments on which the ranks agree, whatever they have drawn. */
-static cairn_status settle_args(crn_player *p, args *a)
+static void settle_args(crn_player *p, args *a, const crn_meeting *m)
 {
     uint32_t call = p->e.place->call;
-    if (crn_event_find(&p->e, CRN_KIND_OP, 0) < 0 && !is_alltoallw(call))
+    if (crn_event_find(&p->e, CRN_KIND_OP, 0) < 0 && !crn_coll_is_alltoallw(call))
         use_bytes(p, a);
-    equalise(a, call, crn_play_value(p, CRN_KIND_INPLACE, 0, 0) != 0);
-    return is_alltoallw(call) ? CAIRN_OK : tell(a, call);
+    if (!crn_coll_is_alltoallw(call))
+        equalise(a, &p->e);
+    take_shares(a, m, call);
 }
 
 /* Between groups the root's own side says who it is by two other words. */
@@ -288,10 +262,10 @@ static int root_of(int64_t root)
     return root == CRN_PEER_ROOT ? MPI_ROOT : root == CRN_PEER_NULL ? MPI_PROC_NULL : (int)root;
 }
 
-static cairn_status set_args(crn_player *p, args *a)
+static cairn_status set_args(crn_player *p, args *a, const crn_meeting *m)
 {
     uint32_t call = p->e.place->call;
-    int sides = sides_with_lists(call);
+    int sides = crn_coll_lists(call);
     CRN_TRY(crn_play_peers(a->comm, &a->size));
     CRN_TRY_MPI(MPI_Comm_rank(a->comm, &a->rank));
     a->root = root_of(crn_play_value(p, CRN_KIND_ROOT, 0, 0));
@@ -300,9 +274,9 @@ static cairn_status set_args(crn_player *p, args *a)
         a->type[i] = crn_play_type_of(p, a->ntype[i])->mpi;
         a->count[i] = sides & 1 << i ? 0 : (int)crn_play_value(p, CRN_KIND_COUNT, nth++, 0);
     }
-    CRN_TRY(is_alltoallw(call) ? spread(p, a) : set_lists(p, a));
-    if (p->by_shadows)
-        CRN_TRY(settle_args(p, a));
+    CRN_TRY(crn_coll_is_alltoallw(call) ? spread(p, a) : set_lists(p, a));
+    if (p->by_shadows || crn_coll_is_alltoallw(call))
+        settle_args(p, a, m);
     if (crn_event_find(&p->e, CRN_KIND_OP, 0) >= 0)
         CRN_TRY(set_op(p, a));
     return set_memory(p, a);
@@ -442,10 +416,12 @@ static int issue(const args *a, const crn_event *e)
     return crn_event_find(e, CRN_KIND_OP, 0) >= 0 ? reducing(a, call) : exchanging(a, call);
 }
 
-/* Those of a non-blocking call must stay until it completes. */
+/* What a non-blocking call uses must stay until it completes. */
 static void keep_lists(crn_player *p, args *a)
 {
     crn_play_slot *slot = &p->slot.at[crn_play_value(p, CRN_KIND_REQ, 0, 0)];
+    slot->kind = CRN_KIND_COMM;
+    slot->on = crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL);
     for (int i = 0; i < 2; i++) {
         slot->list[2 * i] = a->counts[i];
         slot->list[2 * i + 1] = a->displs[i];
@@ -453,24 +429,35 @@ static void keep_lists(crn_player *p, args *a)
     }
 }
 
-cairn_status crn_play_coll(crn_player *p)
+static cairn_status play_coll(crn_player *p, const crn_meeting *m)
 {
     MPI_Request pending = MPI_REQUEST_NULL;
     bool blocking = crn_event_find(&p->e, CRN_KIND_REQ, 0) < 0;
     args a = {.comm = crn_play_comm_of(p, crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL)),
               .request = blocking ? NULL : &pending};
     if (a.comm == MPI_COMM_NULL || (p->by_shadows && crn_play_is_between(a.comm)) ||
+        (p->shadows && !m->all_come) ||
         (is_neighboring(p->e.place->call) && (p->by_shadows || !has_topology(a.comm)))) {
         crn_play_skip(p);
         return CAIRN_OK;
     }
-    if (p->by_shadows && crn_event_of_all(&p->e, p->t->nranks))
-        CRN_TRY(crn_shadows_settle(p));
-    cairn_status rc = set_args(p, &a);
+    cairn_status rc = set_args(p, &a, m);
     if (rc == CAIRN_OK)
         rc = crn_play_mpi(issue(&a, &p->e), p->e.call->name);
     if (rc == CAIRN_OK && !blocking)
         keep_lists(p, &a);
     args_done(&a);
+    return rc;
+}
+
+cairn_status crn_play_coll(crn_player *p)
+{
+    crn_meeting m = {0};
+    cairn_status rc = p->shadows ? crn_shadows_meet(p, &m) : CAIRN_OK;
+    if (rc == CAIRN_OK && p->by_shadows && m.all_come && m.in_step)
+        rc = crn_shadows_settle(p);
+    if (rc == CAIRN_OK)
+        rc = play_coll(p, &m);
+    crn_meeting_done(&m);
     return rc;
 }

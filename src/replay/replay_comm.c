@@ -7,13 +7,41 @@
 
 enum { NUMBERS_MAX = 1 << 20 };
 
-static cairn_status set_comm(crn_player *p, int64_t number, MPI_Comm comm)
+/* The entry of a number, which is not to be there yet; NULL for one that means nothing. */
+static cairn_status new_entry(crn_player *p, int64_t number, crn_play_comm_entry **ret)
 {
+    *ret = NULL;
     if (number < 0 || number >= NUMBERS_MAX)
         return CAIRN_OK;
     while (p->comm.n <= (size_t)number)
-        CRN_TRY(crn_vec_push(&p->comm, MPI_COMM_NULL));
-    p->comm.at[number] = comm;
+        CRN_TRY(crn_vec_push(&p->comm, NULL));
+    if (!p->comm.at[number])
+        CRN_TRY(crn_alloc(&p->comm.at[number], 1));
+    *ret = p->comm.at[number];
+    **ret = (crn_play_comm_entry){MPI_COMM_NULL, MPI_REQUEST_NULL};
+    return CAIRN_OK;
+}
+
+static cairn_status set_comm(crn_player *p, int64_t number, MPI_Comm comm)
+{
+    crn_play_comm_entry *entry;
+    CRN_TRY(new_entry(p, number, &entry));
+    if (entry)
+        entry->comm = comm;
+    return CAIRN_OK;
+}
+
+/*
+ * MPI_Comm_idup must not block. Whoever uses what it made has waited for it, so it is completed
+ * when it is first used, whatever the requests of the trace say.
+ */
+static cairn_status start_copy(crn_player *p, MPI_Comm parent, int64_t number)
+{
+    crn_play_comm_entry *entry;
+    CRN_TRY(new_entry(p, number, &entry));
+    CRN_FAIL_IF(!entry, CAIRN_ECORRUPT, "the trace has a communicator number %lld",
+                (long long)number);
+    CRN_TRY_MPI(MPI_Comm_idup(parent, &entry->comm, &entry->making));
     return CAIRN_OK;
 }
 
@@ -57,9 +85,12 @@ cairn_status crn_play_peers(MPI_Comm comm, int *ret)
 
 void crn_play_comms_free(crn_player *p)
 {
-    for (size_t i = CRN_COMM_USER; i < p->comm.n; i++)
-        if (p->comm.at[i] != MPI_COMM_NULL)
-            MPI_Comm_free(&p->comm.at[i]);
+    for (size_t i = 0; i < p->comm.n; i++) {
+        MPI_Comm comm = crn_play_comm_of(p, (int64_t)i);
+        if (i >= CRN_COMM_USER && comm != MPI_COMM_NULL)
+            MPI_Comm_free(&comm);
+        free(p->comm.at[i]);
+    }
     if (p->bridge != MPI_COMM_NULL)
         MPI_Comm_free(&p->bridge);
     crn_vec_done(&p->comm);
@@ -67,7 +98,13 @@ void crn_play_comms_free(crn_player *p)
 
 MPI_Comm crn_play_comm_of(const crn_player *p, int64_t number)
 {
-    return number >= 0 && (size_t)number < p->comm.n ? p->comm.at[number] : MPI_COMM_NULL;
+    if (number < 0 || (size_t)number >= p->comm.n || !p->comm.at[number])
+        return MPI_COMM_NULL;
+    crn_play_comm_entry *entry = p->comm.at[number];
+    if (entry->making != MPI_REQUEST_NULL &&
+        MPI_Wait(&entry->making, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        return MPI_COMM_NULL;
+    return entry->comm;
 }
 
 static int index_in(crn_list world, int rank)
@@ -182,6 +219,8 @@ static cairn_status make(crn_player *p, int64_t number, crn_list world)
         crn_play_skip(p);
         return set_comm(p, number, MPI_COMM_NULL);
     }
+    if (call == CRN_CALL_MPI_Comm_idup)
+        return start_copy(p, parent, number);
     if (call == CRN_CALL_MPI_Intercomm_create)
         CRN_TRY(join_groups(p, parent, (int)world.at[0], &comm));
     else if (call == CRN_CALL_MPI_Intercomm_merge)
@@ -207,6 +246,9 @@ cairn_status crn_play_comm(crn_player *p)
                     crn_play_list(p, CRN_KIND_GROUP, 0));
     if (number < CRN_COMM_USER || crn_play_comm_of(p, number) == MPI_COMM_NULL)
         return CAIRN_OK;
-    CRN_TRY_MPI(MPI_Comm_free(&p->comm.at[number]));
+    /* all members come here: those that were not waited for can complete, and must before it goes
+     */
+    CRN_TRY(crn_play_complete_on(p, CRN_KIND_COMM, number));
+    CRN_TRY_MPI(MPI_Comm_free(&p->comm.at[number]->comm));
     return CAIRN_OK;
 }

@@ -208,6 +208,8 @@ static cairn_status transfer_of(crn_player *p, MPI_File file, transfer *x)
         CRN_FAIL_IF(!slot, CAIRN_ECORRUPT, "the trace has a transfer without its request");
         CRN_TRY(crn_play_slot_clear(p, slot));
         x->request = &slot->request;
+        slot->kind = CRN_KIND_FILE;
+        slot->on = crn_play_value(p, CRN_KIND_FILE, 0, -1);
     }
     if (slot && !x->writes)
         return crn_play_slot_buffer(p, slot, type, x->count, &x->buf);
@@ -396,6 +398,8 @@ cairn_status crn_play_mpi_file(crn_player *p)
         crn_play_skip(p);
         return CAIRN_OK;
     }
+    if (p->e.place->call == CRN_CALL_MPI_File_close)
+        CRN_TRY(crn_play_complete_on(p, CRN_KIND_FILE, number));
     if (manage(p, &f->file.at[number], &rc))
         return crn_play_mpi(rc, p->e.call->name);
     return do_transfer(p, f->file.at[number], f->below.at[number]);
@@ -462,10 +466,15 @@ static cairn_status move_bytes(crn_player *p, int fd, bool out, size_t nbytes, i
     return CAIRN_OK;
 }
 
-/* What stdio wrote in other ways than fwrite shows in how far it got. */
+/*
+ * What stdio wrote in other ways than fwrite shows in how far it got. Where it appends, all that
+ * others have appended lies before that, too.
+ */
 static cairn_status catch_up(crn_player *p, int64_t number, int fd)
 {
-    int64_t reached = crn_play_value(p, CRN_KIND_MOVED, 0, 0), at = lseek(fd, 0, SEEK_CUR);
+    const bool appends = (fcntl(fd, F_GETFL) & O_APPEND) != 0;
+    const int64_t reached = crn_play_value(p, CRN_KIND_MOVED, 0, 0);
+    const int64_t at = lseek(fd, 0, appends ? SEEK_END : SEEK_CUR);
     if (at < 0 || reached <= at || !p->files->writable.at[number])
         return CAIRN_OK;
     return move_bytes(p, fd, true, (size_t)(reached - at), -1);

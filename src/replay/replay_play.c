@@ -20,22 +20,32 @@ cairn_status crn_play_mpi(int rc, const char *what)
     return crn_fail(CAIRN_EINTERNAL, "%s: %.*s", what, n, text);
 }
 
-int64_t crn_play_value(const crn_player *p, unsigned kind, int nth, int64_t otherwise)
+int64_t crn_event_value(const crn_event *e, unsigned kind, int nth, int64_t otherwise)
 {
     int at = -1;
-    for (int next = crn_event_find(&p->e, kind, 0); next >= 0 && nth >= 0; nth--) {
+    for (int next = crn_event_find(e, kind, 0); next >= 0 && nth >= 0; nth--) {
         at = next;
-        next = crn_event_find(&p->e, kind, next + 1);
+        next = crn_event_find(e, kind, next + 1);
     }
-    return at < 0 ? otherwise : p->e.value[at];
+    return at < 0 ? otherwise : e->value[at];
+}
+
+crn_list crn_event_list(const crn_event *e, unsigned kind, int nth)
+{
+    int at = crn_event_find(e, kind, 0);
+    for (; nth > 0 && at >= 0; nth--)
+        at = crn_event_find(e, kind, at + 1);
+    return at < 0 ? (crn_list){NULL, 0} : e->list[at];
+}
+
+int64_t crn_play_value(const crn_player *p, unsigned kind, int nth, int64_t otherwise)
+{
+    return crn_event_value(&p->e, kind, nth, otherwise);
 }
 
 crn_list crn_play_list(const crn_player *p, unsigned kind, int nth)
 {
-    int at = crn_event_find(&p->e, kind, 0);
-    for (; nth > 0 && at >= 0; nth--)
-        at = crn_event_find(&p->e, kind, at + 1);
-    return at < 0 ? (crn_list){NULL, 0} : p->e.list[at];
+    return crn_event_list(&p->e, kind, nth);
 }
 
 void crn_play_skip(crn_player *p)
@@ -121,6 +131,8 @@ static cairn_status play_events(crn_player *p)
     while (rc == CAIRN_OK && crn_walk_next(p->walk, &p->e)) {
         compute(p);
         rc = play_event(p, &bind, &m);
+        if (rc == CAIRN_OK && p->shadows)
+            rc = crn_shadows_learn(p);
         if (rc == CAIRN_OK && p->by_shadows)
             rc = crn_bind_learn(&bind, &p->e);
         if (rc == CAIRN_OK && p->by_shadows)
@@ -140,7 +152,7 @@ static cairn_status play(crn_player *p)
     uint64_t start = crn_now_ns();
     CRN_TRY(play_events(p));
     if (p->by_shadows)
-        CRN_TRY(crn_shadows_settle(p));
+        CRN_TRY(crn_shadows_finish(p));
     CRN_TRY(crn_play_finish(p));
     p->result->seconds = (double)(crn_now_ns() - start) * 1e-9;
     return CAIRN_OK;
@@ -166,6 +178,15 @@ static bool needs_shadows(const crn_trace *t)
     for (size_t i = 1; i < t->nlanes; i++)
         threads |= communicates(&t->lane[i]);
     return t->precision < 100 || threads;
+}
+
+/* Of what each rank gets in it, a lossless trace has the sum alone. */
+static bool has_alltoallw(const crn_lane *l)
+{
+    for (size_t i = 0; i < l->nsymbols; i++)
+        if (crn_coll_is_alltoallw(l->symbol[i].call))
+            return true;
+    return false;
 }
 
 static cairn_status count_other_threads(crn_player *p)
@@ -194,7 +215,7 @@ static cairn_status set_up(crn_player *p)
     CRN_TRY(crn_play_comms_make(p));
     CRN_TRY(crn_walk_open(p->t, 0, (uint32_t)p->rank, p->opt->seed, &p->walk));
     CRN_TRY(crn_scout_create(p->t, (uint32_t)p->rank, p->opt->seed, &p->scout));
-    if (p->by_shadows)
+    if (p->by_shadows || has_alltoallw(&p->t->lane[0]))
         CRN_TRY(crn_shadows_create(p, &p->shadows));
     return crn_watch_start(p, &p->watch);
 }

@@ -5,7 +5,8 @@
  *     replay_play.c    the public call, the loop over events, computing as waiting
  *     replay_p2p.c     messages, requests, completion
  *     replay_scout.c   whom a wildcard receive will meet
- *     replay_shadow.c  receives that follow from what the others send
+ *     replay_shadow.c  what the others send, and bring to collectives
+ *     replay_meet.c    which collectives of two ranks are one
  *     replay_coll.c    collectives
  *     replay_comm.c    communicators
  *     replay_rma.c     windows and one-sided calls
@@ -20,10 +21,18 @@
  *
  * Where values are known by distribution only, recorded receives and waits mean nothing. Then every
  * rank also walks the others (their shadows, which draw the same numbers), and posts a receive for
- * each message that a shadow sends to it (seed 004, section 5.1.1). Sends are non-blocking, and all
- * of them and of the receives are completed before each collective of all ranks and at the end. No
- * shadow goes past a collective of all ranks that its player has not reached, so no rank waits for
- * a message that needs itself to be sent.
+ * each message that a shadow sends to it (seed 004, section 5.1.1). It also learns from them what
+ * they bring to a collective, where MPI wants sizes to agree: asking them would make ranks wait for
+ * one another where the program did not.
+ *
+ * What may block is then only what is exact at any precision, and in which the ranks cannot wait
+ * for one another in a circle, or the program would have: blocking collectives, and calls that make
+ * communicators and share files. Messages are completed at collectives in which all ranks block,
+ * those that were sent before it, and at the end: no rank waits for a message that needs itself to
+ * be sent. Non-blocking collectives are started in their order, but which of them a recorded wait
+ * or test completed is known by distribution only: it waits for a while, and then goes on. A
+ * collective to which a member never comes (one whose threads share a communicator) is left out by
+ * all.
  */
 #ifndef CAIRN_REPLAY_PLAY_H
 #define CAIRN_REPLAY_PLAY_H
@@ -60,10 +69,18 @@ typedef struct crn_play_slot {
     MPI_Request request;
     void *buf; /* of a receive; kept for the next one */
     size_t cap;
-    int *list[4]; /* of a non-blocking collective */
+    int *list[4];  /* of a non-blocking collective */
+    unsigned kind; /* of what must not go before it is done: CRN_KIND_COMM, CRN_KIND_FILE, or 0 */
+    int64_t on;    /* its number */
     bool persistent;
     crn_play_message message; /* of a persistent one: what each start does */
 } crn_play_slot;
+
+/* A communicator of the trace, at the same place in memory from MPI_Comm_idup on. */
+typedef struct crn_play_comm_entry {
+    MPI_Comm comm;
+    MPI_Request making; /* MPI_REQUEST_NULL: it is there */
+} crn_play_comm_entry;
 
 typedef struct crn_play_window {
     MPI_Win win;
@@ -91,12 +108,12 @@ typedef struct crn_player {
     crn_walk *walk;
     crn_event e; /* the current one */
     crn_play_type *type;
-    CRN_VEC(MPI_Comm) comm;          /* by number; MPI_COMM_NULL where there is none */
-    MPI_Comm bridge;                 /* of all ranks, over which groups meet; only if any do */
-    CRN_VEC(crn_play_window) window; /* by number */
+    CRN_VEC(crn_play_comm_entry *) comm; /* by number; NULL where there is none */
+    MPI_Comm bridge;                     /* of all ranks, over which groups meet; only if any do */
+    CRN_VEC(crn_play_window) window;     /* by number */
     CRN_VEC(crn_play_slot) slot;
     CRN_VEC(MPI_Message) message; /* of probes that are still to be received */
-    CRN_VEC(MPI_Request) late;    /* sends that go on in the background */
+    CRN_VEC(crn_play_slot) late;  /* what goes on without a number */
     crn_play_memory payload, scratch;
     crn_scout *scout;
     crn_shadows *shadows;
@@ -108,6 +125,8 @@ typedef struct crn_player {
 /* ---- columns of the current event (replay_play.c) ---- */
 
 /* The value of the nth column of a kind, the last one if there are fewer; otherwise if none. */
+int64_t crn_event_value(const crn_event *e, unsigned kind, int nth, int64_t otherwise);
+crn_list crn_event_list(const crn_event *e, unsigned kind, int nth);
 int64_t crn_play_value(const crn_player *p, unsigned kind, int nth, int64_t otherwise);
 crn_list crn_play_list(const crn_player *p, unsigned kind, int nth);
 void crn_play_skip(crn_player *p);
@@ -133,9 +152,10 @@ cairn_status crn_play_wait(crn_player *p);
 cairn_status crn_play_slot_of(crn_player *p, int64_t number, crn_play_slot **ret);
 cairn_status crn_play_slot_clear(crn_player *p, crn_play_slot *s); /* for another request */
 void crn_play_slot_done(crn_play_slot *s);
-cairn_status crn_play_late(crn_player *p, MPI_Request request);
-cairn_status crn_play_wait_all(MPI_Request *request, size_t n);
 cairn_status crn_play_finish(crn_player *p); /* all that is under way */
+
+/* Requests of collectives on a communicator or of transfers of a file, before it goes. */
+cairn_status crn_play_complete_on(crn_player *p, unsigned kind, int64_t number);
 crn_play_message crn_play_message_of(const crn_player *p, int nth, bool sends);
 
 /* ---- wildcards (replay_scout.c) ---- */
@@ -150,14 +170,70 @@ bool crn_scout_next(crn_scout *s, int *ret_source, int *ret_tag);
 typedef CRN_VEC(int64_t) crn_numbers;
 cairn_status crn_completed_of(const crn_event *e, crn_numbers *done);
 
+/* ---- meetings (replay_meet.c) ---- */
+
+/* What a rank knows of one of its communicators. */
+typedef struct crn_tally_comm {
+    uint64_t id;      /* the same on all members; 0: not known */
+    uint64_t nmade;   /* communicators that were made from it */
+    uint64_t nmet;    /* collectives on it */
+    bool with_player; /* the rank that replays is a member, or in the other group */
+} crn_tally_comm;
+
+/* The communicators of a rank by number. */
+typedef struct crn_tally {
+    CRN_VEC(crn_tally_comm) comm;
+} crn_tally;
+
+typedef struct crn_meeting_key {
+    uint64_t comm, nth;
+} crn_meeting_key;
+
+cairn_status crn_tally_init(crn_tally *t, int of, int player);
+void crn_tally_done(crn_tally *t);
+cairn_status crn_tally_learn(crn_tally *t, const crn_event *e, int player);
+
+/* Count a collective; false if its communicator is not known. */
+bool crn_tally_meet(crn_tally *t, const crn_event *e, crn_meeting_key *ret, bool *ret_with_player);
+
+/* What a rank sends in a collective: elements of a reduction, bytes else. */
+typedef struct crn_share {
+    int count;   /* to each, */
+    int *counts; /* or one by one */
+    size_t ncounts;
+} crn_share;
+
+/* Of an event on a communicator of n ranks. */
+cairn_status crn_share_of(const crn_player *p, const crn_event *e, size_t n, crn_share *ret);
+void crn_share_done(crn_share *s);
+
+int crn_coll_lists(uint32_t call); /* which side of a call has lists of counts: a bit for each */
+int crn_coll_side(const crn_event *e); /* of count and type: the one that says what is sent */
+bool crn_coll_is_alltoallw(uint32_t call);
+
+typedef struct crn_meeting {
+    bool all_come;
+    bool in_step;     /* no member has blocked in more collectives of all ranks than another */
+    crn_share *share; /* by rank of the communicator; of the other group if there are two */
+    size_t n;
+} crn_meeting;
+
+void crn_meeting_done(crn_meeting *m);
+
 /* ---- shadows (replay_shadow.c) ---- */
 
 cairn_status crn_shadows_create(crn_player *p, crn_shadows **ret);
 void crn_shadows_free(crn_shadows *s);
 cairn_status crn_shadows_send(crn_player *p, const cairn_trace_message *m);
 cairn_status crn_shadows_follow(crn_player *p); /* post receives, as far as the player is */
-cairn_status crn_shadows_settle(crn_player *p); /* up to a collective of all ranks, complete all */
-bool crn_event_of_all(const crn_event *e, uint32_t nranks);
+cairn_status crn_shadows_learn(crn_player *p);  /* of communicators that the player makes */
+
+/* The collective that the player is at, to be called for each; *ret is to be freed. */
+cairn_status crn_shadows_meet(crn_player *p, crn_meeting *ret);
+
+/* Complete what was sent before the collective that the player is at, if all ranks block in it. */
+cairn_status crn_shadows_settle(crn_player *p);
+cairn_status crn_shadows_finish(crn_player *p); /* complete all */
 
 /* ---- the rest ---- */
 
@@ -168,8 +244,8 @@ void crn_play_windows_free(crn_player *p); /* collective */
 cairn_status crn_play_comms_make(crn_player *p);
 void crn_play_comms_free(crn_player *p);
 cairn_status crn_play_comm(crn_player *p);
-MPI_Comm crn_play_comm_of(const crn_player *p, int64_t number);
-bool crn_play_is_between(MPI_Comm comm); /* two groups */
+MPI_Comm crn_play_comm_of(const crn_player *p, int64_t number); /* MPI_COMM_NULL: none */
+bool crn_play_is_between(MPI_Comm comm);                        /* two groups */
 cairn_status crn_play_peers(MPI_Comm comm,
                             int *ret); /* how many it has, in the other group if so */
 

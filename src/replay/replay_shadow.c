@@ -1,48 +1,80 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shadows: each rank walks what every other rank does, as far as it sends messages to this one, and
- * posts the receives. See DESIGN in replay_play.h.
+ * Shadows: each rank walks what every other rank does. It posts the receives for what they send to
+ * it, and knows what they bring to the collectives that they have in common. See DESIGN in
+ * replay_play.h.
  */
 #include "replay/replay_play.h"
+
+/* What the rank of a shadow brings to a meeting that the player has not come to. */
+typedef struct offer {
+    crn_meeting_key key;
+    uint64_t epoch; /* as of the meeting */
+    crn_share share;
+} offer;
 
 typedef struct shadow {
     crn_walk *walk;
     crn_bind bind;
-    uint64_t nevents; /* walked */
-    uint64_t epoch;   /* collectives of all ranks that it has reached */
+    crn_tally tally;
+    CRN_VEC(offer) offer; /* in their order */
+    uint64_t nevents;     /* walked */
+    uint64_t epoch;       /* blocking collectives of all ranks that it has reached */
     bool over;
 } shadow;
 
+/* Beside the request of a message that is under way. */
+typedef struct cargo {
+    uint64_t epoch; /* of its sender when it was sent */
+    void *buf;      /* of a receive */
+} cargo;
+
 struct crn_shadows {
     MPI_Comm comm; /* of all ranks; messages of the replay alone */
-    shadow *of;    /* by rank; the player's own is unused */
+    shadow *of;    /* by rank; the player's own has its tally only */
     int n;
     uint64_t nevents, epoch; /* of the player */
     crn_meaning meaning;
     CRN_VEC(MPI_Request) request; /* under way, both ways */
-    CRN_VEC(void *) buf;          /* of receives */
+    CRN_VEC(cargo) cargo;
+    size_t many; /* requests at which to look which are done */
 };
 
-enum { TAG = 1 };
+enum { TAG = 1, MANY = 256 };
 
-bool crn_event_of_all(const crn_event *e, uint32_t nranks)
+static bool is_of_all(const crn_event *e, uint32_t nranks)
 {
     int comm = crn_event_find(e, CRN_KIND_COMM, 0);
     return comm >= 0 && (e->value[comm] == CRN_COMM_WORLD || e->comm.size == (int64_t)nranks);
+}
+
+/* Only what all ranks block in separates epochs: others may come to it in different orders. */
+static bool ends_epoch(const crn_event *e, uint32_t nranks)
+{
+    return e->call->layer == CRN_LAYER_COLL && crn_event_find(e, CRN_KIND_REQ, 0) < 0 &&
+           is_of_all(e, nranks);
+}
+
+static void shadow_done(shadow *o)
+{
+    crn_walk_close(o->walk);
+    crn_bind_done(&o->bind);
+    crn_tally_done(&o->tally);
+    for (size_t i = 0; i < o->offer.n; i++)
+        crn_share_done(&o->offer.at[i].share);
+    crn_vec_done(&o->offer);
 }
 
 void crn_shadows_free(crn_shadows *s)
 {
     if (!s)
         return;
-    for (int i = 0; s->of && i < s->n; i++) {
-        crn_walk_close(s->of[i].walk);
-        crn_bind_done(&s->of[i].bind);
-    }
-    for (size_t i = 0; i < s->buf.n; i++)
-        free(s->buf.at[i]);
+    for (int i = 0; s->of && i < s->n; i++)
+        shadow_done(&s->of[i]);
+    for (size_t i = 0; i < s->cargo.n; i++)
+        free(s->cargo.at[i].buf);
     crn_vec_done(&s->request);
-    crn_vec_done(&s->buf);
+    crn_vec_done(&s->cargo);
     crn_meaning_done(&s->meaning);
     free(s->of);
     if (s->comm != MPI_COMM_NULL)
@@ -55,6 +87,7 @@ static cairn_status open_shadows(crn_player *p, crn_shadows *s)
     CRN_TRY(crn_alloc(&s->of, (size_t)s->n));
     for (int i = 0; i < s->n; i++) {
         CRN_TRY(crn_bind_init(&s->of[i].bind, p->t, (uint32_t)i));
+        CRN_TRY(crn_tally_init(&s->of[i].tally, i, p->rank));
         if (i != p->rank)
             CRN_TRY(crn_walk_open(p->t, 0, (uint32_t)i, p->opt->seed, &s->of[i].walk));
     }
@@ -68,6 +101,7 @@ cairn_status crn_shadows_create(crn_player *p, crn_shadows **ret)
     CRN_TRY(crn_alloc(&s, 1));
     s->comm = MPI_COMM_NULL;
     s->n = p->size;
+    s->many = MANY;
     cairn_status rc = open_shadows(p, s);
     if (rc < 0) {
         crn_shadows_free(s);
@@ -77,22 +111,61 @@ cairn_status crn_shadows_create(crn_player *p, crn_shadows **ret)
     return CAIRN_OK;
 }
 
+/* ---- messages ---- */
+
 static bool fits(uint64_t nbytes)
 {
     return nbytes <= INT32_MAX;
 }
 
+/* Take out what is done: wait for what was sent before an epoch, look at the rest. */
+static cairn_status complete(crn_shadows *s, uint64_t before)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->request.n; i++) {
+        int done = 1;
+        if (s->cargo.at[i].epoch < before)
+            CRN_TRY_MPI(MPI_Wait(&s->request.at[i], MPI_STATUS_IGNORE));
+        else
+            CRN_TRY_MPI(MPI_Test(&s->request.at[i], &done, MPI_STATUS_IGNORE));
+        if (done) {
+            free(s->cargo.at[i].buf);
+            continue;
+        }
+        s->request.at[n] = s->request.at[i];
+        s->cargo.at[n++] = s->cargo.at[i];
+    }
+    s->request.n = s->cargo.n = n;
+    s->many = CRN_MAX(MANY, 2 * n);
+    return CAIRN_OK;
+}
+
+/* Room for one more message, at request.n and cargo.n. */
+static cairn_status make_room(crn_shadows *s)
+{
+    if (s->request.n >= s->many)
+        CRN_TRY(complete(s, 0));
+    CRN_TRY(crn_vec_reserve(&s->request, 1));
+    return crn_vec_reserve(&s->cargo, 1);
+}
+
+static void add_cargo(crn_shadows *s, cargo c)
+{
+    s->request.n++;
+    s->cargo.at[s->cargo.n++] = c;
+}
+
 cairn_status crn_shadows_send(crn_player *p, const cairn_trace_message *m)
 {
     crn_shadows *s = p->shadows;
-    MPI_Request request;
     char *buf;
     if (!m->sent || m->peer < 0 || m->peer >= p->size || m->peer == p->rank || !fits(m->nbytes))
         return CAIRN_OK;
     CRN_TRY(crn_play_bytes(&p->payload, m->nbytes, p->opt->seed, &buf));
-    CRN_TRY(crn_vec_reserve(&s->request, 1));
-    CRN_TRY_MPI(MPI_Isend(buf, (int)m->nbytes, MPI_BYTE, (int)m->peer, TAG, s->comm, &request));
-    s->request.at[s->request.n++] = request;
+    CRN_TRY(make_room(s));
+    CRN_TRY_MPI(MPI_Isend(buf, (int)m->nbytes, MPI_BYTE, (int)m->peer, TAG, s->comm,
+                          &s->request.at[s->request.n]));
+    add_cargo(s, (cargo){.epoch = s->epoch});
     p->result->sent_bytes += m->nbytes;
     return CAIRN_OK;
 }
@@ -100,40 +173,127 @@ cairn_status crn_shadows_send(crn_player *p, const cairn_trace_message *m)
 static cairn_status receive(crn_shadows *s, int from, const cairn_trace_message *m)
 {
     char *buf;
-    CRN_TRY(crn_vec_reserve(&s->request, 1));
-    CRN_TRY(crn_vec_reserve(&s->buf, 1));
+    CRN_TRY(make_room(s));
     CRN_TRY(crn_alloc(&buf, CRN_MAX(m->nbytes, 1)));
-    s->buf.at[s->buf.n++] = buf;
-    CRN_TRY_MPI(
-        MPI_Irecv(buf, (int)m->nbytes, MPI_BYTE, from, TAG, s->comm, &s->request.at[s->request.n]));
-    s->request.n++;
+    int rc =
+        MPI_Irecv(buf, (int)m->nbytes, MPI_BYTE, from, TAG, s->comm, &s->request.at[s->request.n]);
+    if (rc != MPI_SUCCESS)
+        free(buf);
+    CRN_TRY_MPI(rc);
+    add_cargo(s, (cargo){s->of[from].epoch, buf});
     return CAIRN_OK;
 }
 
-/* One event of another rank: what it sends here is received. */
-static cairn_status step(crn_player *p, int from)
+static cairn_status receive_all(crn_player *p, int from, const crn_event *e)
 {
     crn_shadows *s = p->shadows;
-    shadow *o = &s->of[from];
+    CRN_TRY(crn_meaning_of(&s->meaning, &s->of[from].bind, e, &e->comm, NULL));
+    const cairn_trace_message *m = s->meaning.many.n > 0 ? s->meaning.many.at : s->meaning.few;
+    for (size_t i = 0; i < s->meaning.nmessages; i++)
+        if (m[i].sent && m[i].peer == p->rank && fits(m[i].nbytes))
+            CRN_TRY(receive(s, from, &m[i]));
+    return CAIRN_OK;
+}
+
+/* ---- meetings ---- */
+
+static cairn_status note_offer(crn_player *p, shadow *o, const crn_event *e)
+{
+    offer new = {.epoch = o->epoch};
+    bool with_player;
+    if (!crn_tally_meet(&o->tally, e, &new.key, &with_player) || !with_player)
+        return CAIRN_OK;
+    CRN_TRY(crn_vec_reserve(&o->offer, 1));
+    CRN_TRY(crn_share_of(p, e, (size_t)e->comm.size, &new.share));
+    o->offer.at[o->offer.n++] = new;
+    return CAIRN_OK;
+}
+
+/* One event of another rank. */
+static cairn_status step(crn_player *p, int from)
+{
+    shadow *o = &p->shadows->of[from];
     crn_event e;
     if (!crn_walk_next(o->walk, &e)) {
         o->over = true;
         return CAIRN_OK;
     }
     o->nevents++;
-    if (e.call->layer == CRN_LAYER_COLL && crn_event_of_all(&e, p->t->nranks))
-        o->epoch++;
-    if (e.call->layer == CRN_LAYER_P2P) {
-        CRN_TRY(crn_meaning_of(&s->meaning, &o->bind, &e, &e.comm, NULL));
-        const cairn_trace_message *m = s->meaning.many.n > 0 ? s->meaning.many.at : s->meaning.few;
-        for (size_t i = 0; i < s->meaning.nmessages; i++)
-            if (m[i].sent && m[i].peer == p->rank && fits(m[i].nbytes))
-                CRN_TRY(receive(s, from, &m[i]));
-    }
+    o->epoch += ends_epoch(&e, p->t->nranks);
+    if (e.call->layer == CRN_LAYER_COLL)
+        CRN_TRY(note_offer(p, o, &e));
+    if (e.call->layer == CRN_LAYER_P2P && p->by_shadows)
+        CRN_TRY(receive_all(p, from, &e));
+    CRN_TRY(crn_tally_learn(&o->tally, &e, p->rank));
     return crn_bind_learn(&o->bind, &e);
 }
 
-/* Let all shadows come as far as the player, but not past a collective that it has not reached. */
+/* What a rank brings to a meeting; false if it never comes. */
+static cairn_status take_offer(crn_player *p, int64_t from, crn_meeting_key key, offer *ret,
+                               bool *ret_comes)
+{
+    *ret_comes = false;
+    if (from < 0 || from >= p->size) /* as only a damaged trace says */
+        return CAIRN_OK;
+    shadow *o = &p->shadows->of[from];
+    for (size_t i = 0;; i++) {
+        while (i == o->offer.n && !o->over)
+            CRN_TRY(step(p, (int)from));
+        if (i == o->offer.n)
+            return CAIRN_OK;
+        offer *at = &o->offer.at[i];
+        if (at->key.comm != key.comm || at->key.nth != key.nth)
+            continue;
+        *ret = *at;
+        memmove(at, at + 1, (--o->offer.n - i) * sizeof *at);
+        *ret_comes = true;
+        return CAIRN_OK;
+    }
+}
+
+void crn_meeting_done(crn_meeting *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        crn_share_done(&m->share[i]);
+    free(m->share);
+}
+
+cairn_status crn_shadows_meet(crn_player *p, crn_meeting *ret)
+{
+    crn_shadows *s = p->shadows;
+    const crn_comm_view *comm = &p->e.comm;
+    crn_meeting_key key;
+    bool with_player;
+    s->epoch += ends_epoch(&p->e, p->t->nranks);
+    *ret = (crn_meeting){.in_step = true};
+    if (!crn_tally_meet(&s->of[p->rank].tally, &p->e, &key, &with_player))
+        return CAIRN_OK;
+    CRN_TRY(crn_alloc(&ret->share, (size_t)comm->size));
+    ret->n = (size_t)comm->size;
+    ret->all_come = true;
+    for (size_t i = 0; i < ret->n; i++) {
+        int64_t from = comm->world ? comm->world[i] : (int64_t)i;
+        offer o = {.epoch = s->epoch};
+        bool comes = true;
+        if (from == p->rank)
+            CRN_TRY(crn_share_of(p, &p->e, ret->n, &o.share));
+        else
+            CRN_TRY(take_offer(p, from, key, &o, &comes));
+        ret->share[i] = o.share;
+        ret->all_come &= comes;
+        ret->in_step &= o.epoch == s->epoch;
+    }
+    return CAIRN_OK;
+}
+
+cairn_status crn_shadows_learn(crn_player *p)
+{
+    return crn_tally_learn(&p->shadows->of[p->rank].tally, &p->e, p->rank);
+}
+
+/* ---- going on ---- */
+
+/* Let all shadows come as far as the player, but not past what it has not reached. */
 cairn_status crn_shadows_follow(crn_player *p)
 {
     crn_shadows *s = p->shadows;
@@ -148,15 +308,14 @@ cairn_status crn_shadows_follow(crn_player *p)
 
 cairn_status crn_shadows_settle(crn_player *p)
 {
+    return ends_epoch(&p->e, p->t->nranks) ? complete(p->shadows, p->shadows->epoch) : CAIRN_OK;
+}
+
+cairn_status crn_shadows_finish(crn_player *p)
+{
     crn_shadows *s = p->shadows;
-    s->epoch++;
     for (int i = 0; i < s->n; i++)
-        while (i != p->rank && !s->of[i].over && s->of[i].epoch < s->epoch)
+        while (i != p->rank && !s->of[i].over)
             CRN_TRY(step(p, i));
-    if (s->request.n > 0)
-        CRN_TRY(crn_play_wait_all(s->request.at, s->request.n));
-    for (size_t i = 0; i < s->buf.n; i++)
-        free(s->buf.at[i]);
-    s->request.n = s->buf.n = 0;
-    return CAIRN_OK;
+    return complete(s, UINT64_MAX);
 }

@@ -38,7 +38,7 @@ static void describe(char *buf, const crn_player *p)
         if (p->slot.at[i].request != MPI_REQUEST_NULL)
             used += (size_t)snprintf(buf + used, STATE - used, "\n  request %zu is under way", i);
     if (p->late.n > 0 && used < STATE)
-        snprintf(buf + used, STATE - used, "\n  %zu sends go on in the background", p->late.n);
+        snprintf(buf + used, STATE - used, "\n  %zu requests go on in the background", p->late.n);
 }
 
 void crn_watch_note(crn_watch *w, const crn_player *p, uint64_t expected_ns)

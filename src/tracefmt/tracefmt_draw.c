@@ -4,8 +4,9 @@
  * over time and over ranks (seed 004, chapter 4). A column then holds, instead of values, numbers
  * of histograms; at 0 per cent there is one, and the sequence of its numbers is a constant.
  *
- * What all ranks of a communicator must do the same number of times stays exact between ranks:
- * turns and repeats of what holds a collective are never mixed, so that the replay's ranks meet.
+ * What all ranks of a communicator must do the same number of times stays exact: turns and repeats
+ * of what holds a collective are never drawn, so that the replay's ranks meet, and what one loop
+ * opens, another one closes.
  */
 #include "tracefmt/tracefmt_merge_impl.h"
 
@@ -272,12 +273,10 @@ static bool may_draw(const crn_symbol *s, size_t column, bool meets)
     return crn_kind_is_drawn(crn_symbol_kind(s, column));
 }
 
-/* Longer than a histogram needs; all its ranks draw alike, so they may also meet. */
-static bool is_long(const crn_symbol *s, size_t column)
+/* Longer than a histogram needs. */
+static bool is_long(const crn_column *c)
 {
-    const crn_column *c = &s->column[column];
-    return c->ngroups == 1 && c->group->nhists == 0 && c->group->value.n > LONG && !s->optional &&
-           crn_kind_is_drawn(crn_symbol_kind(s, column));
+    return c->ngroups == 1 && c->group->nhists == 0 && c->group->value.n > LONG;
 }
 
 static cairn_status draw_column(uint32_t precision, crn_symbol *s, size_t column, bool meets,
@@ -289,7 +288,7 @@ static cairn_status draw_column(uint32_t precision, crn_symbol *s, size_t column
         return keep_one_list(c);
     if (c->ngroups > 1 && may_draw(s, column, meets))
         CRN_TRY(draw_groups(c, precision, false));
-    if (last && is_long(s, column))
+    if (last && is_long(c) && may_draw(s, column, meets))
         CRN_TRY(draw_groups(c, precision, true));
     for (size_t i = 0; last && i < c->ngroups; i++)
         c->group[i].reads = 0; /* it was for the merge */

@@ -2,7 +2,8 @@
  *
  * A program that reads what was there before it: a file of each rank, written before MPI_Init, is
  * read by the system and by MPI, through a view, too; mapped; renamed; and one that is not there
- * is not opened. 10 reads of 4096 bytes on each rank.
+ * is not opened. 10 reads of 4096 bytes on each rank, and 10 lines of 1024 that it appends to a
+ * log.
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -64,12 +65,24 @@ static void by_mpi(void)
                        &file) != MPI_SUCCESS);
 }
 
+static void append(void)
+{
+    char log[64];
+    snprintf(log, sizeof log, "log-%d", (int)getpid());
+    for (int i = 0; i < 10; i++) {
+        FILE *f = fopen(log, "a");
+        must(f && fprintf(f, "%1023d\n", i) == 1024 && fclose(f) == 0);
+    }
+    must(unlink(log) == 0);
+}
+
 int main(int argc, char **argv)
 {
     make_input();
     MPI_Init(&argc, &argv);
     by_system();
     by_mpi();
+    append();
     must(rename(name, other) == 0 && unlink(other) == 0);
     MPI_Finalize();
     return 0;

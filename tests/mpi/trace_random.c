@@ -88,14 +88,10 @@ static void butterfly(int seed)
 }
 
 /* Rank 0 takes what comes, in any order; some of it must be looked at first. */
-static void master(int seed)
+static void take_all(int seed)
 {
     MPI_Status status;
     int n;
-    if (rank > 0) {
-        MPI_Send(sent, rank % 7, MPI_INT, 0, seed, MPI_COMM_WORLD);
-        return;
-    }
     for (int i = 1; i < size; i++) {
         if (seed % 2) {
             MPI_Probe(MPI_ANY_SOURCE, seed, MPI_COMM_WORLD, &status);
@@ -107,6 +103,15 @@ static void master(int seed)
         }
     }
     MPI_Barrier(MPI_COMM_SELF);
+}
+
+static void master(int seed)
+{
+    if (rank > 0)
+        MPI_Send(sent, rank % 7, MPI_INT, 0, seed, MPI_COMM_WORLD);
+    else
+        take_all(seed);
+    MPI_Barrier(comm[0]); /* wildcards must not see the next one's messages */
 }
 
 static void any_of_many(int seed)
@@ -126,7 +131,7 @@ static void any_of_many(int seed)
             done += some;
         }
     }
-    MPI_Barrier(comm[0]); /* the next one's wildcards must not see our messages */
+    MPI_Barrier(comm[0]); /* as above, and the next one's must not see ours */
 }
 
 static void reduce(int seed)
@@ -162,6 +167,30 @@ static void nonblocking(int seed)
     MPI_Ibarrier(MPI_COMM_WORLD, &q[1]);
     MPI_Wait(&q[1], MPI_STATUS_IGNORE);
     MPI_Wait(&q[0], MPI_STATUS_IGNORE);
+}
+
+/* All are started before any is waited for, by each rank in an order of its own. */
+static void crossing(int seed)
+{
+    MPI_Request q[3];
+    double x[64] = {0}, y[64], z[64] = {0};
+    int n = 1 + agreed(seed, step, 60), flag = 0;
+    for (int i = 0; i < 3; i++) {
+        switch ((i + rank + seed) % 3) {
+        case 0:
+            MPI_Iallreduce(x, y, n, MPI_DOUBLE, MPI_SUM, comm[2], &q[0]);
+            break;
+        case 1:
+            MPI_Ibcast(z, n, MPI_DOUBLE, 0, comm[3], &q[1]);
+            break;
+        default:
+            MPI_Iallgather(sent, n, MPI_CHAR, got, n, MPI_CHAR, comm[1], &q[2]);
+        }
+    }
+    if (seed % 2)
+        MPI_Wait(&q[seed % 3], MPI_STATUS_IGNORE);
+    while (!flag)
+        MPI_Testall(3, q, &flag, MPI_STATUSES_IGNORE);
 }
 
 static void started(int seed)
@@ -236,7 +265,7 @@ static void files(int seed)
 
 static void (*const exchanges[])(int) = {ring,   shifted,   boundary,    butterfly, master,
                                          reduce, scatter,   nonblocking, started,   derived,
-                                         comms,  cancelled, any_of_many, files};
+                                         comms,  cancelled, any_of_many, files,     crossing};
 
 static node *plan(int depth)
 {
