@@ -175,8 +175,11 @@ static bool read_starts(const crn_importer *im, const crn_source *s)
     const crn_h5 *h5 = im->h5;
     char name[CRN_VAR_NAME + 32];
     snprintf(name, sizeof name, "cairn/starts/%s", s->name);
+    bool near = false;
     hid_t o = h5->H5Oopen(im->file, name, H5P_DEFAULT);
-    hid_t space = o >= 0 && h5->H5Iget_type(o) == H5I_DATASET ? h5->H5Dget_space(o) : -1;
+    if (o >= 0 && h5->H5Iget_type(o) == H5I_DATASET)
+        (void)crn_hdf5_is_near(h5, im->file, name, o, &near);
+    hid_t space = near ? h5->H5Dget_space(o) : -1;
     const bool fits =
         space >= 0 && h5->H5Sget_simple_extent_npoints(space) == (hssize_t)im->nranks + 1;
     bool ok = fits &&

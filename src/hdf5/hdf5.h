@@ -64,6 +64,7 @@
     X(H5Pget_external_count)                                                                       \
     X(H5Pget_layout)                                                                               \
     X(H5Pget_virtual_count)                                                                        \
+    X(H5Pget_virtual_dsetname)                                                                     \
     X(H5Pget_virtual_filename)                                                                     \
     X(H5Pset_alignment)                                                                            \
     X(H5Pset_alloc_time)                                                                           \
@@ -171,16 +172,23 @@ extern const H5FD_class_t crn_sketch_driver;
 /*
  * Call fn with every dataset below the root of a file, in the order of their names, by its path
  * without the first slash. The dataset is fn's to close. Links that lead nowhere or into other
- * files, datasets whose data lies anywhere but in this file and below its directory, and groups
- * that were met before are counted in *nskipped. Ends with the first status of fn that is not
- * CAIRN_OK. CAIRN_ENOTFOUND (a file that a dataset is made of), CAIRN_EINVAL (a path of more than
- * CRN_HDF5_NAME bytes), CAIRN_EUNSUPPORTED (groups too deep in each other), CAIRN_EIO,
- * CAIRN_ENOMEM.
+ * files, datasets that are not near (below), and groups that were met before are counted in
+ * *nskipped. Ends with the first status of fn that is not CAIRN_OK. Statuses of crn_hdf5_is_near,
+ * CAIRN_EINVAL (a path of more than CRN_HDF5_NAME bytes), CAIRN_EUNSUPPORTED (groups too deep in
+ * each other), CAIRN_EIO, CAIRN_ENOMEM.
  */
 enum { CRN_HDF5_NAME = 255 };
 typedef cairn_status crn_hdf5_fn(void *arg, const char *name, hid_t dataset);
 cairn_status crn_hdf5_visit(const crn_h5 *h5, hid_t file, crn_hdf5_fn *fn, void *arg,
                             uint64_t *nskipped);
+
+/*
+ * Is all data of a dataset, which was opened by its name in file, in this file and below its
+ * directory, through however many others it is made of? CAIRN_ENOTFOUND when one of these is not
+ * there, CAIRN_EUNSUPPORTED when they are too many or lead too far.
+ */
+cairn_status crn_hdf5_is_near(const crn_h5 *h5, hid_t file, const char *name, hid_t dataset,
+                              bool *ret);
 
 /* Open a file to read. CAIRN_ENOTFOUND, CAIRN_EIO. */
 cairn_status crn_hdf5_open(const crn_h5 *h5, const char *path, hid_t *ret);

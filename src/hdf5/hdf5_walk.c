@@ -5,7 +5,6 @@
 #include "hdf5/hdf5.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <unistd.h>
 
 enum { GROUPS_MAX = 64 };
@@ -18,55 +17,21 @@ typedef struct group_id {
 
 typedef struct walk {
     const crn_h5 *h5;
+    hid_t file;
     crn_hdf5_fn *fn;
     void *arg;
     uint64_t *nskipped;
-    char path[PATH_MAX];   /* of the file's directory, with a slash behind it */
     CRN_VEC(group_id) met; /* groups that several links lead to */
 } walk;
 
 static cairn_status visit_group(walk *w, hid_t group, const char *path, int depth);
 
-/* One of the files that a dataset is made of: it must be there, since HDF5 shows zeros instead. */
-static cairn_status check_source(const walk *w, const char *name, hid_t properties, size_t i,
-                                 bool *ret_ours)
-{
-    char file[PATH_MAX], path[2 * PATH_MAX];
-    const ssize_t n = w->h5->H5Pget_virtual_filename(properties, i, file, sizeof file);
-    *ret_ours = n > 0 && n < (ssize_t)sizeof file && file[0] != '/' && !strstr(file, "..");
-    if (!*ret_ours || strcmp(file, ".") == 0)
-        return CAIRN_OK;
-    snprintf(path, sizeof path, "%s%s", w->path, file);
-    CRN_FAIL_IF(access(path, R_OK) < 0, CAIRN_ENOTFOUND,
-                "dataset '%s' is made of '%s', which is not there", name, path);
-    return CAIRN_OK;
-}
-
-/* Is a dataset's data in this file, or below its directory? A file does not choose which others are
- * read. */
-static cairn_status check_data(const walk *w, const char *name, hid_t dataset, bool *ret_ours)
-{
-    const crn_h5 *h5 = w->h5;
-    cairn_status rc = CAIRN_OK;
-    size_t n = 0;
-    hid_t properties = h5->H5Dget_create_plist(dataset);
-    *ret_ours = properties >= 0 && h5->H5Pget_external_count(properties) <= 0;
-    if (*ret_ours && h5->H5Pget_layout(properties) == H5D_VIRTUAL)
-        h5->H5Pget_virtual_count(properties, &n);
-    for (size_t i = 0; i < n && *ret_ours && rc == CAIRN_OK; i++)
-        rc = check_source(w, name, properties, i, ret_ours);
-    if (properties >= 0)
-        h5->H5Pclose(properties);
-    h5->H5Eclear2(H5E_DEFAULT); /* to ask for what a dataset does not have is a failure to HDF5 */
-    return rc;
-}
-
 /* Takes the dataset. */
 static cairn_status visit_dataset(walk *w, const char *name, hid_t dataset)
 {
-    bool ours;
-    cairn_status rc = check_data(w, name, dataset, &ours);
-    if (rc == CAIRN_OK && ours)
+    bool near;
+    cairn_status rc = crn_hdf5_is_near(w->h5, w->file, name, dataset, &near);
+    if (rc == CAIRN_OK && near)
         return w->fn(w->arg, name, dataset);
     *w->nskipped += rc == CAIRN_OK;
     w->h5->H5Dclose(dataset);
@@ -148,13 +113,11 @@ static cairn_status visit_group(walk *w, hid_t group, const char *path, int dept
 cairn_status crn_hdf5_visit(const crn_h5 *h5, hid_t file, crn_hdf5_fn *fn, void *arg,
                             uint64_t *nskipped)
 {
-    walk w = {.h5 = h5, .fn = fn, .arg = arg, .nskipped = nskipped};
+    walk w = {.h5 = h5, .file = file, .fn = fn, .arg = arg, .nskipped = nskipped};
     bool new;
     hid_t root = h5->H5Oopen(file, "/", H5P_DEFAULT);
-    if (root < 0 || h5->H5Fget_name(file, w.path, sizeof w.path) < 0)
+    if (root < 0)
         return crn_hdf5_fail(h5, "cannot read its first group");
-    char *slash = strrchr(w.path, '/');
-    *(slash ? slash + 1 : w.path) = 0;
     cairn_status rc = meet(&w, root, &new);
     if (rc == CAIRN_OK)
         rc = visit_group(&w, root, "", 0);

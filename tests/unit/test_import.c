@@ -327,20 +327,58 @@ static void test_claims_of_starts(void **state)
 }
 
 /* Bytes of a file that is none of its own, as a dataset of three. Takes the properties. */
-static void add_made_of(const world *w, const char *name, hid_t properties, hid_t space)
+/* Takes the properties. */
+static void add_made_of(const world *w, const char *name, hid_t properties, const hsize_t *most)
 {
-    hid_t set = w->h5->H5Dcreate2(w->file, name, w->h5->H5T_NATIVE_UINT8_g, space, H5P_DEFAULT,
+    const hsize_t three = 3;
+    hid_t space = w->h5->H5Screate_simple(1, &three, most);
+    hid_t set = w->h5->H5Dcreate2(w->file, name, w->h5->H5T_NATIVE_UINT64_g, space, H5P_DEFAULT,
                                   properties, H5P_DEFAULT);
     assert_true(set >= 0);
     w->h5->H5Dclose(set);
+    w->h5->H5Sclose(space);
     w->h5->H5Pclose(properties);
 }
 
-static void add_virtual(const world *w, const char *name, const char *file, hid_t space)
+static void add_virtual(const world *w, const char *name, const char *file, const char *source)
+{
+    const hsize_t three = 3;
+    hid_t space = w->h5->H5Screate_simple(1, &three, NULL);
+    hid_t properties = w->h5->H5Pcreate(w->h5->H5P_CLS_DATASET_CREATE_ID_g);
+    assert_true(w->h5->H5Pset_virtual(properties, space, file, source, space) >= 0);
+    w->h5->H5Sclose(space);
+    add_made_of(w, name, properties, NULL);
+}
+
+/* Of as many files as there are. */
+static void add_pattern(const world *w, const char *name, const char *file, const char *source)
+{
+    const hsize_t three = 3, all = H5S_UNLIMITED, zero = 0;
+    hid_t one = w->h5->H5Screate_simple(1, &three, NULL);
+    hid_t space = w->h5->H5Screate_simple(1, &three, &all);
+    w->h5->H5Sselect_hyperslab(space, H5S_SELECT_SET, &zero, &three, &all, &three);
+    hid_t properties = w->h5->H5Pcreate(w->h5->H5P_CLS_DATASET_CREATE_ID_g);
+    assert_true(w->h5->H5Pset_virtual(properties, space, file, source, one) >= 0);
+    w->h5->H5Sclose(space);
+    w->h5->H5Sclose(one);
+    add_made_of(w, name, properties, &all);
+}
+
+static void add_external(const world *w, const char *name, const char *file)
 {
     hid_t properties = w->h5->H5Pcreate(w->h5->H5P_CLS_DATASET_CREATE_ID_g);
-    assert_true(w->h5->H5Pset_virtual(properties, space, file, "numbers", space) >= 0);
-    add_made_of(w, name, properties, space);
+    assert_true(EXTRA(w, H5Pset_external)(properties, file, 0, 24) >= 0);
+    add_made_of(w, name, properties, NULL);
+}
+
+/* The world of another file in the same directory; close what it has as its file. */
+static world beside(const world *w, const char *name)
+{
+    world other = *w;
+    snprintf(other.path, sizeof other.path, "%s/%s", w->dir, name);
+    other.file = w->h5->H5Fcreate(other.path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(other.file >= 0);
+    return other;
 }
 
 static void test_other_files_are_not_read(void **state)
@@ -350,31 +388,100 @@ static void test_other_files_are_not_read(void **state)
     world w;
     cairn_importing what;
     begin(&w);
-    hid_t space = w.h5->H5Screate_simple(1, &three, NULL);
-    hid_t properties = w.h5->H5Pcreate(w.h5->H5P_CLS_DATASET_CREATE_ID_g);
-    assert_true(EXTRA(&w, H5Pset_external)(properties, "/etc/passwd", 0, 3) >= 0);
-    add_made_of(&w, "outside", properties, space);
-    add_virtual(&w, "absolute", "/etc/passwd", space);
-    add_virtual(&w, "above", "../above.h5", space);
-    w.h5->H5Sclose(space);
+    add_external(&w, "outside", "/etc/passwd");
+    add_virtual(&w, "absolute", "/etc/passwd", "numbers");
+    add_virtual(&w, "above", "../above.h5", "numbers");
+    add_pattern(&w, "any", "some-%b.h5", "numbers");
+    add_pattern(&w, "each", ".", "numbers%b");
     add_numbers(&w, "numbers", 1, &three, 9);
     assert_ok(import(&w, 1, &what));
     assert_int_equal(what.nvars, 1);
-    assert_int_equal(what.nskipped, 3);
+    assert_int_equal(what.nskipped, 5);
     end(&w);
 }
 
-static void test_files_that_are_not_there_are_named(void **state)
+/* What is near leads elsewhere itself: by its own data, by a map of its own, by a link. */
+static void test_other_files_are_not_read_by_detours(void **state)
 {
     (void)state;
     const hsize_t three = 3;
     world w;
     cairn_importing what;
     begin(&w);
-    hid_t space = w.h5->H5Screate_simple(1, &three, NULL);
-    add_virtual(&w, "made", "absent.h5", space);
-    w.h5->H5Sclose(space);
+    world b = beside(&w, "b.h5");
+    add_external(&b, "outside", "/etc/passwd");
+    add_virtual(&b, "again", ".", "outside");
+    add_virtual(&b, "above", "../above.h5", "numbers");
+    world c = beside(&w, "c.h5");
+    add_numbers(&c, "numbers", 1, &three, 1);
+    EXTRA(&w, H5Lcreate_external)("c.h5", "/numbers", b.file, "link", H5P_DEFAULT, H5P_DEFAULT);
+    EXTRA(&w, H5Lcreate_external)("c.h5", "/", w.file, "other", H5P_DEFAULT, H5P_DEFAULT);
+    EXTRA(&w, H5Lcreate_soft)("/other/numbers", w.file, "soft", H5P_DEFAULT, H5P_DEFAULT);
+    w.h5->H5Fclose(b.file);
+    w.h5->H5Fclose(c.file);
+    add_virtual(&w, "x1", "b.h5", "outside");
+    add_virtual(&w, "x2", "b.h5", "again");
+    add_virtual(&w, "x3", "b.h5", "above");
+    add_virtual(&w, "x4", "b.h5", "link");
+    add_virtual(&w, "x5", ".", "x1");
+    add_numbers(&w, "numbers", 1, &three, 9);
+    assert_ok(import(&w, 1, &what));
+    assert_int_equal(what.nvars, 1);
+    assert_int_equal(what.nskipped, 7); /* and "other" and "soft" */
+    end(&w);
+}
+
+static void test_data_that_is_near_by_several_steps(void **state)
+{
+    (void)state;
+    const hsize_t three = 3;
+    world w;
+    cairn_importing what;
+    begin(&w);
+    world b = beside(&w, "b.h5");
+    add_numbers(&b, "numbers", 1, &three, 5);
+    add_virtual(&b, "50%", ".", "numbers");
+    w.h5->H5Fclose(b.file);
+    add_virtual(&w, "through", "b.h5", "50%%");
+    add_virtual(&w, "further", ".", "through");
+    assert_ok(import(&w, 1, &what));
+    assert_int_equal(what.nskipped, 0);
+    check_numbers(&w, "through", 1, 5);
+    check_numbers(&w, "further", 1, 5);
+    end(&w);
+}
+
+static void test_data_that_is_made_of_itself(void **state)
+{
+    (void)state;
+    world w;
+    cairn_importing what;
+    begin(&w);
+    add_virtual(&w, "a", ".", "b");
+    add_virtual(&w, "b", ".", "a");
+    assert_fails(import(&w, 1, &what), CAIRN_EUNSUPPORTED, "'a' is made of others, and these");
+    end(&w);
+}
+
+static void test_files_that_are_not_there_are_named(void **state)
+{
+    (void)state;
+    world w;
+    cairn_importing what;
+    begin(&w);
+    add_virtual(&w, "made", "absent.h5", "numbers");
     assert_fails(import(&w, 1, &what), CAIRN_ENOTFOUND, "absent.h5', which is not there");
+    end(&w);
+}
+
+static void test_datasets_that_are_not_there_are_named(void **state)
+{
+    (void)state;
+    world w;
+    cairn_importing what;
+    begin(&w);
+    add_virtual(&w, "made", ".", "absent");
+    assert_fails(import(&w, 1, &what), CAIRN_ENOTFOUND, "'absent' in '");
     end(&w);
 }
 
@@ -488,7 +595,11 @@ int main(void)
         cmocka_unit_test(test_claims_of_ranks),
         cmocka_unit_test(test_claims_of_starts),
         cmocka_unit_test(test_other_files_are_not_read),
+        cmocka_unit_test(test_other_files_are_not_read_by_detours),
+        cmocka_unit_test(test_data_that_is_near_by_several_steps),
+        cmocka_unit_test(test_data_that_is_made_of_itself),
         cmocka_unit_test(test_files_that_are_not_there_are_named),
+        cmocka_unit_test(test_datasets_that_are_not_there_are_named),
         cmocka_unit_test(test_no_thread_prints),
         cmocka_unit_test(test_what_is_given_up_leaves_nothing),
     };
