@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The engine: one thread that finishes marks while the program goes on. It has one job at a time
- * and owns what the job needs (part, vault, list of marks) exactly while its state is BUSY.
+ * and owns what the job needs (part, vault, list of marks) exactly while its state is BUSY. After
+ * that it keeps part and vault for a look at what storage made of earlier marks, which nobody but
+ * the next one who needs them waits for.
  */
 #include "ckpt/ckpt_session.h"
 
@@ -27,6 +29,20 @@ static void work(cairn *c)
         crn_reference_agree(c, c->engine_comm);
 }
 
+/* Does the engine need nothing any more? With the mutex. */
+static bool is_ready(const ckpt_engine *e)
+{
+    return e->state != ENGINE_BUSY && !e->looking;
+}
+
+static void wait_until_ready(ckpt_engine *e)
+{
+    pthread_mutex_lock(&e->mutex);
+    while (!is_ready(e))
+        pthread_cond_wait(&e->changed, &e->mutex);
+    pthread_mutex_unlock(&e->mutex);
+}
+
 static void *engine_main(void *arg)
 {
     cairn *c = arg;
@@ -39,8 +55,15 @@ static void *engine_main(void *arg)
             break;
         pthread_mutex_unlock(&e->mutex);
         work(c);
-        set_state(e, e->shares ? ENGINE_DONE : ENGINE_STORED);
         pthread_mutex_lock(&e->mutex);
+        e->looking = true;
+        e->state = e->shares ? ENGINE_DONE : ENGINE_STORED;
+        pthread_cond_broadcast(&e->changed);
+        pthread_mutex_unlock(&e->mutex);
+        crn_ckpt_scrub(c);
+        pthread_mutex_lock(&e->mutex);
+        e->looking = false;
+        pthread_cond_broadcast(&e->changed);
     }
     pthread_mutex_unlock(&e->mutex);
     return NULL;
@@ -88,10 +111,7 @@ void crn_engine_stop(cairn *c)
 void crn_engine_abandon(cairn *c)
 {
     ckpt_engine *e = &c->engine;
-    pthread_mutex_lock(&e->mutex);
-    while (e->state == ENGINE_BUSY)
-        pthread_cond_wait(&e->changed, &e->mutex);
-    pthread_mutex_unlock(&e->mutex);
+    wait_until_ready(e);
     crn_engine_stop(c);
     crn_engine_init(e);
 }
@@ -106,13 +126,14 @@ void crn_engine_submit(cairn *c)
     crn_ckpt_share(c, c->comm);
     crn_reference_look(c);
     crn_reference_agree(c, c->comm);
+    crn_ckpt_scrub(c);
     set_state(&c->engine, ENGINE_DONE);
 }
 
 bool crn_engine_is_ready(cairn *c)
 {
     pthread_mutex_lock(&c->engine.mutex);
-    bool ready = c->engine.state != ENGINE_BUSY;
+    bool ready = is_ready(&c->engine);
     pthread_mutex_unlock(&c->engine.mutex);
     return ready;
 }
@@ -135,17 +156,17 @@ void crn_engine_progress(cairn *c)
 {
     pthread_mutex_lock(&c->engine.mutex);
     const bool waits = !c->engine.shares && c->engine.state != ENGINE_IDLE; /* same on all ranks */
-    uint64_t ready = c->engine.state != ENGINE_BUSY;
+    uint64_t ready = is_ready(&c->engine);
     pthread_mutex_unlock(&c->engine.mutex);
     if (waits && crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MIN, &ready, 1) == CAIRN_OK && ready)
         crn_engine_finish(c);
 }
 
-void crn_engine_finish(cairn *c)
+void crn_engine_settle(cairn *c)
 {
     ckpt_engine *e = &c->engine;
     pthread_mutex_lock(&e->mutex);
-    while (e->state == ENGINE_BUSY)
+    while (e->state == ENGINE_BUSY || (e->state == ENGINE_STORED && e->looking))
         pthread_cond_wait(&e->changed, &e->mutex);
     engine_state state = e->state;
     e->state = ENGINE_IDLE;
@@ -165,4 +186,10 @@ void crn_engine_finish(cairn *c)
     }
     if (!c->job.only_trees)
         learn(c);
+}
+
+void crn_engine_finish(cairn *c)
+{
+    crn_engine_settle(c);
+    wait_until_ready(&c->engine);
 }

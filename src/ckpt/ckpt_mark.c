@@ -360,5 +360,6 @@ int cairn_settle(cairn *c)
     if (c->open)
         return crn_ckpt_result(
             c, crn_fail(CAIRN_EINVAL, "mark %" PRIu64 " is open: commit it first", c->job.version));
-    return crn_ckpt_result(c, crn_ckpt_catch_up(c));
+    crn_engine_settle(c);
+    return crn_ckpt_result(c, say_behind(c));
 }

@@ -454,8 +454,8 @@ int cairn_close(cairn *c)
     }
     if (c->open)
         (void)cairn_cancel(c);
-    cairn_status rc = cairn_settle(c);
-    crn_err why = c->err;
+    cairn_status rc = crn_ckpt_catch_up(c);
+    crn_err why = *crn_err_peek();
     crn_stop_ask(c);
     cairn_status ended = is_finished(c) ? finish_run(c) : CAIRN_NOTHING;
     if (ended < 0 && rc == CAIRN_OK) {

@@ -168,6 +168,7 @@ typedef struct ckpt_engine {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     engine_state state; /* guarded by mutex */
+    bool looking;       /* guarded by mutex: part and vault are the engine's, also when not busy */
     bool quit;          /* guarded by mutex */
 } ckpt_engine;
 
@@ -360,16 +361,22 @@ bool crn_engine_is_ready(cairn *c);
 /* Do what is left of a job that only waits for this thread to communicate. Collective. */
 void crn_engine_progress(cairn *c);
 
-/* Wait for the job, do what is left of it, and note how it ended. Collective. */
+/* Wait for the job, do what is left of it, and note how it ended. Collective. The first may leave
+ * part and vault to the engine. */
+void crn_engine_settle(cairn *c);
 void crn_engine_finish(cairn *c);
 
-/* The same, and say what went wrong with it, which is said once. Collective. */
+/* The latter, and say what went wrong with it, which is said once. Collective. */
 cairn_status crn_ckpt_catch_up(cairn *c);
 
 /* --- stages ------------------------------------------------------------------------------- */
 
 void crn_ckpt_store(cairn *c);                 /* no communication */
 void crn_ckpt_share(cairn *c, crn_comm *comm); /* collective */
+
+/* When there is time: look at a share of what the mark's part has from earlier ones, so that the
+ * next one, when memory is at hand, puts what storage has lost. No communication, never fails. */
+void crn_ckpt_scrub(cairn *c);
 
 /* Bring the mark that the program is leaving with into the trail: its newest one, or the one that
  * it has just come back to. Collective. */

@@ -73,6 +73,13 @@ void crn_ckpt_event(cairn *c, const char *fmt, ...)
     json_decref(event);
 }
 
+/* For an event: blocks that storage had damaged, and were written again; NULL: there are none.
+ * Other ranks tell no events, and would not let go of it. */
+static json_t *count_healed(const cairn *c, uint64_t n)
+{
+    return n > 0 && crn_comm_rank(c->comm) == 0 ? json_integer((json_int_t)n) : NULL;
+}
+
 static double seconds(uint64_t from, uint64_t to)
 {
     return (double)(to - from) * 1e-9;
@@ -114,6 +121,27 @@ void crn_ckpt_store(cairn *c)
     j->store_ns = crn_now_ns();
     if (j->stored)
         crn_tally_stored(c, j->store_ns - start);
+}
+
+void crn_ckpt_scrub(cairn *c)
+{
+    const ckpt_job *j = &c->job;
+    crn_part *part;
+    uint64_t n = 0;
+    if (!j->stored)
+        return;
+    cairn_status rc = crn_vault_own(c->vault, &part);
+    if (rc == CAIRN_OK)
+        rc = crn_part_scrub(part, &n);
+    if (rc < 0)
+        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_EACH,
+                      "mark %" PRIu64 ": what it has from earlier ones could not be looked at: %s",
+                      j->version, crn_err_peek()->text);
+    if (n > 0)
+        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_EACH,
+                      "mark %" PRIu64 ", level local: storage has damaged %" PRIu64
+                      " blocks of earlier marks; the next one writes them again",
+                      j->version, n);
 }
 
 cairn_status crn_ckpt_publish(cairn *c, crn_comm *comm, bool finished)
@@ -248,12 +276,13 @@ static cairn_status count_local(cairn *c, crn_comm *comm)
 {
     ckpt_job *j = &c->job;
     uint64_t sum[] = {j->nbytes, j->stats.blocks, j->stats.changed,
-                      j->stats.data_bytes + j->stats.meta_bytes};
+                      j->stats.data_bytes + j->stats.meta_bytes, j->stats.healed};
     CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, sum, sizeof sum / sizeof *sum));
     j->nbytes = sum[0];
     j->stats.blocks = sum[1];
     j->stats.changed = sum[2];
     j->written = sum[3];
+    j->stats.healed = sum[4];
     abandon_marks(c);
     return crn_vec_push(&c->mark, (crn_manifest_mark){.version = j->version,
                                                       .wall_ns = j->wall_ns,
@@ -351,9 +380,7 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
                    level == CRN_LEVEL_GLOBAL ? format : NULL, "seconds",
                    seconds(start, crn_now_ns()), "held", held_since(c, start), "moved",
                    (json_int_t)sum[0], "stored", (json_int_t)sum[1], "healed",
-                   sum[2] > 0 && crn_comm_rank(c->comm) == 0
-                       ? json_integer((json_int_t)sum[2])
-                       : NULL); /* others tell no events, and would not let go of it */
+                   count_healed(c, sum[2]));
 }
 
 /* One behind the mark at which the program stands; 0: that one is in the trail, or one behind it. A
@@ -386,12 +413,13 @@ cairn_status crn_ckpt_raise_last(cairn *c)
 static void tell_mark(cairn *c)
 {
     const ckpt_job *j = &c->job;
-    crn_ckpt_event(c, "{s:s, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "event", "mark", "version",
-                   (json_int_t)j->version, "held",
+    crn_ckpt_event(c, "{s:s, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:o*}", "event", "mark",
+                   "version", (json_int_t)j->version, "held",
                    seconds(0, j->held_ns) + held_since(c, c->last_mark_ns), "stored",
                    seconds(j->begin_ns, j->store_ns), "interval", j->interval_s, "nbytes",
                    (json_int_t)j->nbytes, "blocks", (json_int_t)j->stats.blocks, "changed",
-                   (json_int_t)j->stats.changed, "written", (json_int_t)j->written);
+                   (json_int_t)j->stats.changed, "written", (json_int_t)j->written, "healed",
+                   count_healed(c, j->stats.healed));
 }
 
 /* A mark that is all trees: do all ranks have theirs? */

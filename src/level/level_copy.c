@@ -76,97 +76,14 @@ static cairn_status add_var(crn_copy *c, size_t v, uint64_t base, bool anew)
     return CAIRN_OK;
 }
 
-/*
- * What is inherited is read by nobody until someone comes back, and what storage lost meanwhile
- * would be missing in every later mark. So each copy reads a share of it, another one each time,
- * and what is damaged is lacking again.
- */
-enum { SCRUB_TURNS = 64 };
-
-void crn_scrub_share(const crn_mark *old, uint64_t n, uint64_t *ret_first, uint64_t *ret_end)
-{
-    /* multiples of the golden ratio: all turns come, by whatever step the number grows */
-    const uint64_t turn = old->seq * 0x9e3779b97f4a7c15u / (UINT64_MAX / SCRUB_TURNS + 1);
-    *ret_first = n * turn / SCRUB_TURNS;
-    *ret_end = n * (turn + 1) / SCRUB_TURNS;
-}
-
-/* Set the bits of the blocks whose turn it is. */
-static void choose(const crn_copy *c, const crn_mark *old, unsigned char *bits)
-{
-    uint64_t base = 0, i, end;
-    for (size_t v = 0; v < c->mark->nvars; v++) {
-        const uint64_t n = c->mark->var[v].nblocks;
-        for (crn_scrub_share(old, n, &i, &end); i < end; i++)
-            if (!crn_bit(c->lacking, base + i))
-                crn_bit_set(bits, base + i);
-        base += n;
-    }
-}
-
-static void lack(crn_copy *c, uint64_t bit)
-{
-    crn_bit_set(c->lacking, bit);
-    c->nblocks++;
-    c->nhealed++;
-}
-
-/* A sector that cannot be read would fail every copy from now on, and has lost no less. */
-static bool is_lost(cairn_status rc)
-{
-    return rc == CAIRN_ECORRUPT || rc == CAIRN_EIO;
-}
-
-static cairn_status scrub_blocks(crn_copy *c, crn_mark *old, const unsigned char *bits,
-                                 unsigned char *piece)
-{
-    crn_bad_blocks bad = {0};
-    cairn_status rc = CAIRN_OK;
-    for (crn_gaps w = crn_gaps_of(c->mark, bits); rc == CAIRN_OK && crn_gaps_next(&w);) {
-        /* it is there, and its blocks are as long: something was inherited from it */
-        crn_var *had = crn_mark_find(old, c->mark->var[w.v].spec.name);
-        bad.n = 0;
-        rc = crn_mark_read(c->part, old, had, w.first, w.n, piece, &bad);
-        for (size_t i = 0; i < bad.n; i++)
-            lack(c, w.base + bad.at[i]);
-        for (uint64_t i = 0; is_lost(rc) && i < w.n; i++)
-            lack(c, w.base + w.first + i); /* its table is damaged, and will be written again */
-        if (is_lost(rc))
-            rc = CAIRN_OK;
-    }
-    crn_vec_done(&bad);
-    return rc;
-}
-
-static cairn_status scrub(crn_copy *c)
-{
-    unsigned char *bits = NULL, *piece = NULL;
-    uint64_t wall_ns;
-    crn_mark *old;
-    const uint64_t version = crn_draft_base(c->draft, &wall_ns);
-    if (version == CRN_NO_VERSION)
-        return CAIRN_OK;
-    cairn_status rc = crn_part_load(c->part, version, &old);
-    if (rc < 0)
-        return is_lost(rc) ? CAIRN_OK : rc; /* a record is not inherited */
-    rc = crn_alloc(&bits, c->nlacking);
-    if (rc == CAIRN_OK)
-        rc = crn_alloc_aligned(&piece, crn_piece_cap(c->mark), 4096);
-    if (rc == CAIRN_OK) {
-        choose(c, old, bits);
-        rc = scrub_blocks(c, old, bits, piece);
-    }
-    free(piece);
-    free(bits);
-    crn_mark_free(old);
-    return rc;
-}
-
 cairn_status crn_copy_begin(crn_part *part, const crn_mark *mark, bool anew, crn_copy *ret)
 {
     crn_copy c = {.part = part, .mark = mark, .version = mark->version};
+    uint64_t nlost;
     bool there;
     CRN_TRY(make_way(part, mark, anew, &there));
+    if (!there && !anew)
+        CRN_TRY(crn_part_scrub(part, &nlost));
     c.nlacking = crn_mark_bits(mark);
     CRN_TRY(crn_alloc(&c.lacking, c.nlacking));
     cairn_status rc = there ? CAIRN_OK : crn_draft_begin(part, mark->version, &c.draft);
@@ -177,8 +94,6 @@ cairn_status crn_copy_begin(crn_part *part, const crn_mark *mark, bool anew, crn
         rc = add_var(&c, v, base, anew);
         base += mark->var[v].nblocks;
     }
-    if (c.draft && rc == CAIRN_OK && !anew)
-        rc = scrub(&c);
     if (rc < 0) {
         crn_copy_done(&c);
         return rc;
@@ -217,7 +132,7 @@ static cairn_status commit(crn_copy *c, uint64_t keep, crn_raise_stats *stats)
     CRN_TRY(crn_draft_commit(draft, keep, &written));
     stats->stored_bytes += written.data_bytes + written.meta_bytes;
     stats->nblocks += written.changed;
-    stats->nhealed += c->nhealed;
+    stats->nhealed += written.healed;
     return CAIRN_OK;
 }
 

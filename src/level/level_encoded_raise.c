@@ -362,6 +362,7 @@ static bool is_same_layout(const crn_layout *a, const crn_layout *b)
 static cairn_status begin(job *j)
 {
     crn_part *part = j->copy->part;
+    uint64_t nlost;
     crn_part_info info;
     crn_part_describe(part, &info);
     if (info.nmarks > 0 && crn_part_version(part, info.nmarks - 1) == j->copy->version) {
@@ -373,6 +374,7 @@ static cairn_status begin(job *j)
         CRN_TRY(crn_part_rewind(part, j->copy->version - 1));
         CRN_TRY(load_old(j));
     }
+    CRN_TRY(crn_part_scrub(part, &nlost));
     CRN_TRY(crn_draft_begin(part, j->copy->version, &j->copy->draft));
     crn_draft_set_time(j->copy->draft, j->raise->mark->wall_ns);
     return CAIRN_OK;
@@ -428,38 +430,9 @@ static bool follows_old(const job *j)
            j->set.layout.own == j->old.own;
 }
 
-/* Find out which parity units of this seat the file has lost, of a share of them: as other copies
- * do, so that damage is not inherited for ever. */
-static cairn_status scrub(job *j, crn_bad_blocks *lost)
-{
-    unsigned char *unit = NULL;
-    uint64_t wall_ns, i = 0, end = 0;
-    crn_mark *old;
-    const uint64_t version = crn_draft_base(j->copy->draft, &wall_ns);
-    if (version == CRN_NO_VERSION || crn_part_load(j->copy->part, version, &old) < 0)
-        return CAIRN_OK; /* nothing is inherited, or what is has been read before */
-    crn_var *v = crn_mark_find(old, CRN_VAR_PARITY);
-    if (v && follows_old(j))
-        crn_scrub_share(old, v->nblocks, &i, &end);
-    cairn_status rc = crn_alloc_aligned(&unit, CRN_UNIT, 4096);
-    for (; rc == CAIRN_OK && i < end; i++)
-        rc = crn_mark_read(j->copy->part, old, v, i, 1, unit, lost);
-    if (rc == CAIRN_ECORRUPT || rc == CAIRN_EIO) { /* a table, which must be written again */
-        j->anew = true;
-        rc = CAIRN_OK;
-    }
-    j->copy->nhealed = lost->n;
-    free(unit);
-    crn_mark_free(old);
-    return rc;
-}
-
 /* Does the file have a parity unit of this seat? */
-static bool has_unit(const job *j, uint64_t unit, const crn_bad_blocks *lost)
+static bool has_unit(const job *j, uint64_t unit)
 {
-    for (size_t i = 0; i < lost->n; i++)
-        if (lost->at[i] == unit)
-            return false;
     return !j->anew && follows_old(j) && unit < j->nold &&
            crn_digest_equal(&j->stamp[unit], &j->old_stamp[unit]) &&
            crn_draft_inherited(j->copy->draft, j->parity_var, unit);
@@ -469,7 +442,6 @@ static bool has_unit(const job *j, uint64_t unit, const crn_bad_blocks *lost)
 static cairn_status find_needed(job *j)
 {
     const crn_stripes *s = stripes_of(j);
-    crn_bad_blocks lost = {0};
     seal(j);
     CRN_TRY(begin(j));
     for (uint64_t i = 0; i < j->nstripes; i++)
@@ -478,13 +450,11 @@ static cairn_status find_needed(job *j)
     if (!j->copy->draft)
         return CAIRN_OK;
     CRN_TRY(add_vars(j));
-    cairn_status rc = scrub(j, &lost);
-    for (uint64_t i = 0; rc == CAIRN_OK && i < j->nstripes; i++)
+    for (uint64_t i = 0; i < j->nstripes; i++)
         if (!crn_stripe_is_data(s, i, j->set.layout.own) &&
-            !has_unit(j, crn_stripe_unit(s, i, j->set.layout.own), &lost))
+            !has_unit(j, crn_stripe_unit(s, i, j->set.layout.own)))
             crn_bit_set(j->needed, i);
-    crn_vec_done(&lost);
-    return rc;
+    return CAIRN_OK;
 }
 
 /* Learn what the others need; all of the set do the same then. */

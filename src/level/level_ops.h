@@ -279,8 +279,7 @@ typedef struct crn_copy {
     const crn_mark *mark;   /* what is copied; the caller's, with tables */
     unsigned char *lacking; /* a bit for each block, in the order of variables and blocks */
     size_t nlacking;        /* bytes of that */
-    uint64_t nblocks;       /* that are lacking, */
-    uint64_t nhealed;       /* and of those, that the part had but lost */
+    uint64_t nblocks;       /* that are lacking */
     bool tried;             /* crn_copies_finish tried to commit it */
 } crn_copy;
 
@@ -290,9 +289,6 @@ typedef struct crn_copy {
  */
 cairn_status crn_copy_begin(crn_part *part, const crn_mark *mark, bool anew, crn_copy *ret);
 void crn_copy_done(crn_copy *c); /* drops the draft, if any; a zeroed one is allowed */
-
-/* Of n blocks that are inherited from old, those whose turn it is to be looked at. */
-void crn_scrub_share(const crn_mark *old, uint64_t n, uint64_t *ret_first, uint64_t *ret_end);
 
 /* Put a block, verified against the mark's digest: CAIRN_ECORRUPT. */
 cairn_status crn_copy_put(crn_copy *c, size_t v, uint64_t i, const void *data);

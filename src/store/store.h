@@ -98,6 +98,13 @@ cairn_status crn_part_trim(crn_part *part, uint64_t keep);
 cairn_status crn_part_retain(crn_part *part, const uint64_t *version, size_t n);
 cairn_status crn_part_rewind(crn_part *part, uint64_t version);
 
+/*
+ * Read a share of what the newest mark has from earlier ones, another share with each mark: 64 of
+ * them are all. The next draft does not inherit what turns out to be damaged; *ret_nlost is how
+ * many blocks and tables those are. No draft may be under way.
+ */
+cairn_status crn_part_scrub(crn_part *part, uint64_t *ret_nlost);
+
 /* --- marks -------------------------------------------------------------------------------- */
 
 /* A variable as the program declares it. */
@@ -268,6 +275,7 @@ typedef struct crn_draft_stats {
     uint64_t data_bytes;      /* written for blocks */
     uint64_t meta_bytes;      /* written for tables, record, catalogue and superblock */
     uint64_t nwrites;
+    uint64_t healed; /* blocks and tables of the mark before that were lost: those are put again */
 } crn_draft_stats;
 
 /*

@@ -177,6 +177,7 @@ static void count(const crn_draft *d, crn_draft_stats *ret)
 {
     *ret = (crn_draft_stats){.data_bytes = d->gather->nbytes,
                              .meta_bytes = d->meta_bytes,
+                             .healed = d->nlost,
                              .nwrites = d->gather->nwrites};
     for (size_t i = 0; i < d->mark->nvars; i++) {
         ret->blocks += d->mark->var[i].nblocks;
@@ -195,6 +196,7 @@ static void conclude(crn_draft *d, size_t ndrop)
     crn_part_forget(part, ndrop);
     crn_mark_free(part->tip);
     part->tip = d->mark;
+    part->lost.n = 0; /* what the mark before had lost, this one has put */
     d->mark = NULL;
     d->gather->taken.n = 0;
     if (known)

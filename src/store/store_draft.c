@@ -50,18 +50,12 @@ void crn_draft_drop(crn_draft *d)
     free(d);
 }
 
-/* What cannot be read is not inherited: its blocks are written again. */
-static cairn_status forgive(cairn_status rc)
-{
-    return rc == CAIRN_ECORRUPT || rc == CAIRN_EIO ? CAIRN_OK : rc;
-}
-
 /* The newest mark, from which a draft inherits. */
 static cairn_status load_tip(crn_part *part)
 {
     if (part->tip || part->cat.n == 0)
         return CAIRN_OK;
-    return forgive(crn_part_load(part, part->cat.at[part->cat.n - 1].version, &part->tip));
+    return crn_part_forgive(crn_part_load(part, part->cat.at[part->cat.n - 1].version, &part->tip));
 }
 
 /*
@@ -153,30 +147,36 @@ out:
 
 /* Was a block of the newest mark cut off the file before we opened it? The file grows over its
  * place again, so only the length at that time tells. */
-static bool is_lost(const crn_part *part, const crn_block *b)
+static bool is_cut_off(const crn_part *part, const crn_block *b)
 {
     return part->tip->seq <= part->found_seq && b->off + b->nbytes > part->found_bytes;
 }
 
 /* Take over what the newest mark has of v. */
-static cairn_status inherit(crn_part *part, crn_var *v, draft_var *dv)
+static cairn_status inherit(crn_draft *d, crn_var *v, draft_var *dv)
 {
+    crn_part *part = d->part;
     crn_var *old = part->tip ? crn_mark_find(part->tip, v->spec.name) : NULL;
     dv->missing = v->nblocks;
     if (!old || old->spec.block != v->spec.block)
         return CAIRN_OK;
-    CRN_TRY(forgive(crn_mark_table(part, part->tip, old)));
-    if (!old->table)
-        return CAIRN_OK;
-    for (uint64_t i = 0; i < CRN_MIN(v->nblocks, old->nblocks); i++) {
-        if (crn_var_block_bytes(v, i) != crn_var_block_bytes(old, i) ||
-            old->table[i].codec & CRN_OUTSIDE || is_lost(part, &old->table[i]))
+    CRN_TRY(crn_part_forgive(crn_mark_table(part, part->tip, old)));
+    const bool lost = crn_part_is_lost(part, old->table_off);
+    d->nlost += lost;
+    for (uint64_t i = 0; old->table && i < CRN_MIN(v->nblocks, old->nblocks); i++) {
+        const crn_block *b = &old->table[i];
+        if (crn_var_block_bytes(v, i) != crn_var_block_bytes(old, i) || b->codec & CRN_OUTSIDE ||
+            is_cut_off(part, b))
             continue; /* what lies outside goes with its mark */
-        v->table[i] = old->table[i];
+        if (crn_part_is_lost(part, b->off)) {
+            d->nlost++;
+            continue;
+        }
+        v->table[i] = *b;
         dv->state[i] = BLOCK_INHERITED;
         dv->missing--;
     }
-    dv->same_table = v->spec.nbytes == old->spec.nbytes && dv->missing == 0;
+    dv->same_table = v->spec.nbytes == old->spec.nbytes && dv->missing == 0 && !lost;
     return CAIRN_OK;
 }
 
@@ -187,7 +187,7 @@ static cairn_status furnish(crn_draft *d, crn_var *v, draft_var *dv)
     v->nblocks = v->spec.nbytes / v->spec.block + (v->spec.nbytes % v->spec.block != 0);
     CRN_TRY(crn_alloc(&v->table, v->nblocks));
     CRN_TRY(crn_alloc(&dv->state, v->nblocks));
-    return inherit(d->part, v, dv);
+    return inherit(d, v, dv);
 }
 
 /* Room for one more variable. A variable's dimensions lie in it, and move along. */

@@ -17,6 +17,7 @@ static void part_free(crn_part *part)
     crn_vec_done(&part->cat);
     crn_space_done(&part->space);
     crn_mark_free(part->tip);
+    crn_vec_done(&part->lost);
     crn_gather_free(part->gather);
     crn_io_free(part->io);
     crn_file_close(part->file);

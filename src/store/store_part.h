@@ -23,6 +23,7 @@ struct crn_part {
     crn_space space;                 /* when write */
     struct crn_gather *gather;       /* write buffers, made by the first draft */
     crn_mark *tip;                   /* the newest mark; tables as far as a draft needed them */
+    CRN_VEC(uint64_t) lost;          /* where blocks and tables of that lie that are damaged */
     uint64_t staging;                /* bytes that a draft may hold back */
     bool drafting;                   /* one draft at a time */
     uint64_t found_seq, found_bytes; /* superblock and length of the file when it was opened */
@@ -67,6 +68,13 @@ cairn_status crn_part_derive(crn_part *part);
 /* crn_mark_read for a variable that lies outside; its table is loaded. */
 cairn_status crn_outside_read(crn_part *part, const crn_mark *m, const crn_var *v, uint64_t first,
                               uint64_t n, unsigned char *dst, crn_bad_blocks *bad);
+
+/* Was what lies at off found damaged since the newest mark was committed? */
+bool crn_part_is_lost(const crn_part *part, uint64_t off);
+
+/* What cannot be read is not inherited, and that is no failure of whoever finds out. A sector that
+ * cannot be read would fail every mark from now on, and has lost no less. */
+cairn_status crn_part_forgive(cairn_status rc);
 
 /* Settle a doubt before anything is overwritten. */
 cairn_status crn_part_resolve(crn_part *part);

@@ -186,6 +186,46 @@ static void test_damage_that_nobody_reads(void **state)
     place_done(&p);
 }
 
+/* Nor do own parts, of which there may be no copy at all: memory is good. */
+static void lose_a_block_of_the_part(const place *p, const char *part)
+{
+    enum { MARKS = 100 };
+    cairn *c;
+    begin(p, &c);
+    for (uint64_t step = 1; step <= MARKS; step++) {
+        fill(p, step);
+        assert_ok(cairn_mark(c, step, CAIRN_LEVEL_LOCAL));
+        assert_ok(cairn_settle(c));
+        if (step == 1)
+            assert_true(is_spoilt(p, part));
+        assert_ok(crn_comm_barrier(p->comm));
+    }
+    leave_session(c);
+    memset(field, 0, sizeof field);
+    assert_int_equal(come_back(p, &c), MARKS);
+    for (uint64_t i = 1; i < CELLS; i++)
+        assert_int_equal(field[i], value((uint64_t)p->rank * CELLS + i));
+    leave_session(c);
+}
+
+static void test_damage_of_own_parts_in_the_trail(void **state)
+{
+    place p;
+    place_init(&p, *state, "[level]\nlocal = trail\n[variable]\nblock = 4KiB\n");
+    lose_a_block_of_the_part(&p, "/part-");
+    place_done(&p);
+}
+
+static void test_damage_of_own_parts_on_nodes(void **state)
+{
+    place p;
+    place_init(&p, *state,
+               "[level]\nlocal = @/local\npartner = 0\nglobal = 0\n[mark]\nmode = synchronous\n"
+               "[variable]\nblock = 4KiB\ntrack = kernel\n");
+    lose_a_block_of_the_part(&p, "/own-");
+    place_done(&p);
+}
+
 /* Nor does a copy fail because what it would inherit cannot be read: it is written again. */
 static void test_what_a_copy_cannot_read(void **state)
 {
@@ -541,6 +581,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_damage_that_copying_finds),
         cmocka_unit_test(test_damage_under_memory_that_is_tracked),
         cmocka_unit_test(test_damage_that_nobody_reads),
+        cmocka_unit_test(test_damage_of_own_parts_in_the_trail),
+        cmocka_unit_test(test_damage_of_own_parts_on_nodes),
         cmocka_unit_test(test_what_a_copy_cannot_read),
         cmocka_unit_test(test_without_nodes_a_resume_finds_no_damage),
         cmocka_unit_test(test_pieces_declared_while_a_mark_is_open),
