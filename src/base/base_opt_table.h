@@ -2,35 +2,8 @@
  *
  * The option table: CRN_OPT_ROW(id, section, key, type, default, range, help). Included several
  * times with CRN_OPT_ROW defined in different ways, so it has no guard. Ranges: see base_opt.h.
+ * Rows of a section stand together, what a user sets first comes first: so they are shown.
  */
-/*
- * The block size is a matter of measurement (bench_store, rows store.block). Smaller blocks follow
- * small changes more closely, but every mark that changes a variable writes its table anew, with 32
- * bytes for a block: 0.8% of the state at 4 KiB, where marks of 1% changes would nearly double, and
- * 0.05% at 64 KiB. Writing and reading were within the noise from 16 KiB to 1 MiB, and up to a
- * tenth slower at 4 KiB. So: the smallest size whose tables do not count.
- */
-CRN_OPT_ROW(VARIABLE_BLOCK, "variable", "block", NBYTES, "64KiB", "1KiB..4MiB, a power of two",
-            "block size: the unit of change, integrity and comparison")
-CRN_OPT_ROW(
-    VARIABLE_TRACK, "variable", "track", WORD, "auto", "auto|kernel|hash",
-    "how to know what was written: by the kernel where that pays, wherever it can, or never")
-CRN_OPT_ROW(VARIABLE_DIFFERENTIAL, "variable", "differential", WORD, "auto", "auto|always|never",
-            "write blocks that changed; auto: digest them before or while copying; never: all")
-CRN_OPT_ROW(
-    VARIABLE_BOUND, "variable", "bound", TEXT, "", "",
-    "error bounds for comparing runs, as '1e-6', 'rel 1e-4' or several with commas; empty: exact")
-CRN_OPT_ROW(COMPARE_TREES, "compare", "trees", BOOL, "yes", "",
-            "keep hash trees of every mark in the trail, so that runs can be compared")
-CRN_OPT_ROW(COMPARE_REFERENCE, "compare", "reference", TEXT, "", "",
-            "a run, as TRAIL/RUN, that each mark is compared with as it is taken; empty: none")
-CRN_OPT_ROW(COMPARE_STOP, "compare", "stop", BOOL, "no", "",
-            "tell the program to stop when a mark differs from that of the reference")
-CRN_OPT_ROW(IO_BACKEND, "io", "backend", WORD, "auto", "auto|uring|threads",
-            "how files are read and written: io_uring, a pool of threads, or whichever works")
-CRN_OPT_ROW(IO_DEPTH, "io", "depth", COUNT, "32", "1..1024", "operations in flight at once")
-CRN_OPT_ROW(IO_DIRECT, "io", "direct", BOOL, "yes", "",
-            "write and read past the page cache where the file system can")
 CRN_OPT_ROW(RUN_TRAIL, "run", "trail", TEXT, "cairn.trail", "", "the directory of the trail")
 CRN_OPT_ROW(RUN_NAME, "run", "name", TEXT, "", "",
             "the run to continue or begin; empty: the newest unfinished one, or a new one")
@@ -42,6 +15,25 @@ CRN_OPT_ROW(MARK_STAGING, "mark", "staging", NBYTES, "1GiB", "8MiB..",
             "memory of a rank for copies on their way to storage; a mark that needs more waits")
 CRN_OPT_ROW(MARK_INTERVAL, "mark", "interval", SECONDS, "0", "0..",
             "time between marks; 0: by what marks cost and how often failures come")
+CRN_OPT_ROW(LEVEL_LOCAL, "level", "local", TEXT, "auto", "",
+            "node-local directory; auto: below $TMPDIR or /tmp; trail: none, all is in the trail")
+CRN_OPT_ROW(LEVEL_PARTNER, "level", "partner", COUNT, "4", "0..",
+            "every how many marks also partner; 0: none; on one node none, or refused if set")
+CRN_OPT_ROW(LEVEL_ENCODED, "level", "encoded", COUNT, "0", "0..",
+            "every how many marks also encoded; 0: none")
+CRN_OPT_ROW(LEVEL_GLOBAL, "level", "global", COUNT, "16", "0..",
+            "every how many marks also global; 0: none")
+CRN_OPT_ROW(LEVEL_GROUP, "level", "group", COUNT, "4", "2..200", "nodes of an encoded group")
+CRN_OPT_ROW(LEVEL_PARITY, "level", "parity", COUNT, "1", "1..100",
+            "nodes of a group that may vanish together")
+CRN_OPT_ROW(LEVEL_NODE_SIZE, "level", "node_size", COUNT, "0", "0..1000000",
+            "ranks of a virtual node, for tests on one machine; 0: nodes are real")
+CRN_OPT_ROW(GLOBAL_FORMAT, "global", "format", WORD, "parts", "parts|hdf5|hdf5-virtual",
+            "global marks as part files, one HDF5 file, or an HDF5 file of each rank and a master")
+CRN_OPT_ROW(KEEP_LOCAL, "keep", "local", COUNT, "2", "1..|all", "marks to retain at level local")
+CRN_OPT_ROW(KEEP_PARTNER, "keep", "partner", COUNT, "1", "1..|all", "the same at level partner")
+CRN_OPT_ROW(KEEP_ENCODED, "keep", "encoded", COUNT, "1", "1..|all", "the same at level encoded")
+CRN_OPT_ROW(KEEP_GLOBAL, "keep", "global", COUNT, "2", "1..|all", "the same at level global")
 CRN_OPT_ROW(
     PLAN_TUNE, "plan", "tune", WORD, "auto", "auto|frozen|off",
     "set the time between marks, and their levels, by what marks cost; only say it; neither")
@@ -59,30 +51,39 @@ CRN_OPT_ROW(PLAN_INTERVAL_MAX, "plan", "interval_max", SECONDS, "24h", "0.001.."
             "no tuned interval is longer")
 CRN_OPT_ROW(PLAN_RATIO_MAX, "plan", "ratio_max", COUNT, "1000", "1..10000",
             "marks of a level to one of the next, at most")
-CRN_OPT_ROW(LEVEL_LOCAL, "level", "local", TEXT, "auto", "",
-            "node-local directory; auto: below $TMPDIR or /tmp; trail: none, all is in the trail")
-CRN_OPT_ROW(LEVEL_NODE_SIZE, "level", "node_size", COUNT, "0", "0..1000000",
-            "ranks of a virtual node, for tests on one machine; 0: nodes are real")
-CRN_OPT_ROW(LEVEL_PARTNER, "level", "partner", COUNT, "4", "0..",
-            "every how many marks also partner; 0: none; on one node none, or refused if set")
-CRN_OPT_ROW(LEVEL_ENCODED, "level", "encoded", COUNT, "0", "0..",
-            "every how many marks also encoded; 0: none")
-CRN_OPT_ROW(LEVEL_GLOBAL, "level", "global", COUNT, "16", "0..",
-            "every how many marks also global; 0: none")
-CRN_OPT_ROW(GLOBAL_FORMAT, "global", "format", WORD, "parts", "parts|hdf5|hdf5-virtual",
-            "global marks as part files, one HDF5 file, or an HDF5 file of each rank and a master")
-CRN_OPT_ROW(LEVEL_GROUP, "level", "group", COUNT, "4", "2..200", "nodes of an encoded group")
-CRN_OPT_ROW(LEVEL_PARITY, "level", "parity", COUNT, "1", "1..100",
-            "nodes of a group that may vanish together")
-CRN_OPT_ROW(KEEP_LOCAL, "keep", "local", COUNT, "2", "1..|all", "marks to retain at level local")
-CRN_OPT_ROW(KEEP_PARTNER, "keep", "partner", COUNT, "1", "1..|all", "the same at level partner")
-CRN_OPT_ROW(KEEP_ENCODED, "keep", "encoded", COUNT, "1", "1..|all", "the same at level encoded")
-CRN_OPT_ROW(KEEP_GLOBAL, "keep", "global", COUNT, "2", "1..|all", "the same at level global")
-CRN_OPT_ROW(RESUME_SUBSET, "resume", "subset", BOOL, "no", "",
-            "let a program resume that protects only some of a mark's variables")
+/*
+ * The block size is a matter of measurement (bench_store, rows store.block). Smaller blocks follow
+ * small changes more closely, but every mark that changes a variable writes its table anew, with 32
+ * bytes for a block: 0.8% of the state at 4 KiB, where marks of 1% changes would nearly double, and
+ * 0.05% at 64 KiB. Writing and reading were within the noise from 16 KiB to 1 MiB, and up to a
+ * tenth slower at 4 KiB. So: the smallest size whose tables do not count.
+ */
+CRN_OPT_ROW(VARIABLE_BLOCK, "variable", "block", NBYTES, "64KiB", "1KiB..4MiB, a power of two",
+            "block size: the unit of change, integrity and comparison")
+CRN_OPT_ROW(
+    VARIABLE_TRACK, "variable", "track", WORD, "auto", "auto|kernel|hash",
+    "how to know what was written: by the kernel where that pays, wherever it can, or never")
+CRN_OPT_ROW(VARIABLE_DIFFERENTIAL, "variable", "differential", WORD, "auto", "auto|always|never",
+            "write blocks that changed; auto: digest them before or while copying; never: all")
+CRN_OPT_ROW(
+    VARIABLE_BOUND, "variable", "bound", TEXT, "", "",
+    "error bounds for comparing runs, as '1e-6', 'rel 1e-4' or several with commas; empty: exact")
 CRN_OPT_ROW(STOP_SIGNALS, "stop", "signals", TEXT, "TERM USR1 INT", "",
             "signals that mean: leave with a mark; empty: none")
 CRN_OPT_ROW(STOP_LIMIT, "stop", "limit", SECONDS, "0", "0..",
             "time that the program may take; 0: the job's own limit, if there is one")
 CRN_OPT_ROW(STOP_MARGIN, "stop", "margin", SECONDS, "60", "0..",
             "time to keep for leaving, besides what a mark in the trail takes")
+CRN_OPT_ROW(RESUME_SUBSET, "resume", "subset", BOOL, "no", "",
+            "let a program resume that protects only some of a mark's variables")
+CRN_OPT_ROW(COMPARE_TREES, "compare", "trees", BOOL, "yes", "",
+            "keep hash trees of every mark in the trail, so that runs can be compared")
+CRN_OPT_ROW(COMPARE_REFERENCE, "compare", "reference", TEXT, "", "",
+            "a run, as TRAIL/RUN, that each mark is compared with as it is taken; empty: none")
+CRN_OPT_ROW(COMPARE_STOP, "compare", "stop", BOOL, "no", "",
+            "tell the program to stop when a mark differs from that of the reference")
+CRN_OPT_ROW(IO_BACKEND, "io", "backend", WORD, "auto", "auto|uring|threads",
+            "how files are read and written: io_uring, a pool of threads, or whichever works")
+CRN_OPT_ROW(IO_DEPTH, "io", "depth", COUNT, "32", "1..1024", "operations in flight at once")
+CRN_OPT_ROW(IO_DIRECT, "io", "direct", BOOL, "yes", "",
+            "write and read past the page cache where the file system can")

@@ -34,7 +34,8 @@ static void assert_refused(const char *text, const char *words)
     assert_null(cfg);
 }
 
-/* Every row of the real table can be shown and has a default that it accepts itself. */
+/* Every row of the real table can be shown, beside those of its section, and has a default that it
+ * accepts itself. */
 static void test_table_is_sound(void **state)
 {
     (void)state;
@@ -48,9 +49,13 @@ static void test_table_is_sound(void **state)
         assert_null(strchr(row->help, '\n'));
         assert_true(row->help[strlen(row->help) - 1] != '.');
         assert_true(strlen(crn_opt_type_name(row->type)) > 0);
+        const bool begins =
+            i == 0 || strcmp(crn_opt_row((crn_opt_id)(i - 1))->section, row->section) != 0;
         for (int j = 0; j < i; j++) {
+            const crn_opt *before = crn_opt_row((crn_opt_id)j);
             char other[CRN_OPT_ENV];
-            assert_string_not_equal(env, crn_opt_env(crn_opt_row((crn_opt_id)j), other));
+            assert_string_not_equal(env, crn_opt_env(before, other));
+            assert_false(begins && strcmp(before->section, row->section) == 0);
         }
     }
 }
