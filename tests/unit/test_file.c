@@ -3,7 +3,7 @@
  * Files and directories: what is refused, what is created how, direct and cached transfers, whole
  * files, listing, and replacement that is all or nothing under every fault.
  */
-#include "harness/harness.h"
+#include "harness/scratch.h"
 #include "io/io_fault.h"
 
 #include <linux/magic.h>
@@ -11,24 +11,10 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
-static char scratch[64];
-static int dir;
-
-static int set_up(void **state)
-{
-    (void)state;
-    make_scratch(scratch, sizeof scratch, "file");
-    dir = open(scratch, O_RDONLY | O_DIRECTORY);
-    return dir < 0;
-}
-
 static int tear_down(void **state)
 {
-    (void)state;
     crn_fault_arm(NULL);
-    close(dir);
-    remove_tree(scratch);
-    return 0;
+    return scratch_end(state);
 }
 
 static void make_file(const char *name, const char *text)
@@ -415,5 +401,5 @@ int main(void)
         cmocka_unit_test(test_replace_is_all_or_nothing),
         cmocka_unit_test(test_replace_survives_the_end_of_the_process),
     };
-    return cmocka_run_group_tests_name("file", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("file", tests, scratch_begin, tear_down);
 }

@@ -3,31 +3,12 @@
  * The queue, over every backend: random reads and writes in flight against a model in memory,
  * vectors, depth, ends of files, and what callers may rely on.
  */
-#include "harness/harness.h"
+#include "harness/scratch.h"
 #include "io/io.h"
 
 #include <sys/resource.h>
 
 enum { FILE_BYTES = 1 << 20, SLOTS = 24, ROUNDS = 400, SLOT_PIECES = 5 };
-
-static char scratch[64];
-static int dir;
-
-static int set_up(void **state)
-{
-    (void)state;
-    make_scratch(scratch, sizeof scratch, "io");
-    dir = open(scratch, O_RDONLY | O_DIRECTORY);
-    return dir < 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    close(dir);
-    remove_tree(scratch);
-    return 0;
-}
 
 /* Run body once per backend; where the kernel refuses one, say so. */
 static void for_each_backend(unsigned depth, void (*body)(crn_io *io))
@@ -389,5 +370,5 @@ int main(void)
         cmocka_unit_test(test_create_without_io_uring),
         cmocka_unit_test(test_create_without_memory),
     };
-    return cmocka_run_group_tests_name("io", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("io", tests, scratch_begin, scratch_end);
 }

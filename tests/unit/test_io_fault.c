@@ -3,7 +3,7 @@
  * The fault gate: every kind of fault at every operation, over every backend and the blocking
  * forms; counting, also by several threads; the watcher; a disk that is really full.
  */
-#include "harness/harness.h"
+#include "harness/scratch.h"
 #include "io/io_fault.h"
 
 #include <errno.h>
@@ -12,25 +12,6 @@
 #include <sys/mount.h>
 
 enum { NOPS = 6, PIECES = 3, OP_BYTES = 5000, SECTOR = 512 };
-
-static char scratch[64];
-static int dir;
-
-static int set_up(void **state)
-{
-    (void)state;
-    make_scratch(scratch, sizeof scratch, "fault");
-    dir = open(scratch, O_RDONLY | O_DIRECTORY);
-    return dir < 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    close(dir);
-    remove_tree(scratch);
-    return 0;
-}
 
 static int disarm(void **state)
 {
@@ -472,5 +453,5 @@ int main(void)
         cmocka_unit_test_teardown(test_each_other_operation_fails, disarm),
         cmocka_unit_test_teardown(test_full_disk, disarm),
     };
-    return cmocka_run_group_tests_name("io_fault", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("io_fault", tests, scratch_begin, scratch_end);
 }

@@ -3,30 +3,11 @@
  * CAIRN_FAULT, which strikes programs that know nothing of tests. Called with an argument, this
  * program is its own victim: it writes and syncs one file, with whatever CAIRN_FAULT says.
  */
-#include "harness/harness.h"
+#include "harness/scratch.h"
 #include "io/io_fault.h"
 
 #include <signal.h>
 #include <sys/wait.h>
-
-static char scratch[64];
-static int dir;
-
-static int set_up(void **state)
-{
-    (void)state;
-    make_scratch(scratch, sizeof scratch, "fault-env");
-    dir = open(scratch, O_RDONLY | O_DIRECTORY);
-    return dir < 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    close(dir);
-    remove_tree(scratch);
-    return 0;
-}
 
 /* Write three blocks one after the other, each synced; used by the tests below. */
 static int be_victim(const char *backend)
@@ -142,5 +123,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_environment_ends_the_process),
         cmocka_unit_test(test_environment_without_sense_is_refused),
     };
-    return cmocka_run_group_tests_name("io_fault_env", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("io_fault_env", tests, scratch_begin, scratch_end);
 }

@@ -3,28 +3,10 @@
  * Part files: random histories against a model, retention, bounded size, identity, locks.
  */
 #include "harness/model.h"
+#include "harness/scratch.h"
 #include "store/store_part.h"
 
 #include <sys/wait.h>
-
-static char scratch[64];
-static int dirfd;
-
-static int setup(void **state)
-{
-    (void)state;
-    make_scratch(scratch, sizeof scratch, "part");
-    dirfd = open(scratch, O_RDONLY | O_DIRECTORY);
-    return dirfd < 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    close(dirfd);
-    remove_tree(scratch);
-    return 0;
-}
 
 /* What is free must be what a fresh look at the file finds free. */
 static void assert_space_is_derived(crn_part *part)
@@ -48,7 +30,7 @@ static void random_history(uint64_t seed, uint64_t keep, crn_io_backend backend)
     crn_part *part;
     crn_part_options opt = {backend, 8, seed % 2 == 0};
     model_init(&m, seed, 40000);
-    assert_ok(crn_part_create(dirfd, "random", &model_id, &opt, &part));
+    assert_ok(crn_part_create(dir, "random", &model_id, &opt, &part));
     crn_part_set_staging(part, seed % 5 == 0 ? 16 << 20 : 0);
     for (uint64_t version = 1; version <= 20; version++) {
         model_step(&m);
@@ -58,7 +40,7 @@ static void random_history(uint64_t seed, uint64_t keep, crn_io_backend backend)
         assert_space_is_derived(part);
         if (version % 4 == 0) {
             crn_part_close(part);
-            assert_ok(crn_part_open(dirfd, "random", &model_id, true, &opt, &part));
+            assert_ok(crn_part_open(dir, "random", &model_id, true, &opt, &part));
         }
         crn_part_info info;
         crn_part_describe(part, &info);
@@ -84,7 +66,7 @@ static void test_rewind_drops_what_came_after(void **state)
     model m;
     crn_part *part;
     model_init(&m, test_seed(), 20000);
-    assert_ok(crn_part_create(dirfd, "rewind", &model_id, &model_options, &part));
+    assert_ok(crn_part_create(dir, "rewind", &model_id, &model_options, &part));
     for (uint64_t version = 1; version <= 6; version++) {
         model_step(&m);
         assert_ok(model_mark(&m, part, version, CRN_KEEP_ALL, NULL));
@@ -107,7 +89,7 @@ static void test_rewind_and_trim_leave_what_they_should(void **state)
     crn_part *part;
     crn_part_info info;
     model_init(&m, test_seed(), 20000);
-    assert_ok(crn_part_create(dirfd, "between", &model_id, &model_options, &part));
+    assert_ok(crn_part_create(dir, "between", &model_id, &model_options, &part));
     for (uint64_t version = 10; version <= 40; version += 10) {
         model_step(&m);
         assert_ok(model_mark(&m, part, version, CRN_KEEP_ALL, NULL));
@@ -129,7 +111,7 @@ static void test_marks_are_retained_by_list(void **state)
     crn_part *part;
     const uint64_t listed[] = {2, 5, 9}; /* and 9 was never there */
     model_init(&m, test_seed(), 20000);
-    assert_ok(crn_part_create(dirfd, "listed", &model_id, &model_options, &part));
+    assert_ok(crn_part_create(dir, "listed", &model_id, &model_options, &part));
     for (uint64_t version = 1; version <= 8; version++) {
         model_step(&m);
         assert_ok(model_mark(&m, part, version, CRN_KEEP_ALL, NULL));
@@ -137,7 +119,7 @@ static void test_marks_are_retained_by_list(void **state)
         assert_space_is_derived(part);
     }
     crn_part_close(part);
-    assert_ok(crn_part_open(dirfd, "listed", &model_id, true, &model_options, &part));
+    assert_ok(crn_part_open(dir, "listed", &model_id, true, &model_options, &part));
     crn_part_info info;
     crn_part_describe(part, &info);
     assert_int_equal(info.nmarks, 3);
@@ -184,7 +166,7 @@ static void test_small_changes_cost_little_and_size_stays_bounded(void **state)
     crn_draft_stats stats;
     crn_part_info info;
     unsigned char *data = calloc(1, STATE);
-    assert_ok(crn_part_create(dirfd, "bounded", &model_id, &model_options, &part));
+    assert_ok(crn_part_create(dir, "bounded", &model_id, &model_options, &part));
     for (uint64_t version = 1; version <= 200; version++) {
         change_blocks(data, CHANGED, &rng);
         assert_ok(mark_state(part, version, 1, data, &stats));
@@ -203,7 +185,7 @@ static void test_data_that_did_not_change_shares_its_table(void **state)
     crn_part *part;
     crn_draft_stats stats;
     unsigned char *data = calloc(1, STATE);
-    assert_ok(crn_part_create(dirfd, "shared", &model_id, &model_options, &part));
+    assert_ok(crn_part_create(dir, "shared", &model_id, &model_options, &part));
     assert_ok(mark_state(part, 1, 2, data, &stats));
     assert_ok(mark_state(part, 2, 2, data, &stats));
     assert_int_equal(stats.changed, 0);
@@ -246,7 +228,7 @@ static void test_ways_to_find_what_changed(void **state)
     for (int direct = 0; direct < 2; direct++) {
         crn_part *part;
         crn_part_options opt = {CRN_IO_AUTO, 8, direct};
-        assert_ok(crn_part_create(dirfd, direct ? "ways-d" : "ways", &model_id, &opt, &part));
+        assert_ok(crn_part_create(dir, direct ? "ways-d" : "ways", &model_id, &opt, &part));
         crn_put how = mark_blocks(part, 1, data, CRN_PUT_COMPARE, is_even);
         assert_int_equal(how.hashed, ALL); /* there was nothing to inherit */
         assert_int_equal(how.changed, ALL);
@@ -274,11 +256,11 @@ static void test_blocks_beyond_four_gigabytes(void **state)
     crn_mark *mark;
     unsigned char *data = malloc(STATE), *back = malloc(STATE);
     memset(data, 7, STATE);
-    assert_ok(crn_part_create(dirfd, "large", &model_id, &model_options, &part));
+    assert_ok(crn_part_create(dir, "large", &model_id, &model_options, &part));
     part->space.end = (uint64_t)5 << 30; /* a sparse file whose first blocks lie behind 5 GiB */
     assert_ok(mark_state(part, 1, 1, data, NULL));
     crn_part_close(part);
-    assert_ok(crn_part_open(dirfd, "large", &model_id, false, &model_options, &part));
+    assert_ok(crn_part_open(dir, "large", &model_id, false, &model_options, &part));
     assert_ok(crn_part_load(part, 1, &mark));
     assert_ok(crn_mark_read(part, mark, &mark->var[0], 0, BLOCKS, back, NULL));
     assert_true(mark->var[0].table[0].off >= (uint64_t)5 << 30);
@@ -297,7 +279,7 @@ static void test_unaligned_memory_reads_and_writes(void **state)
     unsigned char *data = malloc(STATE + 64), *back = malloc(STATE + 64);
     for (size_t i = 0; i < STATE; i++)
         data[i + 1] = (unsigned char)(i * 7);
-    assert_ok(crn_part_create(dirfd, "unaligned", &model_id, &model_options, &part));
+    assert_ok(crn_part_create(dir, "unaligned", &model_id, &model_options, &part));
     assert_ok(mark_state(part, 1, 1, data + 1, NULL));
     assert_ok(crn_part_load(part, 1, &mark));
     for (size_t shift = 0; shift < 64; shift += 13) {
@@ -331,7 +313,7 @@ static void test_memory_may_change_once_it_was_put(void **state)
         spec.nbytes = LARGE - (uint64_t)k * 1000;
         for (size_t i = 0; i < LARGE; i++)
             data[i] = (unsigned char)(i * 2654435761u >> 13);
-        assert_ok(crn_part_create(dirfd, "lent", &model_id, &opt, &part));
+        assert_ok(crn_part_create(dir, "lent", &model_id, &opt, &part));
         assert_ok(crn_draft_begin(part, 1, &d));
         assert_ok(crn_draft_add(d, &spec, &v));
         assert_ok(crn_draft_put_all(d, v, data));
@@ -356,7 +338,7 @@ static void test_many_variables(void **state)
     crn_part *part;
     crn_mark *mark;
     crn_draft *d;
-    assert_ok(crn_part_create(dirfd, "many", &model_id, &model_options, &part));
+    assert_ok(crn_part_create(dir, "many", &model_id, &model_options, &part));
     for (uint64_t version = 1; version <= 2; version++) {
         assert_ok(crn_draft_begin(part, version, &d));
         for (uint64_t i = 0; i < N; i++) {
@@ -393,7 +375,7 @@ static void test_declarations_are_checked(void **state)
     size_t v;
     uint64_t dim[1] = {4}, off[1] = {2}, count[1] = {3};
     crn_var_spec spec = {.name = "a", .type = "int8", .item = 1, .block = 1024, .nbytes = 10};
-    assert_ok(crn_part_create(dirfd, "spec", &model_id, &model_options, &part));
+    assert_ok(crn_part_create(dir, "spec", &model_id, &model_options, &part));
     assert_ok(crn_draft_begin(part, 1, &d));
     assert_ok(crn_draft_add(d, &spec, &v));
     assert_fails(crn_draft_add(d, &spec, &v), CAIRN_EINVAL, "variable 'a' is declared twice");
@@ -414,7 +396,7 @@ static void test_versions_must_grow(void **state)
     model m;
     crn_part *part;
     model_init(&m, 1, 5000);
-    assert_ok(crn_part_create(dirfd, "grow", &model_id, &model_options, &part));
+    assert_ok(crn_part_create(dir, "grow", &model_id, &model_options, &part));
     assert_ok(model_mark(&m, part, 7, 1, NULL));
     assert_fails(model_mark(&m, part, 7, 1, NULL), CAIRN_EINVAL, "versions must grow");
     crn_part_close(part);
@@ -425,10 +407,10 @@ static void test_second_writer_is_refused(void **state)
 {
     (void)state;
     crn_part *part, *other;
-    assert_ok(crn_part_create(dirfd, "lock", &model_id, &model_options, &part));
-    assert_fails(crn_part_open(dirfd, "lock", &model_id, true, &model_options, &other), CAIRN_EBUSY,
+    assert_ok(crn_part_create(dir, "lock", &model_id, &model_options, &part));
+    assert_fails(crn_part_open(dir, "lock", &model_id, true, &model_options, &other), CAIRN_EBUSY,
                  "'lock' is being written by another process");
-    assert_ok(crn_part_open(dirfd, "lock", &model_id, false, &model_options, &other));
+    assert_ok(crn_part_open(dir, "lock", &model_id, false, &model_options, &other));
     crn_part_close(other);
     crn_part_close(part);
 }
@@ -438,16 +420,16 @@ static void test_owner_is_checked(void **state)
     (void)state;
     crn_part *part;
     crn_part_id other = model_id;
-    assert_ok(crn_part_create(dirfd, "owner", &model_id, &model_options, &part));
+    assert_ok(crn_part_create(dir, "owner", &model_id, &model_options, &part));
     crn_part_close(part);
     other.rank = 4;
-    assert_fails(crn_part_open(dirfd, "owner", &other, false, &model_options, &part),
-                 CAIRN_EMISMATCH, "'owner' is the part of rank 3 of 8");
+    assert_fails(crn_part_open(dir, "owner", &other, false, &model_options, &part), CAIRN_EMISMATCH,
+                 "'owner' is the part of rank 3 of 8");
     other = model_id;
     other.run[0] ^= 1;
-    assert_fails(crn_part_open(dirfd, "owner", &other, false, &model_options, &part),
-                 CAIRN_EMISMATCH, "another run");
-    assert_ok(crn_part_open(dirfd, "owner", NULL, false, &model_options, &part));
+    assert_fails(crn_part_open(dir, "owner", &other, false, &model_options, &part), CAIRN_EMISMATCH,
+                 "another run");
+    assert_ok(crn_part_open(dir, "owner", NULL, false, &model_options, &part));
     crn_part_close(part);
 }
 
@@ -459,18 +441,18 @@ static void test_reader_beside_a_writer_sees_no_damage(void **state)
     crn_part *part, *reader;
     crn_part_info info;
     model_init(&m, 1, 5000);
-    assert_ok(crn_part_create(dirfd, "live", &model_id, &model_options, &part));
+    assert_ok(crn_part_create(dir, "live", &model_id, &model_options, &part));
     crn_part_close(part);
     pid_t child = fork();
     if (child == 0) {
-        cairn_status rc = crn_part_open(dirfd, "live", &model_id, true, &model_options, &part);
+        cairn_status rc = crn_part_open(dir, "live", &model_id, true, &model_options, &part);
         for (uint64_t version = 1; version <= 200 && rc == CAIRN_OK; version++)
             rc = model_mark(&m, part, version, 1, NULL);
         _exit(rc == CAIRN_OK ? 0 : 1);
     }
     int status = 0;
     while (waitpid(child, &status, WNOHANG) == 0) {
-        assert_ok(crn_part_open(dirfd, "live", &model_id, false, &model_options, &reader));
+        assert_ok(crn_part_open(dir, "live", &model_id, false, &model_options, &reader));
         crn_part_describe(reader, &info);
         assert_false(info.fallback);
         crn_part_close(reader);
@@ -488,7 +470,7 @@ static void test_mark_for_the_wire(void **state)
     crn_buf buf = {0};
     model_init(&m, test_seed() + 5, 20000);
     model_step(&m);
-    assert_ok(crn_part_create(dirfd, "wire", &model_id, &model_options, &part));
+    assert_ok(crn_part_create(dir, "wire", &model_id, &model_options, &part));
     assert_ok(model_mark(&m, part, 9, 1, NULL));
     assert_ok(crn_part_load(part, 9, &mark));
     for (size_t i = 0; i < mark->nvars; i++)
@@ -523,7 +505,7 @@ static void test_many_variables_keep_their_shapes(void **state)
     enum { MANY = 100 };
     crn_part *part;
     crn_draft *d;
-    assert_ok(crn_part_create(dirfd, "many", &model_id, &model_options, &part));
+    assert_ok(crn_part_create(dir, "many", &model_id, &model_options, &part));
     assert_ok(crn_draft_begin(part, 1, &d));
     for (uint64_t i = 0; i < MANY; i++) {
         char name[16];
@@ -572,5 +554,5 @@ int main(void)
         cmocka_unit_test(test_mark_for_the_wire),
         cmocka_unit_test(test_many_variables_keep_their_shapes),
     };
-    return cmocka_run_group_tests_name("part", tests, setup, teardown);
+    return cmocka_run_group_tests_name("part", tests, scratch_begin, scratch_end);
 }

@@ -6,28 +6,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "harness/harness.h"
+#include "harness/scratch.h"
 
 #include "ckpt/ckpt_xdmf.h"
-
-static char scratch[64];
-static int dir = -1;
-
-static int setup(void **state)
-{
-    (void)state;
-    make_scratch(scratch, sizeof scratch, "xdmf");
-    dir = open(scratch, O_RDONLY | O_DIRECTORY);
-    return dir < 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    close(dir);
-    remove_tree(scratch);
-    return 0;
-}
 
 /* --- frames --------------------------------------------------------------------------------- */
 
@@ -170,5 +151,5 @@ int main(void)
         cmocka_unit_test(test_nothing_to_show),
         cmocka_unit_test(test_series),
     };
-    return cmocka_run_group_tests_name("xdmf", tests, setup, teardown);
+    return cmocka_run_group_tests_name("xdmf", tests, scratch_begin, scratch_end);
 }
