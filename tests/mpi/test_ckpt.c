@@ -24,11 +24,6 @@ static void world_init(world *w, crn_comm *comm, const char *settings)
     place_init(&w->at, comm, settings);
 }
 
-static void world_done(world *w)
-{
-    place_done(&w->at);
-}
-
 /* One step of the program: a tenth of the field changes. */
 static void advance(world *w)
 {
@@ -44,28 +39,30 @@ static void protect(world *w, cairn *c)
     assert_ok(cairn_protect(c, "field", w->field, CAIRN_FLOAT64, CELLS));
 }
 
-static const char *settings_of(int which, const char *dir, char buf[256])
+/* A session on what is protected. */
+static cairn *begin(world *w)
 {
-    static const char *const mode[] = {"background", "synchronous"};
-    snprintf(buf, 256, "[mark]\nmode = %s\n[level]\nlocal = %s\nnode_size = 1\n", mode[which % 2],
-             which / 2 ? "trail" : dir);
-    return buf;
+    cairn *c;
+    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
+    protect(w, c);
+    return c;
 }
 
-/* The local directory is below the working directory, and removed at the end. */
+/* In the background or not, and with node-local storage or without. */
+static const char *const settings[] = {
+    "[mark]\nmode = background\n[level]\nlocal = @/local\nnode_size = 1\n",
+    "[mark]\nmode = synchronous\n[level]\nlocal = @/local\nnode_size = 1\n",
+    "[mark]\nmode = background\n[level]\nlocal = trail\nnode_size = 1\n",
+    "[mark]\nmode = synchronous\n[level]\nlocal = trail\nnode_size = 1\n",
+};
+
 static void for_all_settings(crn_comm *comm, void (*fn)(world *w))
 {
-    for (int which = 0; which < 4; which++) {
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         world w;
-        char buf[256], local[64] = "";
-        if (crn_comm_rank(comm) == 0)
-            make_scratch(local, sizeof local, "local");
-        assert_ok(crn_comm_bcast(comm, local, sizeof local, 0));
-        world_init(&w, comm, settings_of(which, local, buf));
+        world_init(&w, comm, settings[i]);
         fn(&w);
-        world_done(&w);
-        if (crn_comm_rank(comm) == 0)
-            remove_tree(local);
+        place_done(&w.at);
     }
 }
 
@@ -74,8 +71,7 @@ static void come_back(world *w)
     cairn *c;
     uint64_t version = 0;
     static double want[CELLS];
-    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
-    protect(w, c);
+    c = begin(w);
     assert_int_equal(cairn_resume(c, &version), CAIRN_NOTHING);
     for (int i = 0; i < 5; i++) {
         advance(w);
@@ -86,8 +82,7 @@ static void come_back(world *w)
     leave_session(c);
     memset(w->field, 0, sizeof w->field);
     w->step = 0;
-    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
-    protect(w, c);
+    c = begin(w);
     assert_ok(cairn_probe(c, &version));
     assert_int_equal(version, 5);
     assert_ok(cairn_resume(c, &version));
@@ -98,8 +93,7 @@ static void come_back(world *w)
     advance(w);
     assert_ok(cairn_mark(c, w->step, CAIRN_LEVEL_GLOBAL));
     assert_ok(cairn_close(c));
-    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
-    protect(w, c);
+    c = begin(w);
     assert_int_equal(cairn_resume(c, &version), CAIRN_NOTHING);
     assert_ok(cairn_close(c));
 }
@@ -113,8 +107,7 @@ static void older_mark(world *w)
 {
     cairn *c;
     static double want[CELLS];
-    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
-    protect(w, c);
+    c = begin(w);
     assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
     for (int i = 0; i < 2; i++) {
         advance(w);
@@ -123,8 +116,7 @@ static void older_mark(world *w)
             memcpy(want, w->field, sizeof want);
     }
     leave_session(c);
-    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
-    protect(w, c);
+    c = begin(w);
     assert_int_equal(cairn_mark(c, 9, CAIRN_AUTO), CAIRN_EINVAL);
     assert_non_null(strstr(cairn_last_error(c), "resume it before marking"));
     assert_int_equal(cairn_resume_at(c, 7), CAIRN_ENOTFOUND);
@@ -147,12 +139,12 @@ static void test_older_mark(void **state)
     for_all_settings(*state, older_mark);
 }
 
-/* Let rank 0 run a command in a directory for all. */
-static void run_in(world *w, const char *dir, const char *command)
+/* Let rank 0 run a command where the nodes are, for all. */
+static void run_on_nodes(world *w, const char *command)
 {
     char text[512];
     assert_ok(crn_comm_barrier(w->at.comm));
-    snprintf(text, sizeof text, "cd %s && %s", dir, command);
+    snprintf(text, sizeof text, "cd %s/local && %s", w->at.dir, command);
     if (w->at.rank == 0)
         assert_int_equal(system(text), 0);
     assert_ok(crn_comm_barrier(w->at.comm));
@@ -162,40 +154,31 @@ static void test_file_from_an_abandoned_future_is_not_used(void **state)
 {
     world w;
     cairn *c;
-    char local[64] = "", buf[256];
     uint64_t version;
-    if (crn_comm_rank(*state) == 0)
-        make_scratch(local, sizeof local, "stale");
-    assert_ok(crn_comm_bcast(*state, local, sizeof local, 0));
-    world_init(&w, *state, settings_of(0, local, buf));
-    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
-    protect(&w, c);
+    world_init(&w, *state, settings[0]);
+    c = begin(&w);
     assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
     for (int i = 0; i < 2; i++) {
         advance(&w);
         assert_ok(cairn_mark(c, w.step, CAIRN_LEVEL_LOCAL));
     }
     leave_session(c);
-    run_in(&w, local, "cp $(find . -name 'own-*0' | head -n 1) stale"); /* marks 1 and 2 */
-    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
-    protect(&w, c);
+    run_on_nodes(&w, "cp $(find . -name 'own-*0' | head -n 1) stale"); /* marks 1 and 2 */
+    c = begin(&w);
     assert_ok(cairn_resume_at(c, 1));
     w.field[0] = 17; /* another future */
     w.step = 2;
     assert_ok(cairn_mark(c, 2, CAIRN_LEVEL_LOCAL));
     leave_session(c);
     /* rank 0's node comes back with the storage that it had before */
-    run_in(&w, local, "cp stale $(find . -path '*series-1/own-0')");
-    run_in(&w, local, "rm $(find . -path '*series-2/own-0')");
-    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
-    protect(&w, c);
+    run_on_nodes(&w, "cp stale $(find . -path '*series-1/own-0')");
+    run_on_nodes(&w, "rm $(find . -path '*series-2/own-0')");
+    c = begin(&w);
     assert_ok(cairn_resume(c, &version));
     assert_int_equal(version, 1);
     assert_true(w.field[0] != 17);
     assert_ok(cairn_close(c));
-    world_done(&w);
-    if (w.at.rank == 0)
-        remove_tree(local);
+    place_done(&w.at);
 }
 
 /* Three more local marks have pushed a safer one out of the local level when a node is lost. */
@@ -204,36 +187,21 @@ static void lose_node_later(crn_comm *comm, cairn_level level)
     world w;
     cairn *c;
     uint64_t version = 0;
-    char local[64] = "", settings[256];
-    if (crn_comm_rank(comm) == 0)
-        make_scratch(local, sizeof local, "local");
-    assert_ok(crn_comm_bcast(comm, local, sizeof local, 0));
-    snprintf(settings, sizeof settings,
-             "[level]\nlocal = %s\nnode_size = 1\ngroup = 2\npartner = 0\n", local);
-    world_init(&w, comm, settings);
-    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
-    protect(&w, c);
+    world_init(&w, comm, "[level]\nlocal = @/local\nnode_size = 1\ngroup = 2\npartner = 0\n");
+    c = begin(&w);
     assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
     for (int i = 0; i < 4; i++) {
         advance(&w);
         assert_ok(cairn_mark(c, w.step, i == 0 ? level : CAIRN_LEVEL_LOCAL));
     }
     leave_session(c);
-    if (w.at.rank == 0) {
-        char node[80];
-        snprintf(node, sizeof node, "%s/node-0", local);
-        remove_tree(node);
-    }
-    assert_ok(crn_comm_barrier(comm));
-    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
-    protect(&w, c);
+    run_on_nodes(&w, "rm -r node-0");
+    c = begin(&w);
     assert_ok(cairn_resume(c, &version));
     assert_int_equal(version, 1);
     assert_int_equal(w.step, 1);
     assert_ok(cairn_close(c));
-    world_done(&w);
-    if (w.at.rank == 0)
-        remove_tree(local);
+    place_done(&w.at);
 }
 
 static void test_safer_mark_outlives_local_ones(void **state)
@@ -250,31 +218,23 @@ static void test_removed_files_are_made_anew(void **state)
 {
     world w;
     cairn *c;
-    char local[64] = "", buf[256];
     uint64_t version = 0;
-    if (crn_comm_rank(*state) == 0)
-        make_scratch(local, sizeof local, "removed");
-    assert_ok(crn_comm_bcast(*state, local, sizeof local, 0));
-    world_init(&w, *state, settings_of(0, local, buf));
-    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
-    protect(&w, c);
+    world_init(&w, *state, settings[0]);
+    c = begin(&w);
     assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
     for (int i = 0; i < 2; i++) {
         advance(&w);
         assert_ok(cairn_mark(c, w.step, CAIRN_LEVEL_LOCAL));
         assert_ok(cairn_settle(c));
         if (i == 0)
-            run_in(&w, local, "rm -r node-*");
+            run_on_nodes(&w, "rm -r node-*");
     }
     leave_session(c);
-    assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
-    protect(&w, c);
+    c = begin(&w);
     assert_ok(cairn_resume(c, &version));
     assert_int_equal(version, 2);
     assert_ok(cairn_close(c));
-    world_done(&w);
-    if (w.at.rank == 0)
-        remove_tree(local);
+    place_done(&w.at);
 }
 
 /* A program that sees that its marks do not fit, and closes, has not finished its run. */
@@ -283,19 +243,16 @@ static void give_up_and_return(world *w)
     cairn *c;
     uint64_t version = 0;
     char other = 0;
-    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
-    protect(w, c);
+    c = begin(w);
     assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
     advance(w);
     assert_ok(cairn_mark(c, w->step, CAIRN_AUTO));
     leave_session(c);
-    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
-    protect(w, c);
+    c = begin(w);
     assert_ok(cairn_protect(c, "other", &other, CAIRN_BYTES, 1));
     assert_int_equal(cairn_resume(c, NULL), CAIRN_EMISMATCH);
     assert_ok(cairn_close(c));
-    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
-    protect(w, c);
+    c = begin(w);
     assert_ok(cairn_resume(c, &version));
     assert_int_equal(version, 1);
     /* a loop that marks before it advances comes here with the mark that it resumed */
@@ -314,8 +271,7 @@ static void changing_variables(world *w)
 {
     cairn *c;
     static double other[2 * CELLS];
-    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
-    protect(w, c);
+    c = begin(w);
     assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
     assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
     memcpy(other, w->field, sizeof w->field);
@@ -359,8 +315,7 @@ static void in_steps(world *w)
 {
     cairn *c;
     double early = w->at.rank + 0.5;
-    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
-    protect(w, c);
+    c = begin(w);
     assert_ok(cairn_protect(c, "early", &early, CAIRN_FLOAT64, 1));
     assert_int_equal(cairn_resume(c, NULL), CAIRN_NOTHING);
     assert_int_equal(cairn_capture(c, "early"), CAIRN_EINVAL);
@@ -376,8 +331,7 @@ static void in_steps(world *w)
     assert_ok(cairn_capture(c, "early"));
     assert_ok(cairn_cancel(c));
     leave_session(c);
-    assert_ok(cairn_open(w->at.mpi, w->at.config, &c));
-    protect(w, c);
+    c = begin(w);
     assert_ok(cairn_protect(c, "early", &early, CAIRN_FLOAT64, 1));
     w->step = 0;
     assert_ok(cairn_resume(c, NULL));
@@ -399,20 +353,20 @@ static void test_bad_configuration_is_refused_everywhere(void **state)
     assert_int_equal(cairn_open(w.at.mpi, w.at.config, &c), CAIRN_EINVAL);
     assert_non_null(strstr(cairn_last_error(NULL), "mode"));
     assert_null(c);
-    world_done(&w);
+    place_done(&w.at);
     world_init(&w, *state, "[level]\npartner = 1\nnode_size = 100\n");
     assert_int_equal(cairn_open(w.at.mpi, w.at.config, &c), CAIRN_EINVAL);
     assert_non_null(strstr(cairn_last_error(NULL), "node"));
-    world_done(&w);
+    place_done(&w.at);
     /* a demand also where it says what the default says, which alone may be relaxed */
     world_init(&w, *state, "[level]\npartner = 4\nnode_size = 100\n");
     assert_int_equal(cairn_open(w.at.mpi, w.at.config, &c), CAIRN_EINVAL);
     assert_non_null(strstr(cairn_last_error(NULL), "level 'partner' needs at least 2 nodes"));
-    world_done(&w);
+    place_done(&w.at);
     world_init(&w, *state, "[level]\nnode_size = 100\n");
     assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
     assert_ok(cairn_close(c));
-    world_done(&w);
+    place_done(&w.at);
 }
 
 /* A place that cannot be used is told of before the program has computed for an hour. */
@@ -423,15 +377,14 @@ static void test_unusable_storage_is_refused_at_once(void **state)
     world_init(&w, *state, "[level]\nlocal = /dev/null/node\n");
     assert_true(cairn_open(w.at.mpi, w.at.config, &c) < 0);
     assert_non_null(strstr(cairn_last_error(NULL), "level.local"));
-    world_done(&w);
+    place_done(&w.at);
 }
 
 static void test_ranks_must_mark_the_same(void **state)
 {
     world w;
     cairn *c;
-    char buf[256];
-    world_init(&w, *state, settings_of(2, "", buf));
+    world_init(&w, *state, settings[2]);
     if (crn_comm_size(w.at.comm) > 1) {
         const cairn_level level = w.at.rank == 0 ? CAIRN_LEVEL_GLOBAL : CAIRN_LEVEL_LOCAL;
         assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
@@ -444,29 +397,27 @@ static void test_ranks_must_mark_the_same(void **state)
         assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
         assert_ok(cairn_close(c));
     }
-    world_done(&w);
+    place_done(&w.at);
 }
 
 static void test_second_program_is_refused(void **state)
 {
     world w;
     cairn *c, *other;
-    char buf[256];
-    world_init(&w, *state, settings_of(2, "", buf));
+    world_init(&w, *state, settings[2]);
     assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
     assert_int_equal(cairn_open(w.at.mpi, w.at.config, &other), CAIRN_EBUSY);
     assert_non_null(strstr(cairn_last_error(NULL), "is being written by process"));
     assert_ok(cairn_close(c));
-    world_done(&w);
+    place_done(&w.at);
 }
 
 static void test_declarations_are_checked(void **state)
 {
     world w;
     cairn *c;
-    char buf[256];
     uint64_t n = 4, off = 2, count = 3;
-    world_init(&w, *state, settings_of(2, "", buf));
+    world_init(&w, *state, settings[2]);
     assert_ok(cairn_open(w.at.mpi, w.at.config, &c));
     assert_int_equal(cairn_protect(c, "x", w.field, 99, 1), CAIRN_EINVAL);
     assert_non_null(strstr(cairn_last_error(c), "there is no type 99"));
@@ -476,7 +427,7 @@ static void test_declarations_are_checked(void **state)
                      CAIRN_EINVAL);
     assert_non_null(strstr(cairn_last_error(c), "does not fit"));
     assert_ok(cairn_close(c));
-    world_done(&w);
+    place_done(&w.at);
 }
 
 int main(int argc, char **argv)

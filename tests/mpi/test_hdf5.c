@@ -40,11 +40,6 @@ static void world_init(world *w, crn_comm *comm, const char *settings)
     place_init(&w->at, comm, all);
 }
 
-static void world_done(world *w)
-{
-    place_done(&w->at);
-}
-
 static void for_all_settings(crn_comm *comm, void (*fn)(world *w, bool pieces))
 {
     static const char *const form[] = {"hdf5", "hdf5-virtual"};
@@ -56,7 +51,7 @@ static void for_all_settings(crn_comm *comm, void (*fn)(world *w, bool pieces))
                  form[which % 2], mode[which / 2]);
         world_init(&w, comm, settings);
         fn(&w, which % 2 == 1);
-        world_done(&w);
+        place_done(&w.at);
     }
 }
 
@@ -257,7 +252,7 @@ static void change_form(crn_comm *comm, const char *first, const char *then)
     assert_ok(cairn_resume_at(c, 2));
     assert_ok(cairn_close(c));
     unsetenv("CAIRN_GLOBAL_FORMAT");
-    world_done(&w);
+    place_done(&w.at);
 }
 
 static void test_change_form(void **state)
@@ -299,7 +294,7 @@ static void fail_at(crn_comm *comm, const char *format)
     come_back(&w, &c, w.step);
     assert_false(is_there(&w, 1, ".h5"));
     assert_ok(cairn_close(c));
-    world_done(&w);
+    place_done(&w.at);
 }
 
 static void test_failures(void **state)
@@ -357,7 +352,7 @@ static void fill_at(crn_comm *comm, const char *format)
         assert_false(is_there(&w, w.step, ""));
     }
     assert_ok(cairn_close(c));
-    world_done(&w);
+    place_done(&w.at);
 }
 
 static void test_full_disk(void **state)
@@ -375,7 +370,7 @@ static void test_needs_local(void **state)
     assert_int_equal(cairn_open(w.at.mpi, w.at.config, &c), CAIRN_EINVAL);
     assert_non_null(strstr(cairn_last_error(NULL), "level.local is 'trail'"));
     unsetenv("CAIRN_LEVEL_LOCAL");
-    world_done(&w);
+    place_done(&w.at);
 }
 
 static void test_describe(void **state)
@@ -408,7 +403,7 @@ static void test_describe(void **state)
         assert_string_equal(v.attributes, "description=how hot it is\nunits=K\n");
         cairn_trail_close(t);
     }
-    world_done(&w);
+    place_done(&w.at);
 }
 
 /* --- through a file and back ------------------------------------------------------------------ */
@@ -478,7 +473,7 @@ static void test_few_items_keep_their_ranks(void **state)
         assert_true(own[i] == me * 10 + i && item[i] == me * 100 + i);
     assert_ok(cairn_close(c));
     unsetenv("CAIRN_RUN_TRAIL");
-    world_done(&w);
+    place_done(&w.at);
 }
 
 int main(int argc, char **argv)

@@ -30,11 +30,6 @@ static void world_init(world *w, crn_comm *comm, const char *settings)
     snprintf(w->trail, sizeof w->trail, "%s/trail", w->at.dir);
 }
 
-static void world_done(world *w)
-{
-    place_done(&w->at);
-}
-
 static cairn *begin(world *w)
 {
     cairn *c;
@@ -115,7 +110,7 @@ static void expect_levels(world *w, const char *settings, int n, const char *lev
         read_levels(w, found, sizeof found);
         assert_string_equal(found, levels);
     }
-    world_done(w);
+    place_done(&w->at);
 }
 
 /* The neutral start: the first mark in the trail, then two on the nodes to one in the trail. Where
@@ -154,7 +149,7 @@ static void test_says_what_it_believes(void **state)
         assert_true(rate_of(tuned, 1) > 1 / 1000.);
         json_decref(tuned);
     }
-    world_done(&w);
+    place_done(&w.at);
 }
 
 /* Legs that were killed: the run has a line for the opening of each, and none for a close. */
@@ -179,7 +174,7 @@ static void test_learns_from_failures(void **state)
     }
     if (w.at.rank == 0) /* six in less than some minutes, not one, against two in 2000 hours */
         assert_true(after > 5000 * before);
-    world_done(&w);
+    place_done(&w.at);
 }
 
 typedef struct told {
@@ -239,7 +234,7 @@ static void test_goes_on_over_legs(void **state)
     leave_session(c);
     if (w.at.rank == 0)
         assert_true(read_told(&w).interval == 42.5);
-    world_done(&w);
+    place_done(&w.at);
 }
 
 /* Is a mark due, and do all ranks think so? */
@@ -279,7 +274,7 @@ static void test_due_obeys_and_is_agreed(void **state)
         mark_some(&w, c, 1);
     }
     assert_ok(cairn_close(c));
-    world_done(&w);
+    place_done(&w.at);
 }
 
 /* The log says what a mark cost the program: with synchronous ones, all of it. */
@@ -292,7 +287,7 @@ static void test_synchronous_marks_hold_the_program(void **state)
     assert_ok(cairn_close(c));
     if (w.at.rank == 0)
         assert_true(read_told(&w).held >= read_told(&w).stored);
-    world_done(&w);
+    place_done(&w.at);
 }
 
 int main(int argc, char **argv)
