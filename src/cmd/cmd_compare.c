@@ -255,22 +255,20 @@ static void print_first_in_files(const cairn_comparison_row *r)
 void cmd_comparison_print_first(const cairn_comparison_row *r)
 {
     char index[INDEX_TEXT];
+    const char *const head = r->verdict == CAIRN_UNTOLD ? "could not tell" : "first difference";
     if (r->ndiffering > 0)
-        cmd_line("first difference: mark %" PRIu64 ", rank %" PRIu32
-                 ", variable '%s', index %s: %s "
-                 "and %s",
+        cmd_line("%s: mark %" PRIu64 ", rank %" PRIu32 ", variable '%s', index %s: %s and %s", head,
                  r->version, r->rank, r->variable,
                  format_index(r->index, r->ndims, index, sizeof index), r->first, r->second);
     else if (r->variable && r->placed)
-        cmd_line("first difference: mark %" PRIu64 ", rank %" PRIu32
+        cmd_line("%s: mark %" PRIu64 ", rank %" PRIu32
                  ", variable '%s', in the block from index %s on: %s",
-                 r->version, r->rank, r->variable,
+                 head, r->version, r->rank, r->variable,
                  format_index(r->index, r->ndims, index, sizeof index), r->text);
     else if (r->variable)
-        cmd_line("first difference: mark %" PRIu64 ", variable '%s': %s", r->version, r->variable,
-                 r->text);
+        cmd_line("%s: mark %" PRIu64 ", variable '%s': %s", head, r->version, r->variable, r->text);
     else
-        cmd_line("first difference: mark %" PRIu64 ": %s", r->version, r->text);
+        cmd_line("%s: mark %" PRIu64 ": %s", head, r->version, r->text);
 }
 
 static void print_heads(cmd_comparison *c)

@@ -277,6 +277,17 @@ cairn_status crn_diff_verify(diff_worker *w, diff_share *share[2], const crn_var
 /* Do two variables have the same place in the same array, or the same size where it is none? */
 bool crn_diff_same_place(const crn_var_spec *a, const crn_var_spec *b);
 
+/* A sentence for variables whose shapes differ. */
+void crn_diff_why_shapes(const diff_side side[2], uint32_t rank, const diff_var v[2],
+                         char ret[CRN_ERR_TEXT]);
+
+/* A sentence that says why a golden file's trees cannot be held against the run's: empty when they
+ * can. asked: the bound, if one was given; tolerant: both have trees for it, or for one that will
+ * do. */
+void crn_diff_why_golden(const diff_side side[2], const diff_mark *const mark[2],
+                         const diff_var v[2], const crn_bound *asked, bool tolerant,
+                         char ret[CRN_ERR_TEXT]);
+
 /*
  * What pieces a and b of an array have in common, or all of two variables of the same size that are
  * none: runs of n values that lie contiguous in both, in the order in which they do so in either.

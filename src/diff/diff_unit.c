@@ -23,9 +23,10 @@ typedef struct unit {
     bool alone[2]; /* the share is this unit's: its trees may be loaded */
     diff_at at;    /* the variable */
     diff_row row;
-    bool seen;        /* blocks of it were looked at, and have been told */
-    bool tolerant;    /* both have trees for a bound that helps: */
-    size_t number[2]; /* these */
+    bool seen;              /* blocks of it were looked at, and have been told */
+    bool tolerant;          /* both have trees for a bound that helps: */
+    size_t number[2];       /* these */
+    char why[CRN_ERR_TEXT]; /* a golden file cannot tell; empty: it can */
 } unit;
 
 /* --- what trees tell ------------------------------------------------------------------------ */
@@ -203,6 +204,8 @@ static cairn_status judge_failure(unit *u, cairn_status rc, uint64_t nblocks)
 {
     switch (rc) {
     case CAIRN_ENOTFOUND:
+        if (u->why[0])
+            crn_diff_row_judge(&u->row, CAIRN_UNTOLD, "%s", u->why);
         crn_diff_row_judge(&u->row, CAIRN_UNPROVEN,
                            "%" PRIu64 " block%s of rank %u %s not proven equal: %s", nblocks,
                            nblocks == 1 ? "" : "s", u->share[0].rank, nblocks == 1 ? "is" : "are",
@@ -316,6 +319,7 @@ static cairn_status compare_shapes(unit *u, const diff_var v[2], bool same_rank)
 {
     const crn_var_spec *a = &v[0].var->spec, *b = &v[1].var->spec;
     const bool same_ranks = u->mark[0]->nranks == u->mark[1]->nranks;
+    char text[CRN_ERR_TEXT];
     u->row.nblocks = v[0].var->nblocks;
     if (a->ndims > 0 && a->ndims == b->ndims && same_dims(a->ndims, a->global, b->global))
         return same_rank && crn_diff_same_place(a, b) ? compare_ranges(u, a) : compare_global(u, a);
@@ -323,10 +327,8 @@ static cairn_status compare_shapes(unit *u, const diff_var v[2], bool same_rank)
         return compare_private(u, v);
     if (crn_diff_same_place(a, b))
         return compare_ranges(u, a);
-    crn_diff_row_judge(&u->row, CAIRN_DIFFERENT,
-                       "rank %u has %" PRIu64 " values in the first run and %" PRIu64
-                       " in the second, or they are shaped differently",
-                       u->share[0].rank, a->nbytes / a->item, b->nbytes / b->item);
+    crn_diff_why_shapes(u->side, u->share[0].rank, v, text);
+    crn_diff_row_judge(&u->row, CAIRN_DIFFERENT, "%s", text);
     return CAIRN_OK;
 }
 
@@ -346,6 +348,15 @@ static void settle_bound(unit *u, const diff_var v[2])
     u->tolerant = choose_bound(ask->has_bound || own, v, &u->row.bound, u->number);
 }
 
+/* Can variables at the same place be compared block by block? What is one block is so whatever the
+ * size of blocks; and whatever values lie across their ends if nothing differs. */
+static bool is_blockwise(const diff_var v[2])
+{
+    const crn_var *a = v[0].var, *b = v[1].var;
+    const bool same_cut = a->spec.block == b->spec.block || (a->nblocks <= 1 && b->nblocks <= 1);
+    return same_cut && (a->spec.block % a->spec.item == 0 || crn_digest_equal(&a->root, &b->root));
+}
+
 /* same_rank: v[1] is of the second share, which is of the first one's rank. */
 static cairn_status compare_pair(unit *u, const diff_var v[2], bool same_rank)
 {
@@ -354,14 +365,14 @@ static cairn_status compare_pair(unit *u, const diff_var v[2], bool same_rank)
     u->tolerant = false;
     settle_bound(u, v);
     if (strcmp(a->type, b->type) != 0) {
-        crn_diff_row_judge(&u->row, CAIRN_DIFFERENT,
-                           "its type is %s in the first run and %s in "
-                           "the second",
-                           a->type, b->type);
+        crn_diff_row_judge(&u->row, CAIRN_DIFFERENT, "its type is %s in '%s' and %s in '%s'",
+                           a->type, u->side[0].name, b->type, u->side[1].name);
         return CAIRN_OK;
     }
-    const bool same_cut = same_rank && crn_diff_same_place(a, b) && a->block == b->block;
-    if (same_cut && (a->block % a->item == 0 || crn_digest_equal(&v[0].var->root, &v[1].var->root)))
+    if (!u->side[0].run)
+        crn_diff_why_golden(u->side, u->mark, v, u->w->ask->has_bound ? &u->row.bound : NULL,
+                            u->tolerant, u->why);
+    if (same_rank && crn_diff_same_place(a, b) && is_blockwise(v))
         return compare_blocks(u, v);
     return compare_shapes(u, v, same_rank);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Makes a run for scripts that compare: small_run TRAIL NAME KICK MARKS KEEP. From mark 3 on,
- * values 700 to 709 of 'field' are larger by KICK than they would be.
+ * values 700 to 709 of 'field' are larger by KICK than they would be. CAIRN_VARIABLE_BLOCK and
+ * CAIRN_VARIABLE_BOUND are 1KiB and "1e-3, 1e-9" unless they are set.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,9 +12,9 @@
 
 enum { N = 2000 };
 
-static void set(const char *name, const char *value)
+static void set(const char *name, const char *value, bool overwrite)
 {
-    if (setenv(name, value, 1) != 0)
+    if (setenv(name, value, overwrite) != 0)
         exit(2);
 }
 
@@ -39,12 +41,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: small_run TRAIL NAME KICK MARKS KEEP\n");
         return 2;
     }
-    set("CAIRN_RUN_TRAIL", argv[1]);
-    set("CAIRN_RUN_NAME", argv[2]);
-    set("CAIRN_LEVEL_LOCAL", "trail");
-    set("CAIRN_KEEP_GLOBAL", argv[5]);
-    set("CAIRN_VARIABLE_BLOCK", "1KiB");
-    set("CAIRN_VARIABLE_BOUND", "1e-3, 1e-9");
+    set("CAIRN_RUN_TRAIL", argv[1], true);
+    set("CAIRN_RUN_NAME", argv[2], true);
+    set("CAIRN_LEVEL_LOCAL", "trail", true);
+    set("CAIRN_KEEP_GLOBAL", argv[5], true);
+    set("CAIRN_VARIABLE_BLOCK", "1KiB", false);
+    set("CAIRN_VARIABLE_BOUND", "1e-3, 1e-9", false);
     int rc = cairn_open(MPI_COMM_SELF, NULL, &c);
     if (rc == CAIRN_OK)
         rc = take_marks(c, strtod(argv[3], NULL), strtoull(argv[4], NULL, 10));
