@@ -98,7 +98,10 @@ static bool keep_read(side *s, const cairn_trace_event *e)
     return crn_vec_push(&s->file, file) == CAIRN_OK;
 }
 
-/* A run that is resumed passes a mark again: what was before no longer counts. */
+/*
+ * A run that is resumed passes a mark again, and a thread is taken to have begun within the stretch
+ * until it passes the first mark: what was before no longer counts.
+ */
 static bool at_mark(side *s, uint64_t version)
 {
     if (version == s->stretch->from && !s->stretch->from_start) {
@@ -129,7 +132,7 @@ static int on_event(void *arg, const cairn_trace_event *e)
 static int collect(side *s, uint32_t rank, uint32_t thread)
 {
     s->receipt.n = s->file.n = 0;
-    s->within = s->stretch->from_start;
+    s->within = s->stretch->from_start || thread > 0; /* the first one begins with the run */
     s->ended = s->failed = false;
     if (cairn_trace_walk(s->t, rank, thread, on_event, s) < 0)
         return cmd_fail("%s", cairn_error_text());
@@ -200,7 +203,7 @@ static int compare_thread(explainer *x, uint32_t rank, uint32_t thread, bool *re
         if (collect(&x->side[i], rank, thread) != CMD_YES)
             return CMD_UNKNOWN;
     if (!x->side[0].ended || !x->side[1].ended)
-        return CMD_YES; /* a thread that takes no marks: nothing says where to cut it */
+        return CMD_YES; /* a thread that ended before, or began after the stretch */
     *ret_marked = true;
     if (!compare_receipts(x, &d))
         return cmd_fail("no memory");

@@ -191,6 +191,8 @@ static bool see(crn_scout *s)
         see_match(s, &e);
         return true;
     }
+    if (e.place->call == CRN_CALL_mark) /* another thread's may come in between */
+        return true;
     s->due.n = s->ndue = 0; /* remarks follow at once */
     if (e.call->layer == CRN_LAYER_P2P)
         return see_p2p(s, &e) == CAIRN_OK;

@@ -39,7 +39,8 @@ typedef struct crn_frame_cache crn_frame_cache;
 typedef CRN_VEC(int64_t) crn_ints;
 
 typedef struct crn_thread {
-    atomic_flag lock; /* guards build: the owner adds, the one that keeps aside reads */
+    atomic_flag
+        lock; /* guards build: the owner adds, and who takes a mark; who keeps aside reads */
     crn_build build;
     unsigned lane;
     bool in_use; /* by a living thread; guarded by the recorder's lock */

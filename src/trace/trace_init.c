@@ -62,6 +62,32 @@ CRN_EXPORT int MPI_Type_free(MPI_Datatype *type)
     return PMPI_Type_free(type);
 }
 
+static crn_thread *thread_at(size_t lane)
+{
+    crn_rec_lock();
+    crn_thread *t = lane < crn_rec.thread.n ? crn_rec.thread.at[lane] : NULL;
+    crn_rec_unlock();
+    return t;
+}
+
+/*
+ * The other threads have the mark in their lanes, wherever they are: so one can tell what they did
+ * between two. Their plain logs hold what they did themselves.
+ */
+static void mark_others(uint64_t version)
+{
+    crn_record r = {.call = CRN_CALL_mark, .ncolumns = 1, .value = {(int64_t)version}};
+    crn_thread *t;
+    r.start = r.end = crn_now_ns();
+    for (size_t i = 0; (t = thread_at(i)); i++) {
+        if (t == crn_rec_self)
+            continue;
+        crn_short_lock(&t->lock);
+        crn_build_add(&t->build, &r);
+        crn_short_unlock(&t->lock);
+    }
+}
+
 /*
  * A mark of the run lies here, or the program has resumed from it. libcairn calls this, if it finds
  * it in the process: so neither library needs the other.
@@ -71,6 +97,8 @@ CRN_EXPORT void cairn_trace_mark(uint64_t version);
 void cairn_trace_mark(uint64_t version)
 {
     add_simple(CRN_CALL_mark, (int64_t)version, 1, HERE);
+    if (crn_rec_running())
+        mark_others(version);
 }
 
 /* A program that ends without MPI_Finalize. */

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Record two runs of a program that receives and reads in another order the second time, and let
-# 'cairn explain' find that: explain_check.sh MPI CAIRN PROGRAM
+# 'cairn explain' find that: explain_check.sh MPI CAIRN PROGRAM ["thread"]
 set -eu
 mpi=$1 cairn=$(realpath "$2") program=$(realpath "$3")
+who=${4-}
 run=$(cd "$(dirname "$0")/../.." && pwd)/tools/mpi-test
 scratch=$(mktemp -d ./scratch-explain-XXXXXX)
 trap 'rm -rf "$scratch"' EXIT
@@ -13,7 +14,7 @@ echo zero > input-0
 echo one, > input-1
 for swapped in 0 1; do
     CAIRN_RUN_NAME=run-$swapped "$cairn" trace record -o trail/run-$swapped.ctr -- \
-        "$run" "$mpi" 4 "$program" $swapped
+        "$run" "$mpi" 4 "$program" $swapped $who
 done
 
 # expect TEXT FILE: a line of the output
@@ -27,6 +28,7 @@ if "$cairn" explain trail/run-0 trail/run-1 > out; then
 fi
 expect "^first difference: mark 3, rank 0, variable 'sum'" out
 expect "^between mark 2 and mark 3:" out
+[ -z "$who" ] || expect "^rank 0, thread 1:" out
 expect "^  2 of 3 wildcard receives matched other senders:" out
 expect "receive 1, MPI_Recv at explain_order+0x.*: rank 1, tag 2 and rank 3, tag 2" out
 expect "receive 3, MPI_Recv at explain_order+0x.*: rank 3, tag 2 and rank 1, tag 2" out
