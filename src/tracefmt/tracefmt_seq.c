@@ -163,8 +163,10 @@ static void append(crn_seq_build *b, crn_seq_item item)
  */
 static bool can_follow(const crn_seq_build *b)
 {
-    const crn_seq_item *loop = b->item + b->nitems - 1;
-    if (b->nitems == 0 || loop->nbody == 0 || loop->n < 3)
+    if (b->nitems == 0)
+        return false;
+    const crn_seq_item *loop = &b->item[b->nitems - 1];
+    if (loop->nbody == 0 || loop->n < 3)
         return false;
     for (size_t i = 0; i + 1 < b->nitems && i < 2 * CRN_SEQ_PERIOD; i++) {
         const crn_seq_item *before = loop - 1 - i;
