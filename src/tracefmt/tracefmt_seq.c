@@ -200,8 +200,11 @@ static bool comes_again(crn_seq_build *b, const crn_seq_item *run)
 /* The loop at the end is not followed any more: its begun turn becomes items of their own. */
 static void unfollow(crn_seq_build *b)
 {
-    crn_seq_item begun[CRN_SEQ_PERIOD], *loop = b->item + b->nitems - 1;
+    crn_seq_item begun[CRN_SEQ_PERIOD];
     uint32_t n = b->again;
+    if (b->nitems == 0)
+        return;
+    crn_seq_item *loop = &b->item[b->nitems - 1];
     if (n > 0)
         memcpy(begun, loop->body, n * sizeof *begun);
     if (b->nitems == 1)
