@@ -6,7 +6,8 @@
 
 #include <inttypes.h>
 
-const crn_mark *crn_restart_share(const crn_restart *t, uint32_t rank)
+/* The share of an old rank that is known here; NULL when it is not. */
+static const crn_mark *share_of(const crn_restart *t, uint32_t rank)
 {
     for (size_t i = 0; i < t->rank.n; i++)
         if (t->rank.at[i] == rank)
@@ -137,7 +138,7 @@ static cairn_status find_strangers(const crn_restart *t, uint32_t **ret, size_t 
         size_t k = 0;
         while (k < n && rank[k] != t->pull.at[i].rank)
             k++;
-        if (k == n && !crn_restart_share(t, t->pull.at[i].rank))
+        if (k == n && !share_of(t, t->pull.at[i].rank))
             rank[n++] = t->pull.at[i].rank;
     }
     *ret = rank;
@@ -159,7 +160,7 @@ static cairn_status pull_all(crn_restart *t, crn_load_stats *ret_stats)
 {
     for (size_t i = 0; i < t->pull.n; i++) {
         crn_pull *p = &t->pull.at[i];
-        p->share = crn_restart_share(t, p->rank);
+        p->share = share_of(t, p->rank);
         p->var = crn_mark_find(p->share, p->name);
     }
     return crn_pulls_run(&t->pull, t->c->comm, t->c->vault, t->mark, ret_stats);

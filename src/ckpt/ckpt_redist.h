@@ -40,9 +40,6 @@ cairn_status crn_redist_count_cells(cairn *c, const crn_manifest_mark *mark, con
 
 /* --- inside ------------------------------------------------------------------------------- */
 
-/* The share of an old rank that is known here; NULL when it is not. */
-const crn_mark *crn_restart_share(const crn_restart *t, uint32_t rank);
-
 /* Check a variable of c and plan what to pull for it: all layouts but items in cells. */
 cairn_status crn_restart_plan(crn_restart *t, const ckpt_var *v);
 

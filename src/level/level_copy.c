@@ -167,7 +167,8 @@ cairn_status crn_copies_finish(crn_comm *comm, crn_copy *copy, size_t n, cairn_s
 
 /* --- walking ------------------------------------------------------------------------------ */
 
-size_t crn_piece_cap(const crn_mark *mark)
+/* The larger of CRN_PIECE_BYTES and the largest block of the mark. */
+static size_t piece_cap(const crn_mark *mark)
 {
     size_t cap = CRN_PIECE_BYTES;
     for (size_t v = 0; v < mark->nvars; v++)
@@ -177,7 +178,7 @@ size_t crn_piece_cap(const crn_mark *mark)
 
 crn_gaps crn_gaps_of(const crn_mark *mark, const unsigned char *bits)
 {
-    return (crn_gaps){.mark = mark, .bits = bits, .cap = crn_piece_cap(mark)};
+    return (crn_gaps){.mark = mark, .bits = bits, .cap = piece_cap(mark)};
 }
 
 /* Go to the first set bit at or behind the run that was found last. */

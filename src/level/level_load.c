@@ -183,7 +183,8 @@ cairn_status crn_vault_load(crn_vault *v, const crn_manifest_mark *mark, crn_wan
 
 /* --- wants as requests ---------------------------------------------------------------------- */
 
-cairn_status crn_want_split(const crn_want *w, const crn_block_fetch *like, crn_block_fetches *ret)
+/* Append a request like the given one, which says where from, for each run of w->missing. */
+static cairn_status split(const crn_want *w, const crn_block_fetch *like, crn_block_fetches *ret)
 {
     for (size_t i = 0, k; i < w->missing.n; i = k) {
         crn_block_fetch f = *like;
@@ -221,7 +222,7 @@ static cairn_status load_nth(crn_vault *v, uint32_t role, int nth, const crn_man
                                 .id = id,
                                 .version = mark->version};
         start[i] = f.n;
-        rc = crn_want_split(&want[i], &like, &f);
+        rc = split(&want[i], &like, &f);
         start[i + 1] = f.n;
     }
     rc = crn_comm_agree(v->comm, rc);

@@ -247,9 +247,6 @@ typedef struct crn_block_fetch {
 
 typedef CRN_VEC(crn_block_fetch) crn_block_fetches;
 
-/* Append a request like the given one, which says where from, for each run of w->missing. */
-cairn_status crn_want_split(const crn_want *w, const crn_block_fetch *like, crn_block_fetches *ret);
-
 /*
  * Bring blocks from part files of any node, in pieces, each rank serving and receiving at once.
  * Collective; n may be 0. Damage and absence are told in bad; fails for memory or transport only.
@@ -321,9 +318,6 @@ bool crn_gaps_next(crn_gaps *w); /* false: no more */
 
 /* Bytes of the bits for all blocks of a mark. */
 size_t crn_mark_bits(const crn_mark *mark);
-
-/* The larger of CRN_PIECE_BYTES and the largest block of the mark. */
-size_t crn_piece_cap(const crn_mark *mark);
 
 static inline bool crn_bit(const unsigned char *bits, uint64_t i)
 {

@@ -18,7 +18,8 @@ enum {
                                empty names, and what follows it without bounds */
 };
 
-uint64_t crn_trees_round(uint64_t n)
+/* n rounded up to whole units. */
+static uint64_t round_up(uint64_t n)
 {
     return CRN_ROUND_UP(n, (uint64_t)TREES_UNIT);
 }
@@ -131,7 +132,7 @@ static void place_bodies(crn_trees_mark *m, const crn_trees_mark *last, uint64_t
 {
     crn_buf probe = {0};
     put_head(&probe, m);
-    const uint64_t start = off + TREES_UNIT + crn_trees_round(probe.n);
+    const uint64_t start = off + TREES_UNIT + round_up(probe.n);
     body->failed |= probe.failed;
     crn_buf_done(&probe);
     for (size_t i = 0; i < m->nvars && !body->failed; i++) {
@@ -160,9 +161,9 @@ void crn_trees_put_record(crn_trees_mark *m, const crn_trees_mark *last, uint64_
     if (!b->failed) {
         put_frame(b, &(crn_trees_frame){head.n, body.n, crn_digest_of(head.at, head.n)});
         crn_put_bytes(b, head.at, head.n);
-        crn_put_zeros(b, crn_trees_round(head.n) - head.n);
+        crn_put_zeros(b, round_up(head.n) - head.n);
         crn_put_bytes(b, body.at, body.n);
-        crn_put_zeros(b, crn_trees_round(body.n) - body.n);
+        crn_put_zeros(b, round_up(body.n) - body.n);
     }
     crn_buf_done(&body);
     crn_buf_done(&head);
@@ -205,7 +206,7 @@ bool crn_trees_get_frame(const unsigned char raw[TREES_UNIT], crn_trees_frame *r
 
 uint64_t crn_trees_record_bytes(const crn_trees_frame *f)
 {
-    return TREES_UNIT + crn_trees_round(f->head_bytes) + crn_trees_round(f->body_bytes);
+    return TREES_UNIT + round_up(f->head_bytes) + round_up(f->body_bytes);
 }
 
 static cairn_status get_var(crn_cursor *c, uint64_t file_bytes, crn_trees_var *v)

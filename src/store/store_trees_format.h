@@ -11,9 +11,6 @@
 
 enum { TREES_UNIT = 64 }; /* header, frames, heads and bodies start at multiples */
 
-/* n rounded up to whole units. */
-uint64_t crn_trees_round(uint64_t n);
-
 /* Is [off, off + n) within a file of nbytes? */
 bool crn_trees_fits(uint64_t off, uint64_t n, uint64_t nbytes);
 

@@ -50,7 +50,8 @@ static void unite_cheapest(crn_hist *h)
     remove_bin(h, best + 1);
 }
 
-void crn_hist_shrink(crn_hist *h, int32_t nbins)
+/* Unite bins until at most nbins are left. */
+static void shrink(crn_hist *h, int32_t nbins)
 {
     while (h->nbins > nbins)
         unite_cheapest(h);
@@ -250,7 +251,7 @@ enum { TIME_CODE_MAX = 16 * 62 };
 void crn_hist_put_time(crn_buf *b, const crn_hist *full)
 {
     crn_hist h = *full;
-    crn_hist_shrink(&h, CRN_TIME_BINS);
+    shrink(&h, CRN_TIME_BINS);
     crn_put_u8(b, (uint8_t)h.nbins);
     if (h.nbins > 0) {
         crn_put_var(b, (uint64_t)h.min_rank);

@@ -28,9 +28,6 @@ typedef struct crn_hist {
 void crn_hist_add(crn_hist *h, int64_t v, uint64_t n, int32_t rank);
 void crn_hist_merge(crn_hist *h, const crn_hist *other);
 
-/* Unite bins until at most nbins are left. */
-void crn_hist_shrink(crn_hist *h, int32_t nbins);
-
 uint64_t crn_hist_count(const crn_hist *h);
 double crn_hist_mean(const crn_hist *h);
 double crn_hist_variance(const crn_hist *h);

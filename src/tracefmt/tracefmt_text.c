@@ -27,8 +27,9 @@ static void put(crn_buf *b, const char *fmt, ...)
     crn_put_bytes(b, text, CRN_MIN((size_t)CRN_MAX(n, 0), sizeof text - 1));
 }
 
-const char *crn_event_name(const crn_names *n, const crn_symbol *place, const int64_t *value,
-                           char *buf, size_t cap)
+/* The file name of an event of a call that has one; "" otherwise, or if it does not fit. */
+static const char *event_name(const crn_names *n, const crn_symbol *place, const int64_t *value,
+                              char *buf, size_t cap)
 {
     const crn_call *call = crn_call_row(place->call);
     if (!call->named || place->name >= n->nstrings)
@@ -72,7 +73,7 @@ void crn_text_event(crn_buf *b, const crn_names *n, const crn_event *e)
         put(b, " in %s", crn_call_row(e->place->within)->name);
     put_site(b, n, e->place->site);
     if (e->call->named)
-        put(b, " '%s'", crn_event_name(n, e->place, e->value, name, sizeof name));
+        put(b, " '%s'", event_name(n, e->place, e->value, name, sizeof name));
     for (int i = 0; i < e->ncolumns && i < e->call->ncolumns; i++)
         put_value(b, n, e->kind[i], e->value[i], e->list[i], e->hist[i] != NULL);
 }

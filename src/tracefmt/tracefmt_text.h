@@ -30,8 +30,4 @@ void crn_text_event(crn_buf *b, const crn_names *n, const crn_event *e);
 /* The same for an event as the recorder has it. */
 void crn_text_record(crn_buf *b, const crn_names *n, const crn_record *r);
 
-/* The file name of an event of a call that has one; "" otherwise, or if it does not fit. */
-const char *crn_event_name(const crn_names *n, const crn_symbol *place, const int64_t *value,
-                           char *buf, size_t cap);
-
 #endif
