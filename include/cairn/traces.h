@@ -44,8 +44,9 @@ extern "C" {
 typedef struct cairn_trace cairn_trace;
 
 /*
- * Read the trace at path. Not collective. CAIRN_ENOTFOUND, CAIRN_EIO, CAIRN_ECORRUPT (damaged),
- * CAIRN_EUNSUPPORTED (of a newer format).
+ * Read the trace at path; where there is none, what the ranks of a run that was killed have left
+ * beside it, as an incomplete trace. Not collective. CAIRN_ENOTFOUND, CAIRN_EIO, CAIRN_ECORRUPT
+ * (damaged), CAIRN_EUNSUPPORTED (of a newer format).
  */
 CAIRN_API CAIRN_CHECK int cairn_trace_open(const char *path, cairn_trace **ret);
 CAIRN_API void cairn_trace_close(cairn_trace *t); /* NULL is allowed */

@@ -5,6 +5,7 @@
  */
 #include "cmd/cmd_trace.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <sys/stat.h>
@@ -97,29 +98,56 @@ static int run(const recording *r, char **command)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static int64_t written(const char *path, struct timespec *ret_when)
+/* Is this the name of a trace, or of what one rank left of it: BASE or BASE.7? */
+static bool is_of(const char *name, const char *base)
 {
+    const size_t n = strlen(base);
+    if (strncmp(name, base, n) != 0)
+        return false;
+    const char *rest = name + n;
+    return !*rest || (*rest == '.' && rest[1] && !rest[1 + strspn(rest + 1, "0123456789")]);
+}
+
+/* What an earlier run left would be taken for this one's. */
+static int remove_old(const char *path)
+{
+    const char *base = strrchr(path, '/') + 1; /* it is absolute */
+    char folder[PATH_MAX], name[2 * PATH_MAX];
+    struct dirent *entry;
     struct stat st;
-    if (stat(path, &st) != 0)
-        return -1;
-    *ret_when = st.st_mtim;
-    return st.st_size;
+    int rc = 0;
+    snprintf(folder, sizeof folder, "%.*s", (int)(base - path), path);
+    DIR *d = opendir(folder);
+    while (d && rc == 0 && (entry = readdir(d))) {
+        snprintf(name, sizeof name, "%s%s", folder, entry->d_name);
+        if (is_of(entry->d_name, base) && lstat(name, &st) == 0 && S_ISREG(st.st_mode))
+            rc = unlink(name);
+    }
+    if (d)
+        closedir(d);
+    return rc == 0 ? CMD_YES : cmd_fail("cannot replace '%s': %s", name, strerror(errno));
 }
 
 /* Say what there is now, on standard error: standard output is the program's. */
-static void report(const recording *r, int64_t before, const struct timespec *then)
+static void report(const recording *r)
 {
-    struct timespec when = {0};
     char size[CRN_NUMBER_TEXT];
-    int64_t nbytes = written(r->path, &when);
-    if (nbytes < 0 ||
-        (nbytes == before && when.tv_sec == then->tv_sec && when.tv_nsec == then->tv_nsec)) {
+    struct stat st;
+    cairn_trace *left;
+    cairn_trace_info info = {.struct_bytes = sizeof info};
+    if (stat(r->path, &st) == 0) {
+        fprintf(stderr, "cairn: wrote '%s', %s\n", r->out,
+                crn_format_nbytes((uint64_t)st.st_size, size, sizeof size));
+        return;
+    }
+    if (cairn_trace_open(r->path, &left) < 0) {
         cmd_fail("'%s' was not written: the command is no MPI program, or was killed early",
                  r->out);
         return;
     }
-    fprintf(stderr, "cairn: wrote '%s', %s\n", r->out,
-            crn_format_nbytes((uint64_t)nbytes, size, sizeof size));
+    if (cairn_trace_describe(left, &info) == CAIRN_OK && info.incomplete)
+        cmd_fail("'%s' is incomplete, but can be read: %s", r->out, info.incomplete);
+    cairn_trace_close(left);
 }
 
 static int check(recording *r)
@@ -135,7 +163,6 @@ static int check(recording *r)
 int cmd_trace_record(int argc, char **argv)
 {
     recording r = {.out = "run.ctr"};
-    struct timespec then = {0};
     int code;
     const cmd_option options[] = {
         CMD_TEXT('o', "output", "FILE", &r.out, "where the trace goes (run.ctr)"),
@@ -148,8 +175,9 @@ int cmd_trace_record(int argc, char **argv)
         return cmd_misuse(usage, "a command must be given");
     if (check(&r) != CMD_YES)
         return CMD_UNKNOWN;
-    int64_t before = written(r.path, &then);
+    if (remove_old(r.path) != CMD_YES)
+        return CMD_UNKNOWN;
     code = run(&r, argv);
-    report(&r, before, &then);
+    report(&r);
     return code;
 }

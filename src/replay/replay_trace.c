@@ -52,13 +52,22 @@ static void say_incomplete(const crn_trace *t, char *buf, size_t cap)
                  (unsigned long long)t->dropped, t->dropped == 1 ? " was" : "s were");
 }
 
+/* Of a run that did not come to its end there is what its ranks have kept aside. */
+static cairn_status load(const char *path, crn_trace **ret)
+{
+    cairn_status rc = crn_trace_load(path, ret);
+    if (rc != CAIRN_ENOTFOUND || crn_trace_salvage(path, ret) == CAIRN_OK)
+        return rc == CAIRN_ENOTFOUND ? CAIRN_OK : rc;
+    return crn_trace_load(path, ret); /* to say so again */
+}
+
 int cairn_trace_open(const char *path, cairn_trace **ret)
 {
     cairn_trace *trace;
     cairn_status rc;
     CRN_TRY(crn_alloc(&trace, 1));
     CRN_TRY_OUT(rc, crn_strdup(path, &trace->path));
-    CRN_TRY_OUT(rc, crn_trace_load(path, &trace->t));
+    CRN_TRY_OUT(rc, load(path, &trace->t));
     if (!crn_trace_complete(trace->t))
         say_incomplete(trace->t, trace->incomplete, sizeof trace->incomplete);
     *ret = trace;

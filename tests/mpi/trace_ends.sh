@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # A run that is aborted or killed leaves a readable, incomplete trace that begins as the log does:
-# trace_ends.sh MPI RANKS RECORDER EXPANDER PROGRAM HOW
+# trace_ends.sh MPI RANKS RECORDER EXPANDER PROGRAM HOW CAIRN
 set -eu
-mpi=$1 ranks=$2 recorder=$3 expander=$4 program=$5 how=$6
+mpi=$1 ranks=$2 recorder=$3 expander=$4 program=$5 how=$6 cairn=$7
 top=$(cd "$(dirname "$0")/../.." && pwd)
 scratch=$(mktemp -d ./scratch-ends-XXXXXX)
 scratch=$(cd "$scratch" && pwd)
@@ -19,6 +19,9 @@ fi
 [ ! -e "$scratch/run.ctr" ] || { echo "a whole trace was written"; exit 1; }
 "$expander" "$scratch/run.ctr" "$scratch/expanded" | grep -q '^incomplete' ||
     { cat "$scratch/output"; ls "$scratch"; echo "no incomplete trace"; exit 1; }
+"$cairn" trace show "$scratch/run.ctr" > "$scratch/shown" 2>&1 &&
+    grep -q "is incomplete: .*ended before MPI_Finalize" "$scratch/shown" ||
+    { cat "$scratch/shown"; exit 1; }
 for log in "$scratch"/expanded/*.log; do
     lines=$(wc -l < "$log")
     [ "$lines" -gt 40 ] || { echo "only $lines events in $log"; exit 1; }
