@@ -212,9 +212,10 @@ CAIRN_API bool cairn_due(cairn *c);
  * Take a mark of all protected variables. Collective. Versions must grow from mark to mark.
  * Returns when the protected memory may be changed again; what is left of the work happens in the
  * background unless the configuration says otherwise. CAIRN_OK: taken, so far. CAIRN_NOTHING:
- * skipped, because it is the mark just resumed, or because the mark before it is not finished, the
- * configuration says so, and the program is not to stop. Negative: what went wrong with this mark,
- * or, found only now, with the one before it.
+ * skipped, because it is the mark just resumed (if the program is to stop, it is in the trail then,
+ * and when there are later marks, it is taken again in their place), or because the mark before it
+ * is not finished, the configuration says so, and the program is not to stop. Negative: what went
+ * wrong with this mark, or, found only now, with the one before it.
  */
 CAIRN_API int cairn_mark(cairn *c, uint64_t version, cairn_level level);
 

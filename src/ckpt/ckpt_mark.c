@@ -102,6 +102,23 @@ static uint64_t newest_version(const cairn *c)
     return c->mark.n > 0 ? c->mark.at[c->mark.n - 1].version : CRN_NO_VERSION;
 }
 
+/*
+ * Is it a last mark of the one that this leg came back to, though there are later ones that it
+ * could have had? To leave is to go on from there: the mark is taken again, and takes their place
+ * as any other would, so that the next leg does not find itself where this one chose not to be.
+ * Later ones that only could not be produced may be there again when their nodes are.
+ */
+static bool replaces_later(const cairn *c, uint64_t version)
+{
+    if (!c->stopping || !c->rewind || version == CRN_NO_VERSION || version != c->resumed_from)
+        return false;
+    for (size_t i = 0; i < c->mark.n; i++)
+        if (c->mark.at[i].version > version && c->mark.at[i].version < c->lost_from &&
+            crn_vault_can_load(c->vault, &c->mark.at[i]) == CAIRN_OK)
+            return true;
+    return false;
+}
+
 static cairn_status check_order(const cairn *c, uint64_t version)
 {
     CRN_FAIL_IF(c->rewind && c->mark.n > 0 && !c->resumed, CAIRN_EINVAL,
@@ -109,9 +126,9 @@ static cairn_status check_order(const cairn *c, uint64_t version)
                 crn_run_name(c->run));
     const uint64_t newest = newest_version(c);
     CRN_FAIL_IF(version == CRN_NO_VERSION, CAIRN_EINVAL, "%" PRIu64 " is not a version", version);
-    CRN_FAIL_IF(newest != CRN_NO_VERSION && version <= newest, CAIRN_EINVAL,
-                "mark %" PRIu64 " would follow mark %" PRIu64 ": versions must grow", version,
-                newest);
+    CRN_FAIL_IF(newest != CRN_NO_VERSION && version <= newest && !replaces_later(c, version),
+                CAIRN_EINVAL, "mark %" PRIu64 " would follow mark %" PRIu64 ": versions must grow",
+                version, newest);
     return CAIRN_OK;
 }
 
@@ -119,7 +136,7 @@ static cairn_status check_order(const cairn *c, uint64_t version)
  * stop marks though it just did. */
 static bool is_there(const cairn *c, uint64_t version)
 {
-    if (version == CRN_NO_VERSION)
+    if (version == CRN_NO_VERSION || replaces_later(c, version))
         return false;
     if (c->rewind)
         return version == c->resumed_from;

@@ -262,13 +262,17 @@ static void drop_old_series(cairn *c)
     }
 }
 
-/* The first mark of a leg that came back to an older one takes the place of those after that. */
+/* The first mark of a leg that came back to an older one takes the place of those after that, and
+ * of that one if it is the same again. */
 static void abandon_marks(cairn *c)
 {
-    while (
-        c->mark.n > 0 && c->mark.at[c->mark.n - 1].series != c->series &&
-        (c->resumed_from == CRN_NO_VERSION || c->mark.at[c->mark.n - 1].version > c->resumed_from))
-        c->mark.n--;
+    for (; c->mark.n > 0; c->mark.n--) {
+        const crn_manifest_mark *m = &c->mark.at[c->mark.n - 1];
+        const bool after = c->resumed_from == CRN_NO_VERSION || m->version > c->resumed_from ||
+                           m->version == c->job.version;
+        if (m->series == c->series || !after)
+            return;
+    }
 }
 
 /* Add up what the ranks have and let the mark count. The same on all ranks from here on. */

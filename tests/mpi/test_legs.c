@@ -100,10 +100,11 @@ static void run_leg(leg l)
     assert_true(run_and_kill(l));
 }
 
-/* Everything that the manifest says of the trail is true. */
+/* Everything that the manifest says of the trail is true, of each version once. */
 static void expect_sound(void)
 {
     cairn_trail *t;
+    uint64_t before = 0;
     cairn_run_info run = {.struct_bytes = sizeof run};
     assert_ok(cairn_trail_open(trail, &t));
     assert_ok(cairn_trail_run(t, 0, &run));
@@ -111,6 +112,8 @@ static void expect_sound(void)
         cairn_mark_info mark = {.struct_bytes = sizeof mark};
         cairn_part_info part = {.struct_bytes = sizeof part};
         assert_ok(cairn_trail_mark(t, 0, i, &mark));
+        assert_true(mark.version > before);
+        before = mark.version;
         if (mark.levels & 1 << 3)
             assert_ok(cairn_trail_part(t, 0, i, 0, &part));
     }
@@ -233,23 +236,53 @@ static void test_leaving_at_once_brings_the_mark_to_the_trail(void **state)
     remove_tree(dir);
 }
 
-/* So it is with an older mark that this leg came back to, though the newest is not its own. */
+static void leave_at(uint64_t version, int expected)
+{
+    static uint64_t field[CELLS];
+    cairn *c;
+    assert_ok(cairn_open(MPI_COMM_SELF, config, &c));
+    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
+    assert_ok(cairn_resume_at(c, version));
+    assert_int_equal(field[CELLS - 1], version);
+    assert_int_equal(raise(SIGUSR1), 0);
+    assert_true(cairn_should_stop(c));
+    assert_int_equal(cairn_mark(c, version, CAIRN_AUTO), expected);
+    assert_ok(cairn_close(c));
+}
+
+/* So it is with an older mark that this leg chose: later ones make way for it, on the nodes and in
+ * the trail. */
 static void test_leaving_at_once_with_an_older_mark(void **state)
 {
     (void)state;
-    static uint64_t field[CELLS];
-    cairn *c;
-    set_up("[keep]\nlocal = 2\n");
-    run_leg((leg){.mark = {1, 2}, .level = CAIRN_LEVEL_LOCAL});
-    assert_ok(cairn_open(MPI_COMM_SELF, config, &c));
-    assert_ok(cairn_protect(c, "field", field, CAIRN_UINT64, CELLS));
-    assert_ok(cairn_resume_at(c, 1));
-    assert_int_equal(raise(SIGUSR1), 0);
-    assert_true(cairn_should_stop(c));
-    assert_int_equal(cairn_mark(c, 1, CAIRN_AUTO), CAIRN_NOTHING);
-    assert_ok(cairn_close(c));
-    run_in_dir("rm -rf local");
-    expect_version(1);
+    const cairn_level later[] = {CAIRN_LEVEL_LOCAL, CAIRN_LEVEL_GLOBAL};
+    for (size_t i = 0; i < 4; i++) {
+        set_up("[keep]\nlocal = 3\n");
+        run_leg((leg){.mark = {1, 2}, .level = CAIRN_LEVEL_LOCAL});
+        run_leg((leg){.mark = {3}, .level = later[i % 2]});
+        leave_at(2, CAIRN_OK);
+        if (i >= 2)
+            run_in_dir("rm -rf local");
+        expect_version(2);
+        expect_sound();
+        leave_at(2, CAIRN_NOTHING); /* it is the last one now */
+        run_leg((leg){.mark = {3}, .level = CAIRN_LEVEL_LOCAL});
+        expect_version(3);
+        remove_tree(dir);
+    }
+}
+
+/* But not because later ones could not be produced for a while. */
+static void test_leaving_at_once_without_the_nodes(void **state)
+{
+    (void)state;
+    set_up("");
+    run_leg((leg){.mark = {1}, GLOBAL_MARK});
+    run_leg((leg){.mark = {2}, .level = CAIRN_LEVEL_LOCAL});
+    run_in_dir("mv local away");
+    leave_at(1, CAIRN_NOTHING);
+    run_in_dir("rm -rf local && mv away local");
+    expect_version(2);
     remove_tree(dir);
 }
 
@@ -510,6 +543,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_failed_mark_harms_no_other),
         cmocka_unit_test(test_leaving_at_once_brings_the_mark_to_the_trail),
         cmocka_unit_test(test_leaving_at_once_with_an_older_mark),
+        cmocka_unit_test(test_leaving_at_once_without_the_nodes),
         cmocka_unit_test(test_refusals_tell_of_the_newest),
         cmocka_unit_test(test_levels_are_counted_over_legs),
         cmocka_unit_test(test_the_manifest_is_true_at_any_time),
