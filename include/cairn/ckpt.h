@@ -209,7 +209,8 @@ CAIRN_API int cairn_probe_cells(cairn *c, const char *name, size_t ncells, const
 CAIRN_API bool cairn_due(cairn *c);
 
 /*
- * Take a mark of all protected variables. Collective. Versions must grow from mark to mark.
+ * Take a mark of all protected variables. Collective. Versions must grow from mark to mark, and are
+ * less than 2^63.
  * Returns when the protected memory may be changed again; what is left of the work happens in the
  * background unless the configuration says otherwise. CAIRN_OK: taken, so far. CAIRN_NOTHING:
  * skipped, because it is the mark just resumed (if the program is to stop, it is in the trail then,

@@ -258,7 +258,7 @@ int cairn_import(cairn_importing *what)
     crn_importer im = {.what = &ours, .file = -1};
     CRN_TRY(crn_struct_in(what, &ours));
     CRN_FAIL_IF(!ours.trail || !ours.path, CAIRN_EINVAL, "cairn_import: trail or path is missing");
-    CRN_FAIL_IF(ours.version == CRN_NO_VERSION || ours.nranks > CRN_RANKS_MAX, CAIRN_EINVAL,
+    CRN_FAIL_IF(ours.version > CRN_VERSION_MAX || ours.nranks > CRN_RANKS_MAX, CAIRN_EINVAL,
                 "cairn_import: a version or a number of ranks that cannot be");
     ours.nvars = ours.nbytes = ours.nskipped = 0;
     ours.name[0] = 0;

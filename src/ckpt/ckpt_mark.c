@@ -125,7 +125,8 @@ static cairn_status check_order(const cairn *c, uint64_t version)
                 "run '%s' has marks: resume it before marking, or begin another run",
                 crn_run_name(c->run));
     const uint64_t newest = newest_version(c);
-    CRN_FAIL_IF(version == CRN_NO_VERSION, CAIRN_EINVAL, "%" PRIu64 " is not a version", version);
+    CRN_FAIL_IF(version > CRN_VERSION_MAX, CAIRN_EINVAL,
+                "%" PRIu64 " is not a version: they end at %" PRIu64, version, CRN_VERSION_MAX);
     CRN_FAIL_IF(newest != CRN_NO_VERSION && version <= newest && !replaces_later(c, version),
                 CAIRN_EINVAL, "mark %" PRIu64 " would follow mark %" PRIu64 ": versions must grow",
                 version, newest);

@@ -220,8 +220,8 @@ struct cairn {
     ckpt_tune tune;
 
     /* for cairn_due and cairn_should_stop; rank 0 decides */
-    uint64_t last_mark_ns, end_wall_ns; /* end: of the job's time; 0: unknown */
-    double cost_s, trail_s;             /* measured: a mark; a mark in the trail */
+    uint64_t last_mark_ns, end_ns; /* end: of the job's time; UINT64_MAX: unknown, 0: not asked */
+    double cost_s, trail_s;        /* measured: a mark; a mark in the trail */
     bool stopping, marked_since_stop;
     uint64_t signals;         /* that are handled for this session: bit n - 1 for number n */
     unsigned signals_at_open; /* how many had come before */

@@ -142,23 +142,31 @@ static cairn_status each_signal(cairn *c, cairn_status (*fn)(cairn *c, int numbe
 
 /* --- time --------------------------------------------------------------------------------- */
 
-/* The end of the job: configured, or from Slurm, which gives it in seconds since 1970. */
+/*
+ * The end of the job by our own clock, which nobody sets: configured, or from Slurm, which gives it
+ * in seconds since 1970. UINT64_MAX: nobody says.
+ */
 static uint64_t job_end(const cairn *c)
 {
+    const uint64_t now = crn_now_ns(), wall = crn_wall_ns();
     const double limit = crn_config_seconds(c->cfg, CRN_OPT_STOP_LIMIT);
     if (limit > 0)
-        return crn_wall_ns() + (uint64_t)(limit * 1e9);
+        return now + (uint64_t)(CRN_MIN(limit, 1e9) * 1e9);
     const char *text = getenv("SLURM_JOB_END_TIME");
     char *end = NULL;
-    unsigned long long seconds = text ? strtoull(text, &end, 10) : 0;
-    return end && *end == 0 ? (uint64_t)seconds * 1000000000u : 0;
+    const unsigned long long seconds = text ? strtoull(text, &end, 10) : 0;
+    if (seconds == 0 || *end != 0 || seconds > INT64_MAX / 1000000000)
+        return UINT64_MAX;
+    const uint64_t then = (uint64_t)seconds * 1000000000u;
+    return then > wall ? now + (then - wall) : now;
 }
 
 cairn_status crn_stop_init(cairn *c)
 {
     c->last_mark_ns = crn_now_ns();
     c->signals_at_open = atomic_load_explicit(&signals_seen, memory_order_relaxed);
-    c->end_wall_ns = job_end(c);
+    if (c->end_ns == 0) /* with other ranks it is the same job */
+        c->end_ns = job_end(c);
     CRN_TRY(each_signal(c, check));
     return each_signal(c, install);
 }
@@ -175,9 +183,7 @@ void crn_stop_done(cairn *c)
  * twice that, since the last hour of a job is not the time to be surprised. */
 static bool time_is_up(const cairn *c)
 {
-    if (c->end_wall_ns == 0)
-        return false;
-    const double left = ((double)c->end_wall_ns - (double)crn_wall_ns()) * 1e-9;
+    const double left = ((double)c->end_ns - (double)crn_now_ns()) * 1e-9;
     return left <
            crn_config_seconds(c->cfg, CRN_OPT_STOP_MARGIN) + 2 * CRN_MAX(c->trail_s, c->cost_s);
 }

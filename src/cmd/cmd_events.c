@@ -52,6 +52,16 @@ static void count_cell(cmd_columns *t, json_t *leg, const char *name)
         cmd_cell(t, "-");
 }
 
+/* All digits of it. */
+static void version_cell(cmd_columns *t, json_t *leg, const char *name)
+{
+    json_t *version = json_object_get(leg, name);
+    if (json_is_integer(version))
+        cmd_cell(t, "%" JSON_INTEGER_FORMAT, json_integer_value(version));
+    else
+        cmd_cell(t, "-");
+}
+
 static void date_cell(cmd_columns *t, json_t *leg)
 {
     char date[CMD_WORDS];
@@ -81,7 +91,7 @@ static void leg_cells(cmd_columns *t, json_t *leg)
     date_cell(t, leg);
     count_cell(t, leg, "ranks");
     count_cell(t, leg, "nodes");
-    count_cell(t, leg, "resumed");
+    version_cell(t, leg, "resumed");
     seconds_cell(t, leg, "resume_seconds");
     from_cell(t, leg);
     count_cell(t, leg, "bad");

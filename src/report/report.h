@@ -53,4 +53,8 @@ double crn_event_number(json_t *event, const char *name);
 /* The same of things that are counted: at least 0. */
 uint64_t crn_event_count(json_t *event, const char *name);
 
+/* The version of the mark that an event tells of, which a double could not tell from its
+ * neighbours; -1 when it has none. */
+json_int_t crn_event_version(json_t *event);
+
 #endif

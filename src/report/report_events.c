@@ -21,6 +21,12 @@ uint64_t crn_event_count(json_t *event, const char *name)
     return (uint64_t)CRN_MAX(crn_event_number(event, name), 0.0);
 }
 
+json_int_t crn_event_version(json_t *event)
+{
+    json_t *version = json_object_get(event, "version");
+    return json_is_integer(version) ? json_integer_value(version) : -1;
+}
+
 static int take_line(void *arg, const char *line)
 {
     json_t *event = json_loads(line, 0, NULL);

@@ -106,7 +106,7 @@ static double kept_until(const report_leg *l, const report_leg *next)
         json_array_foreach(l->events, i, event)
         {
             if (crn_event_is(event, "mark") &&
-                crn_event_number(event, "version") == crn_event_number(next->resume, "version"))
+                crn_event_version(event) == crn_event_version(next->resume))
                 last = event;
         }
     }

@@ -36,7 +36,7 @@ enum { VERSION_TEXT = 32 };
 
 static const char *version_of(json_t *event, char *buf)
 {
-    snprintf(buf, VERSION_TEXT, "%.17g", crn_event_number(event, "version"));
+    snprintf(buf, VERSION_TEXT, "%" JSON_INTEGER_FORMAT, crn_event_version(event));
     return buf;
 }
 
@@ -116,7 +116,7 @@ static void add_leg(mark_list *marks, size_t number, const report_leg *l)
  * end: what a mark has to be at most for no later leg to have abandoned it. */
 static void abandon(const mark_list *marks, const report_leg_list *legs)
 {
-    double kept = HUGE_VAL;
+    json_int_t kept = INT64_MAX;
     size_t i = json_array_size(marks->all);
     for (size_t l = legs->n; l-- > 0;) {
         const report_leg *leg = &legs->at[l];
@@ -124,11 +124,11 @@ static void abandon(const mark_list *marks, const report_leg_list *legs)
             mark = json_array_get(marks->all, i - 1);
             if (crn_event_number(mark, "leg") <= (double)l)
                 break;
-            if (crn_event_number(mark, "version") > kept)
+            if (crn_event_version(mark) > kept)
                 json_object_set_new(mark, "abandoned", json_true());
         }
         if (leg->mark)
-            kept = leg->resume ? fmin(kept, crn_event_number(leg->resume, "version")) : -HUGE_VAL;
+            kept = leg->resume ? CRN_MIN(kept, crn_event_version(leg->resume)) : -1;
     }
 }
 

@@ -36,6 +36,9 @@ enum {
 #define CRN_KEEP_ALL   UINT64_MAX
 #define CRN_NO_VERSION UINT64_MAX /* no mark: a version that no mark can have */
 
+/* Not more, since logs and other programs tell of versions by signed numbers. */
+#define CRN_VERSION_MAX ((uint64_t)INT64_MAX)
+
 /* --- a part file -------------------------------------------------------------------------- */
 
 typedef enum crn_role {

@@ -77,7 +77,8 @@ cairn_status crn_draft_begin(crn_part *part, uint64_t version, crn_draft **ret)
 {
     assert(part->write);
     CRN_FAIL_IF(part->drafting, CAIRN_EBUSY, "'%s': another mark is being written", part->name);
-    CRN_FAIL_IF(version == CRN_NO_VERSION, CAIRN_EINVAL, "%" PRIu64 " is not a version", version);
+    CRN_FAIL_IF(version > CRN_VERSION_MAX, CAIRN_EINVAL,
+                "%" PRIu64 " is not a version: they end at %" PRIu64, version, CRN_VERSION_MAX);
     CRN_FAIL_IF(part->cat.n > 0 && version <= part->cat.at[part->cat.n - 1].version, CAIRN_EINVAL,
                 "mark %" PRIu64 " would follow mark %" PRIu64 ": versions must grow", version,
                 part->cat.at[part->cat.n - 1].version);

@@ -9,6 +9,8 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "io/io_fault.h"
@@ -207,6 +209,84 @@ static void test_names_of_signals_and_ignored_ones(void **state)
     place_done(&p);
 }
 
+/* --- time ------------------------------------------------------------------------------------- */
+
+static time_t clock_step; /* by which somebody has set the wall clock */
+
+/* Stands before that of the C library. */
+int clock_gettime(clockid_t clock, struct timespec *ret)
+{
+    const int rc = (int)syscall(SYS_clock_gettime, clock, ret);
+    if (clock == CLOCK_REALTIME)
+        ret->tv_sec += clock_step;
+    return rc;
+}
+
+static void test_a_clock_that_is_set_ends_no_run(void **state)
+{
+    char end[32];
+    for (int slurm = 0; slurm < 2; slurm++) {
+        place p;
+        cairn *c;
+        place_init(&p, *state, slurm ? "" : "[stop]\nlimit = 1h\n");
+        snprintf(end, sizeof end, "%lld", (long long)time(NULL) + 3600);
+        if (slurm)
+            assert_int_equal(setenv("SLURM_JOB_END_TIME", end, 1), 0);
+        assert_ok(cairn_open(p.mpi, p.config, &c));
+        clock_step = 2 * 3600;
+        assert_false(cairn_should_stop(c));
+        clock_step = 0;
+        assert_ok(cairn_close(c));
+        unsetenv("SLURM_JOB_END_TIME");
+        place_done(&p);
+    }
+}
+
+static void test_a_clock_that_is_set_back_prolongs_no_run(void **state)
+{
+    place p;
+    cairn *c;
+    place_init(&p, *state, "[stop]\nlimit = 0.1\nmargin = 0\n");
+    assert_ok(cairn_open(p.mpi, p.config, &c));
+    clock_step = -2 * 3600;
+    for (int i = 0; i < 10000 && !cairn_should_stop(c); i++)
+        usleep(1000);
+    assert_true(cairn_should_stop(c));
+    clock_step = 0;
+    assert_ok(cairn_close(c));
+    place_done(&p);
+}
+
+static void test_a_job_whose_time_is_over(void **state)
+{
+    place p;
+    cairn *c;
+    place_init(&p, *state, "");
+    assert_int_equal(setenv("SLURM_JOB_END_TIME", "1000", 1), 0);
+    assert_ok(cairn_open(p.mpi, p.config, &c));
+    assert_true(cairn_should_stop(c));
+    assert_ok(cairn_close(c));
+    unsetenv("SLURM_JOB_END_TIME");
+    place_done(&p);
+}
+
+/* --- versions --------------------------------------------------------------------------------- */
+
+static void test_versions_that_logs_could_not_tell(void **state)
+{
+    place p;
+    cairn *c;
+    uint64_t x = 0;
+    place_init(&p, *state, "[level]\nlocal = trail\n");
+    assert_ok(cairn_open(p.mpi, p.config, &c));
+    assert_ok(cairn_protect(c, "x", &x, CAIRN_UINT64, 1));
+    assert_refused(c, cairn_mark(c, UINT64_C(1) << 63, CAIRN_AUTO), CAIRN_EINVAL,
+                   "is not a version");
+    assert_ok(cairn_mark(c, (UINT64_C(1) << 63) - 1, CAIRN_AUTO));
+    assert_ok(cairn_close(c));
+    place_done(&p);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +296,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_run_that_ends_meanwhile_is_not_continued),
         cmocka_unit_test(test_a_chained_handler_is_called_once),
         cmocka_unit_test(test_names_of_signals_and_ignored_ones),
+        cmocka_unit_test(test_a_clock_that_is_set_ends_no_run),
+        cmocka_unit_test(test_a_clock_that_is_set_back_prolongs_no_run),
+        cmocka_unit_test(test_a_job_whose_time_is_over),
+        cmocka_unit_test(test_versions_that_logs_could_not_tell),
     };
     return run_mpi_tests(argc, argv, tests);
 }
