@@ -342,6 +342,8 @@ typedef struct diff_array {
     bool plain;                   /* the values lie in the file as they are, */
     uint64_t off;                 /* from here on */
     int64_t dataset, memory;      /* otherwise HDF5's: the dataset, and the type it is read as */
+    uint64_t stored_bytes;        /* that the chunks have which are there; not chunked: all */
+    unsigned char *fill; /* nothing was ever written: all values are this; NULL: some was */
 } diff_array;
 
 typedef struct diff_file {

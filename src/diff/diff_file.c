@@ -79,6 +79,7 @@ static void array_done(const crn_h5 *h5, diff_array *a)
     free(a->name);
     free(a->type);
     free(a->why);
+    free(a->fill);
 }
 
 static cairn_status get_shape(const crn_h5 *h5, diff_array *a)
@@ -125,6 +126,54 @@ static cairn_status get_type(const crn_h5 *h5, diff_array *a)
     return CAIRN_OK;
 }
 
+/* What HDF5 shows of values that were never written; where it does not say, zeros. */
+static cairn_status get_fill(const crn_h5 *h5, hid_t plist, diff_array *a)
+{
+    H5D_fill_value_t defined;
+    CRN_TRY(crn_alloc(&a->fill, a->item));
+    if (h5->H5Pfill_value_defined(plist, &defined) < 0 || defined == H5D_FILL_VALUE_UNDEFINED)
+        return CAIRN_OK;
+    return h5->H5Pget_fill_value(plist, a->memory, a->fill) < 0
+               ? crn_hdf5_fail(h5, "its fill value is not known")
+               : CAIRN_OK;
+}
+
+/* Of an array in chunks of which some are missing. */
+static uint64_t count_chunk_bytes(const crn_h5 *h5, const diff_array *a, uint64_t nbytes)
+{
+    uint64_t chunk = a->item; /* below 4 GiB, as HDF5 sees to */
+    hsize_t n;
+    hid_t space = h5->H5Dget_space(a->dataset); /* not all versions take H5S_ALL */
+    const bool known = h5->H5Dget_num_chunks(a->dataset, space, &n) >= 0;
+    h5->H5Sclose(space);
+    for (uint32_t d = 0; d < a->ndims; d++)
+        chunk *= a->chunk[d];
+    return known && n < nbytes / chunk ? n * chunk : nbytes - 1;
+}
+
+/* How much of it is there: a file may claim more than any disk has. */
+static cairn_status get_storage(const crn_h5 *h5, diff_array *a, uint64_t nbytes)
+{
+    cairn_status rc = CAIRN_OK;
+    H5D_space_status_t status;
+    a->stored_bytes = nbytes;
+    if (a->plain || nbytes == 0)
+        return CAIRN_OK;
+    hid_t plist = h5->H5Dget_create_plist(a->dataset);
+    const H5D_layout_t layout = h5->H5Pget_layout(plist);
+    if (h5->H5Dget_space_status(a->dataset, &status) < 0)
+        status = H5D_SPACE_STATUS_ERROR;
+    if (layout == H5D_CHUNKED && status != H5D_SPACE_STATUS_ALLOCATED)
+        a->stored_bytes = count_chunk_bytes(h5, a, nbytes);
+    if ((layout == H5D_CHUNKED || layout == H5D_CONTIGUOUS) &&
+        status == H5D_SPACE_STATUS_NOT_ALLOCATED) {
+        a->stored_bytes = 0;
+        rc = get_fill(h5, plist, a);
+    }
+    h5->H5Pclose(plist);
+    return rc;
+}
+
 static cairn_status look_at(const crn_h5 *h5, const char *name, diff_array *a)
 {
     uint64_t nbytes;
@@ -134,7 +183,7 @@ static cairn_status look_at(const crn_h5 *h5, const char *name, diff_array *a)
     CRN_FAIL_IF(__builtin_mul_overflow(a->nvalues, a->item, &nbytes) || nbytes > INT64_MAX,
                 CAIRN_EUNSUPPORTED, "%" PRIu64 " values of %zu bytes are more than there can be",
                 a->nvalues, a->item);
-    return CAIRN_OK;
+    return get_storage(h5, a, nbytes);
 }
 
 /* Texts and the like need not be compared; of numbers it must be said that they were not. */
@@ -152,6 +201,7 @@ static cairn_status add_untold(opening *o, const char *name, diff_array *ret)
     diff_array a = {.ndims = 1, .item = 1, .dataset = ret->dataset, .memory = ret->memory};
     free(ret->name);
     free(ret->type);
+    free(ret->fill);
     *ret = a;
     CRN_TRY(crn_strdup(crn_err_peek()->text, &ret->why));
     CRN_TRY(crn_strdup("", &ret->type));
@@ -186,6 +236,17 @@ static int by_name(const void *x, const void *y)
     return strcmp(a->name, b->name);
 }
 
+/* What lies plainly in the file must do so as a whole. */
+static cairn_status check_ends(diff_file *f, uint64_t nbytes)
+{
+    for (size_t i = 0; i < f->array.n; i++) {
+        diff_array *a = &f->array.at[i];
+        if (a->plain && !a->why && (a->off > nbytes || a->nvalues * a->item > nbytes - a->off))
+            CRN_TRY(crn_strdup("the file ends before it does", &a->why));
+    }
+    return CAIRN_OK;
+}
+
 static cairn_status open_hdf5(diff_file *f, const char *path)
 {
     opening o = {.f = f};
@@ -201,7 +262,8 @@ static cairn_status open_hdf5(diff_file *f, const char *path)
     CRN_TRY(rc);
     if (f->array.n > 0)
         qsort(f->array.at, f->array.n, sizeof *f->array.at, by_name);
-    return open_plain(f, path, &nbytes);
+    CRN_TRY(open_plain(f, path, &nbytes));
+    return check_ends(f, nbytes);
 }
 
 cairn_status crn_diff_file_read(const diff_file *f, const diff_array *a, const diff_slab *slab,
@@ -220,6 +282,8 @@ cairn_status crn_diff_file_read(const diff_file *f, const diff_array *a, const d
         here = h5->H5Screate_simple((int)a->ndims, count, NULL);
     }
     cairn_status rc = CAIRN_OK;
+    if (a->stored_bytes < a->nvalues * a->item) /* HDF5 may leave out what was never written */
+        memset(dst, 0, slab->n * a->item);
     if (h5->H5Dread(a->dataset, a->memory, here, here == H5S_ALL ? H5S_ALL : there, H5P_DEFAULT,
                     dst) < 0)
         rc = crn_hdf5_fail(h5, "cannot read dataset '%s' of '%s'", a->name, f->name);

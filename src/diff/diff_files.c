@@ -10,6 +10,7 @@
 typedef struct pair {
     const diff_array *a[2]; /* NULL: that file does not have it */
     bool alike;             /* values can be compared */
+    bool blank;             /* nothing was ever written to either: one unit compares fill values */
     uint32_t dim;           /* slabs are so many rows of this dimension: */
     uint64_t step, nsteps;  /* and there are nsteps of them for each index before it */
     uint64_t inner;         /* values of a row */
@@ -49,12 +50,27 @@ static void cut(pair *p)
     p->nunits = outer * p->nsteps;
 }
 
+/* Is an array so much larger than what of it is there that nobody lives to see its end? What was
+ * never written is not read from any disk, but HDF5 has to show it. */
+static bool is_hollow(const diff_array *a, const diff_array *b)
+{
+    const uint64_t slack = (uint64_t)64 << 30, times = 64;
+    const uint64_t there = CRN_MIN(a->stored_bytes, UINT64_MAX / 4 / times) +
+                           CRN_MIN(b->stored_bytes, UINT64_MAX / 4 / times);
+    return a->nvalues * a->item > slack + times * there;
+}
+
 static cairn_status add_pair(diff_files *f, const diff_array *a, const diff_array *b)
 {
     pair p = {.a = {a, b}, .first_unit = f->nunits};
     p.alike = a && b && !a->why && !b->why && strcmp(a->type, b->type) == 0 && same_shape(a, b) &&
               a->item <= DIFF_MEMORY;
-    if (p.alike && a->nvalues > 0) {
+    p.blank = p.alike && a->fill && b->fill;
+    p.alike = p.blank || (p.alike && !is_hollow(a, b));
+    if (p.blank) {
+        p.nunits = 1;
+        f->nunits++;
+    } else if (p.alike && a->nvalues > 0) {
         cut(&p);
         f->nunits += p.nunits;
         f->nbytes += a->nvalues * a->item;
@@ -152,6 +168,18 @@ static crn_var_spec spec_of(const diff_array *a)
                           .count = a->shape};
 }
 
+static void judge_hollow(const diff_array *a, const diff_array *b, diff_row *row)
+{
+    char claimed[CRN_NUMBER_TEXT], first[CRN_NUMBER_TEXT], second[CRN_NUMBER_TEXT];
+    crn_format_nbytes(a->nvalues * a->item, claimed, sizeof claimed);
+    crn_format_nbytes(a->stored_bytes, first, sizeof first);
+    crn_format_nbytes(b->stored_bytes, second, sizeof second);
+    crn_diff_row_judge(row, CAIRN_UNTOLD,
+                       "it claims %s, of which %s were written in the first file and %s in the "
+                       "second: too much to be read",
+                       claimed, first, second);
+}
+
 static void judge_pair(const diff_files *f, const pair *p, diff_row *row)
 {
     const diff_array *a = p->a[0], *b = p->a[1];
@@ -170,8 +198,10 @@ static void judge_pair(const diff_files *f, const pair *p, diff_row *row)
                            "it has %" PRIu64 " values in the first file and %" PRIu64
                            " in the second, or they are shaped differently",
                            a->nvalues, b->nvalues);
-    else if (!p->alike)
+    else if (a->item > DIFF_MEMORY)
         crn_diff_row_judge(row, CAIRN_UNTOLD, "its elements are too large");
+    else if (!p->alike)
+        judge_hollow(a, b, row);
 }
 
 cairn_status crn_diff_files_rows(const diff_files *f, diff_rows *rows)
@@ -273,8 +303,6 @@ static void compare_slab(diff_worker *w, const crn_var_spec *spec, const diff_sl
 {
     finding f = {row, spec, s->first, w->data[0], w->data[1]};
     crn_value_delta delta = {0};
-    if (crn_value_kind_of(spec->type) != CRN_VALUE_OTHER && w->ask->has_bound)
-        row->bound = w->ask->bound;
     const crn_value_rule rule = crn_diff_rule(w, row, spec);
     crn_values_compare(&rule, f.a, f.b, s->n, &delta, on_stretch, &f);
     crn_diff_row_count(row, &delta);
@@ -282,24 +310,52 @@ static void compare_slab(diff_worker *w, const crn_var_spec *spec, const diff_sl
     row->read_bytes = 2 * s->n * spec->item;
 }
 
+/* All values are what was filled in: one of them tells for all. */
+static void compare_fill(diff_worker *w, const pair *p, const crn_var_spec *spec, diff_row *row)
+{
+    const unsigned char *a = p->a[0]->fill, *b = p->a[1]->fill;
+    const crn_value_rule rule = crn_diff_rule(w, row, spec);
+    const uint64_t n = p->a[0]->nvalues;
+    crn_value_delta delta = {0};
+    crn_values_compare(&rule, a, b, 1, &delta, NULL, NULL);
+    delta.sum_squares *= (double)n;
+    if (delta.n > 0)
+        crn_diff_row_note(row, spec, 0, 0, n, a, b);
+    crn_diff_row_count(row, &delta);
+    row->nvalues = n;
+}
+
+static cairn_status look_at(diff_worker *w, const diff_files *f, const pair *p, uint64_t unit,
+                            const crn_var_spec *spec, diff_row *row)
+{
+    if (crn_value_kind_of(spec->type) != CRN_VALUE_OTHER && w->ask->has_bound)
+        row->bound = w->ask->bound;
+    if (p->blank) {
+        compare_fill(w, p, spec, row);
+        return CAIRN_OK;
+    }
+    const diff_slab s = slab_of(p, unit - p->first_unit);
+    cairn_status rc = read_slab(w, f, p, &s);
+    if (rc == CAIRN_OK)
+        compare_slab(w, spec, &s, row);
+    else if (rc != CAIRN_ENOMEM)
+        crn_diff_row_judge(row, CAIRN_UNTOLD, "%s", crn_err_peek()->text);
+    crn_diff_see(w, s.n * spec->item);
+    return rc == CAIRN_ENOMEM ? rc : CAIRN_OK;
+}
+
 cairn_status crn_diff_files_unit(diff_worker *w, const diff_files *f, uint64_t unit,
                                  diff_rows *rows, pthread_mutex_t *lock)
 {
     const pair *p = find_pair(f, unit);
-    const diff_slab s = slab_of(p, unit - p->first_unit);
     const crn_var_spec spec = spec_of(p->a[0]);
     diff_row row;
     CRN_TRY(crn_diff_row_init(&row, &spec, (diff_at){(uint64_t)(p - f->pair.at), unit}));
-    cairn_status rc = read_slab(w, f, p, &s);
-    if (rc == CAIRN_OK)
-        compare_slab(w, &spec, &s, &row);
-    else if (rc != CAIRN_ENOMEM)
-        crn_diff_row_judge(&row, CAIRN_UNTOLD, "%s", crn_err_peek()->text);
-    if (rc == CAIRN_ENOMEM) {
+    cairn_status rc = look_at(w, f, p, unit, &spec, &row);
+    if (rc < 0) {
         crn_diff_row_done(&row);
         return rc;
     }
-    crn_diff_see(w, s.n * spec.item);
     pthread_mutex_lock(lock);
     rc = crn_diff_rows_merge(rows, &row);
     pthread_mutex_unlock(lock);

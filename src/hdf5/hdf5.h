@@ -36,8 +36,10 @@
     X(H5Dclose)                                                                                    \
     X(H5Dcreate2)                                                                                  \
     X(H5Dget_create_plist)                                                                         \
+    X(H5Dget_num_chunks)                                                                           \
     X(H5Dget_offset)                                                                               \
     X(H5Dget_space)                                                                                \
+    X(H5Dget_space_status)                                                                         \
     X(H5Dget_type)                                                                                 \
     X(H5Dread)                                                                                     \
     X(H5Dwrite)                                                                                    \
@@ -59,9 +61,11 @@
     X(H5Oopen)                                                                                     \
     X(H5Pclose)                                                                                    \
     X(H5Pcreate)                                                                                   \
+    X(H5Pfill_value_defined)                                                                       \
     X(H5Pget_chunk)                                                                                \
     X(H5Pget_driver_info)                                                                          \
     X(H5Pget_external_count)                                                                       \
+    X(H5Pget_fill_value)                                                                           \
     X(H5Pget_layout)                                                                               \
     X(H5Pget_virtual_count)                                                                        \
     X(H5Pget_virtual_dsetname)                                                                     \
