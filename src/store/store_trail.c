@@ -248,6 +248,14 @@ static cairn_status write_manifest(crn_run *run, const crn_manifest *m)
     return rc;
 }
 
+/* May parts stand in for a manifest that could not be read? Not for lack of memory. Where the disk
+ * gives an error it may be a passing one: to read that is good enough, but a writer would replace a
+ * manifest that is whole. */
+static bool may_rebuild(const crn_run *run, cairn_status rc)
+{
+    return rc == CAIRN_ENOTFOUND || rc == CAIRN_ECORRUPT || (rc == CAIRN_EIO && !run->lock);
+}
+
 /* A manifest that is lost or damaged can be made again: the part files know the marks as well.
  * Those in the trail are asked here, and who writes the run asks the nodes for theirs. */
 static cairn_status read_manifest(crn_run *run)
@@ -259,10 +267,10 @@ static cairn_status read_manifest(crn_run *run)
         rc = crn_manifest_parse(data, nbytes, &run->manifest);
         free(data);
     }
-    if (rc == CAIRN_OK || rc == CAIRN_EUNSUPPORTED || rc == CAIRN_ENOMEM)
-        return rc;
-    crn_err why = *crn_err_peek();
-    cairn_status rebuilt = crn_run_rebuild(run);
+    if (rc == CAIRN_OK)
+        return CAIRN_OK;
+    const crn_err why = *crn_err_peek();
+    cairn_status rebuilt = may_rebuild(run, rc) ? crn_run_rebuild(run) : rc;
     if (rebuilt == CAIRN_OK || (rc == CAIRN_ENOTFOUND && rebuilt == CAIRN_ECORRUPT))
         return rebuilt;
     crn_err_give(&why);

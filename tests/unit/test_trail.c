@@ -9,6 +9,8 @@
 
 #include <mpi.h>
 
+#include "io/io_fault.h"
+
 #include <cairn/compare.h>
 #include <cairn/exchange.h>
 #include <cairn/trail.h>
@@ -290,6 +292,33 @@ static void test_lost_manifest_is_rebuilt(void **state)
     cairn_trail_close(t);
 }
 
+/* A passing error: who looks sees what parts tell, who writes leaves the manifest as it is. */
+static void test_unreadable_manifest_is_not_replaced(void **state)
+{
+    (void)state;
+    char path[128];
+    crn_trail *t;
+    crn_run *run;
+    const crn_fault passing = {CRN_FAULT_READ, CRN_FAULT_EIO, 1, 1};
+    in_scratch(path, "passing");
+    assert_ok(small_trail(path, "r", 1, 1, 1));
+    assert_ok(crn_trail_open(path, false, &t));
+    for (int write = 0; write < 2; write++) {
+        crn_fault_arm(&passing);
+        cairn_status rc = crn_run_open(t, "r", write, &run);
+        crn_fault_arm(NULL);
+        assert_int_equal(rc, write ? CAIRN_EIO : CAIRN_OK);
+        if (write)
+            assert_non_null(strstr(crn_err_peek()->text, "run 'r': cannot read"));
+        else
+            crn_run_close(run);
+    }
+    assert_ok(crn_run_open(t, "r", true, &run));
+    assert_false(crn_run_was_rebuilt(run));
+    crn_run_close(run);
+    crn_trail_close(t);
+}
+
 static void test_run_without_its_first_series_is_seen(void **state)
 {
     (void)state;
@@ -504,6 +533,7 @@ int main(void)
         cmocka_unit_test(test_marks_dropped_during_a_comparison_are_no_damage),
         cmocka_unit_test(test_verify_goes_on_behind_what_cannot_be_read),
         cmocka_unit_test(test_lost_manifest_is_rebuilt),
+        cmocka_unit_test(test_unreadable_manifest_is_not_replaced),
         cmocka_unit_test(test_run_without_its_first_series_is_seen),
         cmocka_unit_test(test_run_that_cannot_be_looked_into_is_seen),
         cmocka_unit_test(test_swapped_parts_are_noticed),
