@@ -269,10 +269,6 @@ static bool form_rule(crn_fold *f)
 /* Append a symbol to the list; with luck a rule is there to be followed afterwards. */
 static void spell(crn_fold *f, uint32_t symbol, bool newest)
 {
-    if (f->list.n >= CRN_FOLD_LENGTH) {
-        f->failed = true;
-        return;
-    }
     list_push(f, symbol, newest);
     if (!f->failed && !extend_rule(f))
         form_rule(f);
@@ -446,7 +442,9 @@ static void unwind(crn_fold *f)
 
 void crn_fold_move(crn_fold *f, uint32_t place)
 {
-    if (f->failed) {
+    /* Only here is a full list refused: what was taken is kept whole, up to the repeating place. */
+    if (f->failed || (f->depth == 0 && f->list.n >= CRN_FOLD_LENGTH)) {
+        f->failed = true;
         f->dropped++;
         return;
     }

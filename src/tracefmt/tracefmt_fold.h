@@ -22,7 +22,7 @@
 
 enum {
     CRN_FOLD_PERIOD = 4096,    /* symbols of a rule at most */
-    CRN_FOLD_LENGTH = 1 << 20, /* symbols of the list at most: beyond, events are dropped */
+    CRN_FOLD_LENGTH = 1 << 20, /* symbols of the list, about: beyond, events are dropped */
     CRN_FOLD_DEPTH = 64        /* rules within rules */
 };
 
