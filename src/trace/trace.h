@@ -47,6 +47,7 @@ typedef struct crn_thread {
     /* the rest belongs to the owner alone */
     int depth;                  /* wrapped calls that we are in */
     uint32_t outer, outer_site; /* the outermost of them, and where it was called */
+    const void *outer_frame;    /* of its wrapper; what it calls lies below */
     crn_frame_cache *stack;
     crn_ints list[CRN_COLUMNS];  /* room for the lists of the current event */
     CRN_VEC(uint32_t) request;   /* slots of the requests of the current event */
@@ -221,7 +222,8 @@ typedef struct crn_ev {
     bool between;
     crn_request_key key;      /* of the request that the call makes */
     bool wild;                /* a receive here takes any source or any tag */
-    bool nothing;             /* a test that found nothing */
+    bool ok;                  /* the call succeeded, and has set what it returns */
+    bool nothing;             /* it failed, or is a test that found nothing */
     MPI_Status *status, one;  /* what the call filled in, if anyone asked; room for one */
     const MPI_Request *after; /* the requests of the call, when it is over */
     const int *some;          /* which of them are done, where a call says so */
@@ -242,6 +244,13 @@ static inline void crn_ev_start(crn_ev *e)
 static inline void crn_ev_stop(crn_ev *e)
 {
     e->r.end = crn_now_ns();
+}
+
+/* What the call returned. Where errors return, what it should have set is not to be read. */
+static inline void crn_ev_result(crn_ev *e, int rc)
+{
+    e->ok = rc == MPI_SUCCESS || rc == MPI_ERR_IN_STATUS;
+    e->nothing = !e->ok;
 }
 
 /* Not to be recorded, but entered: what it calls is its own affair. */

@@ -5,11 +5,32 @@
 #include "trace/trace.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <unistd.h>
 
 enum { BUDGET_EVERY = 4096 }; /* events between looks at the memory */
 
 static crn_handles files, windows, ops; /* guarded by the recorder's lock */
+
+static void leave_by_jump(crn_thread *t) CRN_RARE;
+
+/*
+ * The outermost call was left by longjmp or an exception, as an error handler may: nobody has told
+ * us. Not so where a signal's handler runs on a stack of its own, which may lie anywhere.
+ */
+static void leave_by_jump(crn_thread *t)
+{
+    stack_t signal_stack;
+    if (sigaltstack(NULL, &signal_stack) != 0 || signal_stack.ss_flags & SS_ONSTACK)
+        return;
+    t->depth = 0;
+    crn_requests_lock();
+    for (size_t i = 0; i < t->request.n; i++) {
+        if (t->request.at[i] != CRN_NO_REQUEST)
+            crn_request_at(t->request.at[i])->seen = false;
+    }
+    crn_requests_unlock();
+}
 
 bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame)
 {
@@ -19,6 +40,8 @@ bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame)
     if (!t)
         return false;
     const crn_call *row = crn_call_row(call);
+    if (t->depth > 0 && (uintptr_t)frame >= (uintptr_t)t->outer_frame)
+        leave_by_jump(t);
     bool inner = t->depth > 0;
     /* what MPI does inside itself is not the program's, but for the file system below MPI-IO */
     if (inner && (row->layer != CRN_LAYER_POSIX ||
@@ -33,6 +56,7 @@ bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame)
     e->r.comm_rank = e->r.comm_size = 0;
     e->key = (crn_request_key){.call = call};
     e->wild = e->nothing = false;
+    e->ok = true;
     e->status = NULL;
     e->after = NULL;
     e->some = NULL;
@@ -42,6 +66,7 @@ bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame)
     if (!inner) {
         t->outer = call;
         t->outer_site = e->r.site;
+        t->outer_frame = frame;
     }
     t->depth++;
     return true;
@@ -134,11 +159,18 @@ static void settle_requests(crn_ev *e)
     crn_requests_unlock();
 }
 
+/* What failed has done nothing that could be told or replayed, but for requests that it ended. */
+static bool is_kept(const crn_ev *e)
+{
+    return e->ok || crn_call_row(e->r.call)->layer == CRN_LAYER_WAIT;
+}
+
 void crn_ev_leave(crn_ev *e)
 {
     for (int i = 0; i < e->nnumbers; i++)
         e->r.value[e->r.ncolumns++] = e->number[i];
-    add(e);
+    if (is_kept(e))
+        add(e);
     if (e->t->request.n > 0)
         settle_requests(e);
     else if (e->wild && e->status && !e->nothing)
@@ -150,8 +182,10 @@ void crn_ev_leave(crn_ev *e)
 crn_quiet crn_quiet_enter(void)
 {
     crn_quiet q = {crn_rec_running() ? crn_rec_thread() : NULL};
-    if (q.t && q.t->depth++ == 0)
+    if (q.t && q.t->depth++ == 0) {
         q.t->outer = CRN_CALL_NONE;
+        q.t->outer_frame = (const void *)UINTPTR_MAX; /* nobody jumps out of this one */
+    }
     return q;
 }
 
@@ -309,7 +343,7 @@ void crn_ev_list(crn_ev *e, int c, const int *v, int n)
 {
     crn_ints *list = &e->t->list[c];
     list->n = 0;
-    if (n > 0 && crn_vec_reserve(list, (size_t)n) == 0) {
+    if (n > 0 && v && crn_vec_reserve(list, (size_t)n) == 0) {
         for (int i = 0; i < n; i++)
             list->at[list->n++] = v[i];
     }
@@ -321,7 +355,7 @@ void crn_ev_list(crn_ev *e, int c, const int *v, int n)
 void crn_ev_counts(crn_ev *e, int c, const int *counts, int64_t n)
 {
     int64_t total = 0;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; counts && i < n; i++)
         total += counts[i];
     e->r.value[c] = total;
     crn_ev_list(e, c + 1, counts, (int)n);
@@ -396,9 +430,12 @@ static bool starts_persistent(uint32_t call)
 
 void crn_ev_new_request(crn_ev *e, int c, const MPI_Request *request)
 {
-    crn_requests_lock();
-    e->r.value[c] = crn_request_new(request, &e->key, starts_persistent(e->r.call), e->wild);
-    crn_requests_unlock();
+    e->r.value[c] = CRN_REQ_NULL;
+    if (request) {
+        crn_requests_lock();
+        e->r.value[c] = crn_request_new(request, &e->key, starts_persistent(e->r.call), e->wild);
+        crn_requests_unlock();
+    }
     e->wild = false; /* who it got is known when it completes */
 }
 
@@ -430,7 +467,7 @@ void crn_ev_requests(crn_ev *e, int c, int n, const MPI_Request *request)
 {
     crn_ints *list = &e->t->list[c];
     list->n = 0;
-    if (n > 0 && crn_vec_reserve(list, (size_t)n) == 0 &&
+    if (n > 0 && request && crn_vec_reserve(list, (size_t)n) == 0 &&
         crn_vec_reserve(&e->t->request, (size_t)n) == 0) {
         note_requests(e, (size_t)n, request, list->at);
         list->n = (size_t)n;
@@ -447,7 +484,7 @@ void crn_ev_completed(crn_ev *e, const MPI_Request *request)
 void crn_ev_flag(crn_ev *e, int c, int flag)
 {
     e->r.value[c] = flag != 0;
-    e->nothing = flag == 0;
+    e->nothing |= flag == 0;
 }
 
 void crn_ev_index(crn_ev *e, int c, int index)
