@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The replay of a trace on the ranks of this job: setting up, the loop over events, computing as
- * waiting, and the sums at the end.
+ * The replay of a trace on the ranks of this job: setting up, the loop over events, and the sums at
+ * the end.
  */
 #include "replay/replay_play.h"
-
-#include <time.h>
 
 #include "comm/comm.h"
 
@@ -54,39 +52,6 @@ void crn_play_skip(crn_player *p)
     p->result->nevents--;
 }
 
-/* ---- computing ---- */
-
-enum { SLEEP_NS = 200000 }; /* shorter waits are put together: a sleep takes that long by itself */
-
-/* Time between two calls of the program; what MPI-IO did between its own calls is not. */
-static double gap_before(const crn_player *p)
-{
-    const crn_lane *lane = &p->t->lane[0];
-    const crn_hist *gap;
-    if (p->opt->no_delay || p->e.place->call == CRN_CALL_match ||
-        (p->e.from != CRN_NO_SYMBOL && lane->symbol[p->e.from].within != CRN_CALL_NONE) ||
-        !(gap = crn_lane_gap(lane, p->e.from, p->e.symbol)))
-        return 0;
-    crn_rng rng = crn_rng_of(p->opt->seed, p->e.symbol); /* a slow turn is slow on all ranks */
-    rng.n = p->e.index;
-    double ns = (double)crn_hist_draw(gap, crn_rng_u64(&rng));
-    return ns / (p->opt->speed > 0 ? p->opt->speed : 1);
-}
-
-/* Sleeping longer than asked is paid back by the waits that follow. */
-static void compute(crn_player *p)
-{
-    p->owed += gap_before(p);
-    crn_watch_note(p->watch, p, p->owed > 0 ? (uint64_t)p->owed : 0);
-    if (p->owed < SLEEP_NS)
-        return;
-    uint64_t start = crn_now_ns();
-    struct timespec wait = {.tv_sec = (time_t)(p->owed * 1e-9),
-                            .tv_nsec = (long)((uint64_t)p->owed % 1000000000)};
-    nanosleep(&wait, NULL);
-    p->owed -= (double)(crn_now_ns() - start);
-}
-
 /* ---- events ---- */
 
 /* With shadows, sends alone count: receives, waits and probes follow from them. */
@@ -129,8 +94,10 @@ static cairn_status play_events(crn_player *p)
     crn_meaning m = {0};
     cairn_status rc = crn_bind_init(&bind, p->t, (uint32_t)p->rank);
     while (rc == CAIRN_OK && crn_walk_next(p->walk, &p->e)) {
-        compute(p);
+        crn_play_compute(p);
+        const uint64_t start = crn_now_ns();
         rc = play_event(p, &bind, &m);
+        crn_play_passed(p, crn_now_ns() - start);
         if (rc == CAIRN_OK && p->shadows)
             rc = crn_shadows_learn(p);
         if (rc == CAIRN_OK && p->by_shadows)
@@ -149,12 +116,12 @@ static cairn_status play_events(crn_player *p)
 static cairn_status play(crn_player *p)
 {
     CRN_TRY_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    uint64_t start = crn_now_ns();
+    p->began = crn_now_ns();
     CRN_TRY(play_events(p));
     if (p->by_shadows)
         CRN_TRY(crn_shadows_finish(p));
     CRN_TRY(crn_play_finish(p));
-    p->result->seconds = (double)(crn_now_ns() - start) * 1e-9;
+    p->result->seconds = (double)(crn_now_ns() - p->began) * 1e-9;
     return CAIRN_OK;
 }
 

@@ -2,7 +2,8 @@
  *
  * Replaying a trace: what its files share. A player walks the events of its rank and reissues them.
  *
- *     replay_play.c    the public call, the loop over events, computing as waiting
+ *     replay_play.c    the public call, the loop over events
+ *     replay_pace.c    computing as waiting
  *     replay_p2p.c     messages, requests, completion
  *     replay_scout.c   whom a wildcard receive will meet
  *     replay_shadow.c  what the others send, and bring to collectives
@@ -94,6 +95,13 @@ typedef struct crn_play_memory {
     bool random;
 } crn_play_memory;
 
+/* Where the recorded run would be, in nanoseconds from its start (replay_pace.c). */
+typedef struct crn_pace {
+    double recorded; /* it was here then, on average */
+    double waited;   /* of that, in calls and for others: as far as it was not made up for */
+    double owed;     /* computing that is still to be waited for */
+} crn_pace;
+
 typedef struct crn_scout crn_scout;
 typedef struct crn_shadows crn_shadows;
 typedef struct crn_watch crn_watch;
@@ -119,7 +127,8 @@ typedef struct crn_player {
     crn_shadows *shadows;
     crn_play_files *files;
     crn_watch *watch;
-    double owed; /* computing that is still to be waited for, nanoseconds */
+    crn_pace pace;
+    uint64_t began;
 } crn_player;
 
 /* ---- columns of the current event (replay_play.c) ---- */
@@ -130,6 +139,16 @@ crn_list crn_event_list(const crn_event *e, unsigned kind, int nth);
 int64_t crn_play_value(const crn_player *p, unsigned kind, int nth, int64_t otherwise);
 crn_list crn_play_list(const crn_player *p, unsigned kind, int nth);
 void crn_play_skip(crn_player *p);
+
+/* ---- computing (replay_pace.c) ---- */
+
+/* A time of computing, on average and as it was drawn; elapsed: since the replay began. */
+void crn_pace_compute(crn_pace *c, double mean, double drawn, double elapsed);
+void crn_pace_call(crn_pace *c, double least,
+                   double waited); /* a call that took both, on average */
+
+void crn_play_compute(crn_player *p);                  /* before the current event */
+void crn_play_passed(crn_player *p, uint64_t took_ns); /* after it, which took that long here */
 
 /* ---- datatypes and memory (replay_type.c) ---- */
 
