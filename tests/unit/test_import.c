@@ -326,8 +326,7 @@ static void test_claims_of_starts(void **state)
     }
 }
 
-/* Bytes of a file that is none of its own, as a dataset of three. Takes the properties. */
-/* Takes the properties. */
+/* A dataset of three whose bytes lie elsewhere, as the properties say, which it takes. */
 static void add_made_of(const world *w, const char *name, hid_t properties, const hsize_t *most)
 {
     const hsize_t three = 3;
@@ -463,26 +462,21 @@ static void test_data_that_is_made_of_itself(void **state)
     end(&w);
 }
 
-static void test_files_that_are_not_there_are_named(void **state)
+static void test_sources_that_are_not_there_are_named(void **state)
 {
     (void)state;
-    world w;
-    cairn_importing what;
-    begin(&w);
-    add_virtual(&w, "made", "absent.h5", "numbers");
-    assert_fails(import(&w, 1, &what), CAIRN_ENOTFOUND, "absent.h5', which is not there");
-    end(&w);
-}
-
-static void test_datasets_that_are_not_there_are_named(void **state)
-{
-    (void)state;
-    world w;
-    cairn_importing what;
-    begin(&w);
-    add_virtual(&w, "made", ".", "absent");
-    assert_fails(import(&w, 1, &what), CAIRN_ENOTFOUND, "'absent' in '");
-    end(&w);
+    static const struct {
+        const char *file, *dataset, *words;
+    } source[] = {{"absent.h5", "numbers", "absent.h5', which is not there"},
+                  {".", "absent", "'absent' in '"}};
+    for (size_t i = 0; i < sizeof source / sizeof *source; i++) {
+        world w;
+        cairn_importing what;
+        begin(&w);
+        add_virtual(&w, "made", source[i].file, source[i].dataset);
+        assert_fails(import(&w, 1, &what), CAIRN_ENOTFOUND, source[i].words);
+        end(&w);
+    }
 }
 
 /* --- silence -------------------------------------------------------------------------------- */
@@ -598,8 +592,7 @@ int main(void)
         cmocka_unit_test(test_other_files_are_not_read_by_detours),
         cmocka_unit_test(test_data_that_is_near_by_several_steps),
         cmocka_unit_test(test_data_that_is_made_of_itself),
-        cmocka_unit_test(test_files_that_are_not_there_are_named),
-        cmocka_unit_test(test_datasets_that_are_not_there_are_named),
+        cmocka_unit_test(test_sources_that_are_not_there_are_named),
         cmocka_unit_test(test_no_thread_prints),
         cmocka_unit_test(test_what_is_given_up_leaves_nothing),
     };
