@@ -270,7 +270,6 @@ static void test_every_allocation_fails(void **state)
 
 /* --- a draft that is not given up ------------------------------------------------------------ */
 
-/* A put fails because an earlier write did; a caller that goes on must not get a mark of it. */
 /* A mark of one variable of so many bytes. */
 static cairn_status mark_bytes(crn_part *part, uint64_t version, const void *data, size_t nbytes)
 {
@@ -331,6 +330,7 @@ static void test_no_room_gives_the_end_back(void **state)
     }
 }
 
+/* A put fails because an earlier write did; a caller that goes on must not get a mark of it. */
 static void test_a_failed_draft_cannot_be_committed(void **state)
 {
     (void)state;
