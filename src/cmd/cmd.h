@@ -51,9 +51,6 @@ const cmd_row *cmd_find(const char *name);
 typedef enum cmd_config_form { CMD_CONFIG_INI, CMD_CONFIG_JSON, CMD_CONFIG_MAN } cmd_config_form;
 int cmd_print_config(cmd_config_form form);
 
-/* Has a launcher such as mpirun started us? Only then is there anyone to speak to. */
-bool cmd_is_launched(void);
-
 /*
  * Options: an array of these, ended by CMD_END, with places for their values. -h and --help are
  * always there.

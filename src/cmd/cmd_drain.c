@@ -3,9 +3,7 @@
  * cairn drain: bring the newest mark that a dead program left on the nodes into the trail. Started
  * by mpirun or srun, one process on each node, it reads the storage of all of them.
  */
-#include <mpi.h>
-
-#include "cmd/cmd.h"
+#include "cmd/cmd_ranks.h"
 
 #include <cairn/keep.h>
 
@@ -31,39 +29,38 @@ static int print(const cairn_drained *d, bool already, bool json)
     return CMD_YES;
 }
 
-static int drain(MPI_Comm comm, int rank, const char *config, bool json)
+typedef struct request {
+    const char *config;
+    bool json;
+} request;
+
+static int drain(MPI_Comm comm, int rank, void *arg)
 {
+    const request *r = arg;
     cairn_drained d = {.struct_bytes = sizeof d};
-    int rc = cairn_drain(comm, config, &d);
+    int rc = cairn_drain(comm, r->config, &d);
     if (rank > 0)
         return rc < 0 ? CMD_UNKNOWN : CMD_YES;
     if (rc == CAIRN_ENOTFOUND) {
         cmd_fail("%s", cairn_error_text());
         return CMD_NO;
     }
-    return rc < 0 ? cmd_fail("%s", cairn_error_text()) : print(&d, rc == CAIRN_NOTHING, json);
+    return rc < 0 ? cmd_fail("%s", cairn_error_text()) : print(&d, rc == CAIRN_NOTHING, r->json);
 }
 
 int cmd_drain(int argc, char **argv)
 {
-    bool json = false;
-    const char *config = NULL;
-    int code, rank = 0;
-    const cmd_option options[] = {
-        CMD_JSON(&json),
-        CMD_TEXT('c', "config", "FILE", &config, "the configuration of the program, if it has one"),
-        CMD_END};
+    request r = {0};
+    int code;
+    const cmd_option options[] = {CMD_JSON(&r.json),
+                                  CMD_TEXT('c', "config", "FILE", &r.config,
+                                           "the configuration of the program, if it has one"),
+                                  CMD_END};
     if (!cmd_parse(usage, options, &argc, &argv, &code))
         return code;
     if (argc != 1)
         return cmd_misuse(usage, "one trail must be named");
     if (cmd_place_configure(argv[0]) != CMD_YES)
         return CMD_UNKNOWN;
-    if (!cmd_is_launched())
-        return drain(MPI_COMM_SELF, 0, config, json);
-    MPI_Init(NULL, NULL);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    code = drain(MPI_COMM_WORLD, rank, config, json);
-    MPI_Finalize();
-    return code;
+    return cmd_on_ranks(drain, &r);
 }

@@ -4,11 +4,6 @@
  */
 #include "cmd/cmd.h"
 
-bool cmd_is_launched(void)
-{
-    return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE") || getenv("PMIX_RANK");
-}
-
 /* A copy of name without slashes at its end, cut in two at the last one that is left. */
 static char *split(const char *name, const char **ret_parent, const char **ret_last)
 {

@@ -3,9 +3,7 @@
  * cairn prune: let go of marks and files that are no longer needed. Started by mpirun or srun, one
  * process on each node, it removes the node-local files of all of them.
  */
-#include <mpi.h>
-
-#include "cmd/cmd.h"
+#include "cmd/cmd_ranks.h"
 
 #include <cairn/keep.h>
 
@@ -26,40 +24,42 @@ static int print(const cairn_pruning *p, bool json)
     return CMD_YES;
 }
 
-static int prune(MPI_Comm comm, int rank, const char *config, cairn_pruning *p, bool json)
+typedef struct request {
+    cairn_pruning how;
+    const char *config;
+    bool json;
+} request;
+
+static int prune(MPI_Comm comm, int rank, void *arg)
 {
-    int rc = cairn_prune(comm, config, p);
+    request *r = arg;
+    int rc = cairn_prune(comm, r->config, &r->how);
     if (rank > 0)
         return rc < 0 ? CMD_UNKNOWN : CMD_YES;
-    return rc < 0 ? cmd_fail("%s", cairn_error_text()) : print(p, json);
+    return rc < 0 ? cmd_fail("%s", cairn_error_text()) : print(&r->how, r->json);
 }
 
 int cmd_prune(int argc, char **argv)
 {
-    cairn_pruning p = {.struct_bytes = sizeof p};
-    bool json = false;
-    const char *config = NULL, *keep = "1";
-    int code, rank = 0;
+    request r = {.how.struct_bytes = sizeof r.how};
+    const char *keep = "1";
+    int code;
     const cmd_option options[] = {
-        CMD_JSON(&json),
-        CMD_FLAG('n', "dry-run", &p.dry, "change nothing, tell what would be done"),
-        CMD_FLAG('l', "local", &p.local, "also files of a finished run on the nodes it is run on"),
+        CMD_JSON(&r.json),
+        CMD_FLAG('n', "dry-run", &r.how.dry, "change nothing, tell what would be done"),
+        CMD_FLAG('l', "local", &r.how.local,
+                 "also files of a finished run on the nodes it is run on"),
         CMD_TEXT('k', "keep", "N", &keep, "marks to keep in the trail (1)"),
-        CMD_TEXT('c', "config", "FILE", &config, "the configuration of the program, if it has one"),
+        CMD_TEXT('c', "config", "FILE", &r.config,
+                 "the configuration of the program, if it has one"),
         CMD_END};
     if (!cmd_parse(usage, options, &argc, &argv, &code))
         return code;
     if (argc != 1)
         return cmd_misuse(usage, "one trail must be named");
-    if (crn_parse_count(keep, &p.keep) < 0)
+    if (crn_parse_count(keep, &r.how.keep) < 0)
         return cmd_misuse(usage, "--keep: %s", crn_err_peek()->text);
     if (cmd_place_configure(argv[0]) != CMD_YES)
         return CMD_UNKNOWN;
-    if (!cmd_is_launched())
-        return prune(MPI_COMM_SELF, 0, config, &p, json);
-    MPI_Init(NULL, NULL);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    code = prune(MPI_COMM_WORLD, rank, config, &p, json);
-    MPI_Finalize();
-    return code;
+    return cmd_on_ranks(prune, &r);
 }
