@@ -158,6 +158,14 @@ static cairn_status on_tuned(ckpt_history *h, json_t *event)
     return CAIRN_OK;
 }
 
+/* What each mark did with each variable is most of a long log, and says nothing here: such lines,
+ * as they are written, are not worth to be parsed. */
+static bool is_in_vain(const char *line)
+{
+    static const char changes[] = "{\"event\":\"changes\",";
+    return strncmp(line, changes, sizeof changes - 1) == 0;
+}
+
 int crn_history_take(void *arg, const char *line)
 {
     static const struct {
@@ -167,7 +175,7 @@ int crn_history_take(void *arg, const char *line)
                {"mark", on_mark},     {"raised", on_raised}, {"tuned", on_tuned},
                {"close", on_close},   {"ended", on_ended}};
     ckpt_history *h = arg;
-    json_t *event = json_loads(line, 0, NULL);
+    json_t *event = is_in_vain(line) ? NULL : json_loads(line, 0, NULL);
     const char *kind = json_string_value(json_object_get(event, "event"));
     for (size_t i = 0; kind && i < sizeof row / sizeof *row; i++)
         if (strcmp(kind, row[i].kind) == 0)

@@ -45,29 +45,8 @@ void cmd_run_say(const char *fmt, ...)
 
 /* --- commands of our own ------------------------------------------------------------------ */
 
-/* Run a shell command with the program's signal mask: its status, and what it prints, its lines as
- * one. */
-static int run_shell(const supervisor *s, const char *command, char *text, size_t cap)
-{
-    char line[512];
-    size_t n = 0;
-    sigset_t blocked;
-    text[0] = 0;
-    sigprocmask(SIG_SETMASK, &s->signals.was, &blocked);
-    FILE *f = popen(command, "re");
-    sigprocmask(SIG_SETMASK, &blocked, NULL);
-    if (!f)
-        return -1;
-    while (fgets(line, sizeof line, f)) { /* to the end, or it dies of a closed pipe */
-        line[strcspn(line, "\n")] = 0;
-        if (n < cap)
-            n += (size_t)snprintf(text + n, cap - n, "%s%s", n ? "; " : "", line);
-    }
-    return pclose(f);
-}
-
 /* Start 'cairn drain' as told, and wait for it. What it cannot bring the program may still find. */
-static void drain(const supervisor *s)
+static void drain(supervisor *s)
 {
     char self[PATH_MAX], *command, text[512];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -75,25 +54,26 @@ static void drain(const supervisor *s)
     if (asprintf(&command, "%s '%s' drain \"$CAIRN_RUN_TRAIL/$CAIRN_RUN_NAME\"",
                  s->drain_with ? s->drain_with : "", self) < 0)
         return;
-    run_shell(s, command, text, sizeof text);
+    (void)cmd_shell_run(command, &s->tree, &s->signals, false, text, sizeof text);
     free(command);
     if (text[0])
         cmd_run_say("drain: %s", text);
 }
 
-static int requeue(const supervisor *s)
+static int requeue(supervisor *s)
 {
     char line[512];
     if (!s->requeue)
         return CMD_NO;
-    if (run_shell(s, "scontrol requeue \"$SLURM_JOB_ID\" 2>&1", line, sizeof line) != 0)
+    if (cmd_shell_run("scontrol requeue \"$SLURM_JOB_ID\" 2>&1", &s->tree, &s->signals, true, line,
+                      sizeof line) != 0)
         return cmd_fail("cannot requeue the job: %s", line[0] ? line : "is 'scontrol' there?");
     cmd_run_say("the job is requeued, and goes on from there");
     return CMD_NO;
 }
 
 /* When there is nothing that could be told to leave. */
-static int told_to_stop(const supervisor *s)
+static int told_to_stop(supervisor *s)
 {
     cmd_run_say("told to stop; start this again to go on");
     return requeue(s);
@@ -103,15 +83,16 @@ static int told_to_stop(const supervisor *s)
 
 /* How many there may be now: as a command says, or, after a start that came to nothing, fewer by
  * those of one node. */
-static uint64_t ranks_now(const supervisor *s, const run_state *now)
+static uint64_t ranks_now(supervisor *s, const run_state *now)
 {
     char line[512];
     uint64_t n;
     if (s->ranks_by) {
-        int status = run_shell(s, s->ranks_by, line, sizeof line);
+        int status = cmd_shell_run(s->ranks_by, &s->tree, &s->signals, false, line, sizeof line);
         if (status == 0 && crn_parse_count(line, &n) == CAIRN_OK)
             return n;
-        cmd_run_say("'%s' gives no number of ranks, but '%s'", s->ranks_by, line);
+        if (s->signals.nleave == 0)
+            cmd_run_say("'%s' gives no number of ranks, but '%s'", s->ranks_by, line);
         return s->launcher.nranks;
     }
     const uint64_t nodes = now->nnodes > 1 ? (uint64_t)now->nnodes : s->full_ranks;
@@ -308,14 +289,16 @@ static int recover(supervisor *s, const run_leg *leg, const run_state *now)
     }
     if (s->drain || s->drain_with)
         drain(s);
-    if (s->ntries < s->tries && adapt(s, now) != CMD_YES)
+    if (s->signals.nleave == 0 && s->ntries < s->tries && adapt(s, now) != CMD_YES)
         return CMD_UNKNOWN;
+    if (s->signals.nleave > 0)
+        return told_to_stop(s);
     if (s->ntries >= s->tries || s->nfailures >= s->fruitless)
         return give_up(s, now);
     return cmd_signals_pause(&s->signals, pause) ? CMD_YES : told_to_stop(s);
 }
 
-static int stopped(const supervisor *s, const run_state *now)
+static int stopped(supervisor *s, const run_state *now)
 {
     if (now->marked)
         cmd_run_say("stopped; run '%s' has mark %" PRIu64 ", start this again to go on",

@@ -72,6 +72,16 @@ int cmd_tree_kill(const run_tree *t, pid_t pid);
 /* Has pid children, all of which have ended without its taking notice? */
 bool cmd_tree_is_stuck(pid_t pid);
 
+/* --- commands ----------------------------------------------------------------------------- */
+
+/*
+ * Run a shell command with the program's signal mask: its status, and what it prints, its lines as
+ * one. When a signal that means to leave comes meanwhile, it is ended, unless we are patient. -1
+ * then, and when it could not be started.
+ */
+int cmd_shell_run(const char *command, const run_tree *tree, run_signals *s, bool patient,
+                  char *text, size_t cap);
+
 /* --- output ------------------------------------------------------------------------------- */
 
 /* The last lines that passed. */

@@ -76,6 +76,26 @@ static int absolute(const char *path, char **ret)
     return n < 0 ? cmd_fail("no memory") : CMD_YES;
 }
 
+/* A trail is made by the program, the folder that it lies in is not: to say so after some tries
+ * would be late. */
+static int check_folder(const char *trail)
+{
+    char *folder, *slash;
+    if (access(trail, F_OK) == 0)
+        return CMD_YES;
+    if (crn_strdup(trail, &folder) < 0)
+        return cmd_fail("no memory");
+    for (size_t n = strlen(folder); n > 1 && folder[n - 1] == '/'; n--)
+        folder[n - 1] = 0;
+    if ((slash = strrchr(folder, '/')) && slash > folder)
+        *slash = 0;
+    int code = access(folder, X_OK) == 0
+                   ? CMD_YES
+                   : cmd_fail("cannot make trail '%s': '%s': %s", trail, folder, strerror(errno));
+    free(folder);
+    return code;
+}
+
 int cmd_run_place_find(run_place *p, const char *trail)
 {
     crn_config *cfg;
@@ -83,6 +103,8 @@ int cmd_run_place_find(run_place *p, const char *trail)
     if (crn_config_load(NULL, &cfg) < 0)
         return cmd_fail("%s", crn_err_peek()->text);
     int code = absolute(trail ? trail : crn_config_text(cfg, CRN_OPT_RUN_TRAIL), &p->trail);
+    if (code == CMD_YES)
+        code = check_folder(p->trail);
     const char *name = crn_config_text(cfg, CRN_OPT_RUN_NAME);
     if (code == CMD_YES && *name && crn_strdup(name, &p->name) < 0)
         code = cmd_fail("no memory");
@@ -137,7 +159,7 @@ static int read_run(cairn_trail *trail, size_t r, run_state *s)
     s->finished = run.finished;
     s->marked = run.nmarks > 0 && cairn_trail_mark(trail, r, run.nmarks - 1, &mark) == CAIRN_OK;
     s->newest = mark.version;
-    if (crn_report_events(trail, r, &events) < 0)
+    if (crn_report_leg_events(trail, r, &events) < 0)
         return cmd_fail("%s", crn_err_peek()->text);
     json_t *legs = crn_report_legs(events);
     take_leg(json_array_get(legs, json_array_size(legs) - 1), s);

@@ -243,7 +243,7 @@ static int show(const cmd_place *place, const char *version, bool json)
     if (version && find_mark(place, &run, version, &mark) != CMD_YES)
         return CMD_UNKNOWN;
     int code = read_marks(place, mark, version ? mark + 1 : run.nmarks, json, &marks);
-    json_t *events = cmd_events_read(place->trail, place->first);
+    json_t *events = cmd_events_read(place->trail, place->first, version || json);
     if (!events)
         code = CMD_UNKNOWN;
     if (json)

@@ -15,6 +15,9 @@
  * events are left out. */
 cairn_status crn_report_events(cairn_trail *trail, size_t run, json_t **ret);
 
+/* The same for who wants to know of legs only: without what marks did with each variable. */
+cairn_status crn_report_leg_events(cairn_trail *trail, size_t run, json_t **ret);
+
 /*
  * The legs of a run from its events, oldest first: a JSON array as cairn-show(1) describes it.
  * NULL when there is no memory, as with json_pack.

@@ -36,10 +36,18 @@ static int take_line(void *arg, const char *line)
     return 0;
 }
 
-cairn_status crn_report_events(cairn_trail *trail, size_t run, json_t **ret)
+/* Changes of variables are most of a long log: such lines, as they are written, are not parsed. */
+static int take_line_of_legs(void *arg, const char *line)
+{
+    static const char changes[] = "{\"event\":\"changes\",";
+    return strncmp(line, changes, sizeof changes - 1) == 0 ? 0 : take_line(arg, line);
+}
+
+static cairn_status read_events(cairn_trail *trail, size_t run,
+                                int (*take)(void *arg, const char *line), json_t **ret)
 {
     json_t *list = json_array();
-    int rc = list ? cairn_trail_events(trail, run, take_line, list) : CAIRN_NOTHING;
+    int rc = list ? cairn_trail_events(trail, run, take, list) : CAIRN_NOTHING;
     if (rc == CAIRN_OK) {
         *ret = list;
         return CAIRN_OK;
@@ -48,4 +56,14 @@ cairn_status crn_report_events(cairn_trail *trail, size_t run, json_t **ret)
     if (rc == CAIRN_NOTHING)
         return crn_fail(CAIRN_ENOMEM, "no memory for the events of a run");
     return crn_fail((cairn_status)rc, "%s", cairn_error_text());
+}
+
+cairn_status crn_report_events(cairn_trail *trail, size_t run, json_t **ret)
+{
+    return read_events(trail, run, take_line, ret);
+}
+
+cairn_status crn_report_leg_events(cairn_trail *trail, size_t run, json_t **ret)
+{
+    return read_events(trail, run, take_line_of_legs, ret);
 }

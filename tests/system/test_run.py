@@ -305,6 +305,27 @@ class Options(Supervised):
             self.assertEqual(code, 2)
             self.assertIn("--elastic needs a line of mpirun", text)
 
+    def test_signal_while_a_command_hangs(self):
+        """Nobody waits for what is to tell the number of ranks, or brings marks into the trail."""
+        for i, option in enumerate(("--ranks", "--drain-with")):
+            ready = self.dir / f"ready-{i}"
+            job = system.Job("none", 0, [], {**self.env()}, under=[
+                system.BUILD / "bin" / "cairn", "run", "--elastic", "1", option,
+                f"touch {ready}; sleep 1000;", "--", self.fake("mpirun"),
+                "-n", "2", "app"])
+            self.jobs.append(job)
+            self.assertTrue(self.wait_for(ready.exists, job), job.text())
+            job.process.send_signal(signal.SIGTERM)
+            self.assertEqual(job.wait(), 1, job.text())
+            self.assertIn("told to stop; start this again to go on", job.text())
+
+    def test_no_folder_for_the_trail(self):
+        """Said before anything is started."""
+        code, text = self.plain("--trail", self.dir / "no" / "trail", "--", self.fake("app"))
+        self.assertEqual(code, 2, text)
+        self.assertIn(f"cannot make trail '{self.dir}/no/trail': '{self.dir}/no': No such", text)
+        self.assertFalse((self.dir / "lines").exists())
+
     def test_drain(self):
         job = self.supervise("--drain")
         self.marked(job)
