@@ -8,6 +8,9 @@
 static const double SCALE[PLAN_SCALES] = {1, 2, 10};
 static const double STEP[PLAN_AROUND] = {0.25, 0.5, 1, 2, 4};
 
+/* Failures of a class that tell what it costs; marks of all simulated runs that take seconds. */
+static const double SEEN = 30, MARKS_MAX = 1e7;
+
 static cairn_status solve_worse(const cmd_plan_request *r, double failures, double costs,
                                 cairn_plan_schedule *ret)
 {
@@ -22,16 +25,38 @@ static cairn_status solve_worse(const cmd_plan_request *r, double failures, doub
     return CAIRN_OK;
 }
 
+/* How often a class of failures is expected in all runs. */
+static double expected(const cmd_plan_request *r, const cmd_plan_answer *a, size_t level)
+{
+    return r->in.level[level].rate * a->trial.work * r->nruns;
+}
+
+/*
+ * Long enough for many marks of the highest level, so that where a run ends does not matter, and
+ * for failures of every class: one that is rare and dear, and never came, would be missing from the
+ * error as well. But we have seconds only.
+ */
+static double work_of_runs(const cmd_plan_request *r, const cmd_plan_answer *a)
+{
+    double marks = 1, enough = 0;
+    for (size_t l = 0; l < r->in.nlevels; l++) {
+        marks *= a->best.ratio[l];
+        if (r->in.level[l].rate > 0)
+            enough = CRN_MAX(enough, SEEN / (r->in.level[l].rate * r->nruns));
+    }
+    const double most = MARKS_MAX / r->nruns * a->best.interval;
+    return CRN_MAX(50 * marks * a->best.interval, CRN_MIN(enough, most));
+}
+
+static bool is_unseen(const cmd_plan_request *r, const cmd_plan_answer *a, size_t level)
+{
+    return r->in.level[level].rate > 0 && expected(r, a, level) < SEEN / 2;
+}
+
 static cairn_status simulate(const cmd_plan_request *r, cmd_plan_answer *a)
 {
-    double marks = 1;
-    for (size_t l = 0; l < r->in.nlevels; l++)
-        marks *= a->best.ratio[l];
-    /* long enough for many marks of the highest level, so that where a run ends does not matter */
-    a->trial = (cairn_plan_trial){.struct_bytes = sizeof a->trial,
-                                  .nruns = r->nruns,
-                                  .seed = 1,
-                                  .work = 50 * marks * a->best.interval};
+    a->trial = (cairn_plan_trial){
+        .struct_bytes = sizeof a->trial, .nruns = r->nruns, .seed = 1, .work = work_of_runs(r, a)};
     CRN_TRY(cairn_plan_simulate(&r->in, &a->best, &a->trial));
     return CAIRN_OK;
 }
@@ -100,11 +125,16 @@ json_t *cmd_plan_json(const cmd_plan_request *r, const cmd_plan_answer *a)
         json_array_append_new(around, cmd_plan_json_schedule(r, &a->around[i]));
     json_t *all = json_pack("{s:o, s:o, s:o}", "best", cmd_plan_json_schedule(r, &a->best),
                             "around", around, "worse", json_worse(r, a));
-    if (a->trial.efficiency > 0)
+    if (a->trial.efficiency > 0) {
+        json_t *unseen = json_array();
+        for (size_t l = 0; l < r->in.nlevels; l++)
+            if (is_unseen(r, a, l))
+                json_array_append_new(unseen, json_string(r->level[l]));
         json_object_set_new(all, "simulated",
-                            json_pack("{s:o, s:o}", "efficiency",
+                            json_pack("{s:o, s:o, s:o}", "efficiency",
                                       cmd_plan_number(a->trial.efficiency), "error",
-                                      cmd_plan_number(a->trial.error)));
+                                      cmd_plan_number(a->trial.error), "unseen", unseen));
+    }
     return all;
 }
 
@@ -149,7 +179,12 @@ int cmd_plan_print(const cmd_plan_request *r, const cmd_plan_answer *a, int code
     printf("efficiency %.1f %%", 100 * a->best.efficiency);
     if (a->trial.efficiency > 0)
         printf(", simulated %.1f +- %.1f %%", 100 * a->trial.efficiency, 196 * a->trial.error);
-    printf("\n\nother intervals\n");
+    printf("\n");
+    for (size_t l = 0; a->trial.efficiency > 0 && l < r->in.nlevels; l++)
+        if (is_unseen(r, a, l))
+            printf("failures that take a %s mark are too rare to be seen in %u simulated runs\n",
+                   r->level[l], r->nruns);
+    printf("\nother intervals\n");
     cmd_columns around = {.align = "rlr"}, worse = {.align = "llrlr"};
     for (size_t i = 0; i < PLAN_AROUND; i++)
         print_schedule(&around, r, &a->around[i]);
