@@ -70,7 +70,7 @@ static int mesh_setup(mesh *m, int each)
 int main(int argc, char **argv)
 {
     int checkpoints = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 3;
-    int each = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 8;
+    int each = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 80;
     mesh m = {0};
     MPI_Init(&argc, &argv);
     if (mesh_setup(&m, each) < 0)

@@ -168,7 +168,7 @@ static int make_levels(level *l, int n)
 int main(int argc, char **argv)
 {
     int cycles = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 40;
-    int n = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 16;
+    int n = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 64;
     int torus = argc > 3 && strtol(argv[3], NULL, 10) != 0;
     int size, rank, dims[3] = {0}, periods[3] = {torus, torus, torus};
     level l[LEVELS];
