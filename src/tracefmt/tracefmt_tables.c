@@ -93,7 +93,8 @@ cairn_status crn_tables_type(crn_tables *t, crn_type *type, uint32_t *ret)
 static bool pattern_gives(const char *pattern, const int64_t *number, int n, const char *name)
 {
     char buf[PATH_MAX];
-    return crn_pattern_numbers(pattern) == n &&
+    return strncmp(pattern, name, strcspn(pattern, "%")) == 0 &&
+           crn_pattern_numbers(pattern) == n &&
            crn_pattern_join(pattern, number, n, buf, sizeof buf) && strcmp(buf, name) == 0;
 }
 
