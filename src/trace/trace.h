@@ -30,7 +30,6 @@
 #include "tracefmt/tracefmt.h"
 
 #define CRN_EXPORT __attribute__((visibility("default")))
-#define CRN_RARE   __attribute__((noinline, cold)) /* kept out of what each event passes */
 
 /* ---- the process (trace_state.c) ---- */
 

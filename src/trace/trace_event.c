@@ -80,7 +80,7 @@ static void check_budget(crn_thread *t)
         t->build.failed = true; /* from here on events are only counted */
 }
 
-static void add(crn_ev *e)
+static inline void add(crn_ev *e)
 {
     crn_thread *t = e->t;
     crn_short_lock(&t->lock);
@@ -91,6 +91,8 @@ static void add(crn_ev *e)
     if (crn_rec.want_plain)
         crn_plain_write(t, &e->r);
 }
+
+static void add_match(crn_ev *e, const MPI_Status *status) CRN_RARE;
 
 /* Who a wildcard receive got its message from. */
 static void add_match(crn_ev *e, const MPI_Status *status)

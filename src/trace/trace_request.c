@@ -9,6 +9,8 @@
 
 enum { HASH = 1024, POOLS_MAX = 1 << 16, POOL_HASH = 4096 };
 
+#define NO_POOL UINT32_MAX
+
 typedef struct pool {
     crn_request_key key;
     uint32_t next; /* in the chain of its hash: index + 1 */
@@ -42,25 +44,41 @@ static bool same_key(const crn_request_key *a, const crn_request_key *b)
     return a->call == b->call && a->peer == b->peer && a->tag == b->tag && a->comm == b->comm;
 }
 
-static uint32_t pool_of(const crn_request_key *key)
+static uint32_t find_pool(const crn_request_key *key)
 {
-    crn_request_key call = {.call = key->call};
-    if (pools.n >= POOLS_MAX) /* a program whose tags never repeat: one pool for each call */
-        key = &call;
-    uint32_t *head = &pool_chain[key_hash(key)];
-    for (uint32_t i = *head; i > 0; i = pools.at[i - 1].next) {
-        if (same_key(&pools.at[i - 1].key, key))
-            return i - 1;
+    uint32_t i = pool_chain[key_hash(key)];
+    while (i > 0 && !same_key(&pools.at[i - 1].key, key))
+        i = pools.at[i - 1].next;
+    return i - 1;
+}
+
+static uint32_t new_pool(const crn_request_key *key) CRN_RARE;
+
+static uint32_t new_pool(const crn_request_key *key)
+{
+    crn_request_key common = {.call = key->call};
+    if (pools.n >= POOLS_MAX) { /* a program whose tags never repeat: one pool for each call */
+        uint32_t known = find_pool(&common);
+        if (known != NO_POOL)
+            return known;
+        key = &common;
     }
+    uint32_t *head = &pool_chain[key_hash(key)];
     if (crn_vec_push(&pools, (pool){.key = *key, .next = *head}) < 0)
-        return UINT32_MAX;
+        return NO_POOL;
     *head = (uint32_t)pools.n;
     return *head - 1;
 }
 
+static uint32_t pool_of(const crn_request_key *key)
+{
+    uint32_t index = find_pool(key);
+    return index == NO_POOL ? new_pool(key) : index;
+}
+
 static int64_t take_number(uint32_t index)
 {
-    if (index == UINT32_MAX)
+    if (index == NO_POOL)
         return CRN_REQ_NULL;
     pool *p = &pools.at[index];
     size_t i = 0;
@@ -75,7 +93,7 @@ static int64_t take_number(uint32_t index)
 
 static void give_back(uint32_t index, int64_t number)
 {
-    pool *p = index == UINT32_MAX ? NULL : &pools.at[index];
+    pool *p = index == NO_POOL ? NULL : &pools.at[index];
     for (size_t i = 0; p && i < p->number.n; i++) {
         if (p->number.at[i] == number)
             p->taken.at[i] = false;

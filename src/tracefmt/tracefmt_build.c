@@ -111,6 +111,8 @@ static cairn_status new_place(crn_build *b, const crn_record *r, uint32_t *slot)
     return CAIRN_OK;
 }
 
+static cairn_status search_place(crn_build *b, const crn_record *r, uint32_t *ret) CRN_RARE;
+
 static cairn_status search_place(crn_build *b, const crn_record *r, uint32_t *ret)
 {
     CRN_TRY(grow_slots(b));
@@ -210,16 +212,14 @@ static void add_value(crn_build *b, crn_column_build *c, int64_t v)
         add_drawn(b, c, v, 1);
         return;
     }
-    if (crn_seq_continue(&c->value, v))
-        return;
-    crn_seq_add_slow(&c->value, v);
+    crn_seq_add(&c->value, v);
     if (b->precision < 100 && crn_kind_is_drawn(c->kind) &&
         crn_seq_build_nbytes(&c->value) > DRAW_NBYTES)
         start_drawing(b, c);
 }
 
 /* Most peers are neighbours, so relative ones fold and merge; special values stay. */
-static void add_peer(crn_build *b, crn_column_build *c, int64_t peer, const crn_record *r)
+static inline void add_peer(crn_build *b, crn_column_build *c, int64_t peer, const crn_record *r)
 {
     int64_t rel = peer, other = peer;
     if (peer >= 0) {
@@ -227,7 +227,8 @@ static void add_peer(crn_build *b, crn_column_build *c, int64_t peer, const crn_
         rel += rel < 0 ? r->comm_size : 0;
         other = peer ^ r->comm_rank;
     }
-    add_value(b, c, rel);
+    if (c->hist.n > 0 || !crn_seq_continue(&c->value, rel))
+        add_value(b, c, rel);
     if (c->hist.n == 0)
         crn_seq_add(&c->other, other);
 }
@@ -279,6 +280,8 @@ static cairn_status new_list(crn_column_build *c, crn_list l, uint64_t hash)
     c->list_hash.at[c->list_hash.n++] = hash;
     return CAIRN_OK;
 }
+
+static size_t find_list(crn_build *b, crn_column_build *c, crn_list l, uint64_t hash) CRN_RARE;
 
 static size_t find_list(crn_build *b, crn_column_build *c, crn_list l, uint64_t hash)
 {
@@ -336,33 +339,38 @@ static void add_columns(crn_build *b, crn_place_build *p, const crn_record *r)
 
 /* ---- times ---- */
 
-/* A place has few successors: their gaps form a chain. */
-static cairn_status find_gap(crn_build *b, uint32_t from, uint32_t to, size_t *ret)
+static uint32_t new_gap(crn_build *b, uint32_t from, uint32_t to) CRN_RARE;
+
+/* The index of a new gap, + 1; 0 if there is no memory for it. */
+static uint32_t new_gap(crn_build *b, uint32_t from, uint32_t to)
 {
     uint32_t none = 0, *first = from == CRN_NO_SYMBOL ? &none : &b->place.at[from].gap;
-    for (uint32_t i = *first; i > 0; i = b->gap_next.at[i - 1]) {
-        if (b->gap.at[i - 1].to == to) {
-            *ret = i - 1;
-            return CAIRN_OK;
-        }
-    }
-    CRN_TRY(crn_vec_reserve(&b->gap_next, 1));
-    CRN_TRY(crn_vec_push(&b->gap, (crn_gap){.from = from, .to = to}));
+    if (crn_vec_reserve(&b->gap_next, 1) < 0 ||
+        crn_vec_push(&b->gap, (crn_gap){.from = from, .to = to}) < 0)
+        return 0;
     b->gap_next.at[b->gap_next.n++] = *first;
     *first = (uint32_t)b->gap.n;
-    *ret = b->gap.n - 1;
-    return CAIRN_OK;
+    return *first;
 }
 
-static void add_times(crn_build *b, uint32_t place, const crn_record *r)
+/* A place has few successors: their gaps form a chain. */
+static inline uint32_t find_gap(crn_build *b, uint32_t from, uint32_t to)
 {
-    size_t gap;
-    if (find_gap(b, b->last, place, &gap) < 0) {
+    uint32_t i = from == CRN_NO_SYMBOL ? 0 : b->place.at[from].gap;
+    while (i > 0 && b->gap.at[i - 1].to != to)
+        i = b->gap_next.at[i - 1];
+    return i > 0 ? i : new_gap(b, from, to);
+}
+
+static inline void add_times(crn_build *b, uint32_t place, const crn_record *r)
+{
+    uint32_t gap = find_gap(b, b->last, place);
+    if (gap == 0) {
         b->failed = true;
         return;
     }
     uint64_t before = b->last_end > 0 && r->start > b->last_end ? r->start - b->last_end : 0;
-    crn_hist_add(&b->gap.at[gap].hist, (int64_t)before, 1, (int32_t)b->rank);
+    crn_hist_add(&b->gap.at[gap - 1].hist, (int64_t)before, 1, (int32_t)b->rank);
     crn_hist_add(&b->place.at[place].took, (int64_t)(r->end - r->start), 1, (int32_t)b->rank);
     b->last_end = r->end;
 }

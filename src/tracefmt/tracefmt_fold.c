@@ -214,12 +214,20 @@ static uint32_t rule_for(crn_fold *f, size_t from, size_t n)
     return rule_of(f, from, n);
 }
 
+/* A rule becomes the innermost that is followed: at a position of its body, after so many turns. */
+static void enter(crn_fold *f, uint32_t rule, uint32_t pos, uint64_t turns)
+{
+    const crn_fold_symbol *s = &f->symbol.at[rule];
+    f->frame[f->depth++] = (crn_fold_frame){
+        .body = s->body, .nbody = s->nbody, .rule = rule, .pos = pos, .turns = turns};
+}
+
 /* Start to follow a rule that stands at the end of the list and has just ended a turn. */
 static void follow(crn_fold *f, uint32_t rule)
 {
-    f->frame[0] = (crn_fold_frame){
-        .rule = rule, .pos = f->symbol.at[rule].nbody, .turns = f->symbol.at[rule].last - 1};
-    f->depth = 1;
+    const crn_fold_symbol *s = &f->symbol.at[rule];
+    f->depth = 0;
+    enter(f, rule, s->nbody, s->last - 1);
 }
 
 /* The list ends with a rule and, once more, its body. */
@@ -345,7 +353,7 @@ static void descend(crn_fold *f)
         if (!is_rule(f, symbol))
             return;
         meet_rule(f, symbol, 0);
-        f->frame[f->depth++] = (crn_fold_frame){.rule = symbol};
+        enter(f, symbol, 0, 0);
     }
 }
 
@@ -353,10 +361,9 @@ static void descend(crn_fold *f)
 static bool comes_next(crn_fold *f, uint32_t place)
 {
     crn_fold_frame *top = &f->frame[f->depth - 1];
-    const crn_fold_symbol *s = &f->symbol.at[top->rule];
-    bool turn = top->pos == s->nbody;
+    bool turn = top->pos == top->nbody;
     uint32_t pos = turn ? 0 : top->pos;
-    if (s->body[pos] != place)
+    if (top->body[pos] != place)
         return false;
     top->turns += turn;
     top->pos = pos + 1;
@@ -369,8 +376,6 @@ static bool comes_next(crn_fold *f, uint32_t place)
  */
 static bool find(crn_fold *f, uint32_t place)
 {
-    if (comes_next(f, place))
-        return true;
     for (int d = f->depth - 1; d >= 0; d--) {
         crn_fold_frame *at = &f->frame[d];
         uint32_t nbody = f->symbol.at[at->rule].nbody;
@@ -440,6 +445,20 @@ static void unwind(crn_fold *f)
     }
 }
 
+static void search(crn_fold *f, uint32_t place) CRN_RARE;
+
+/* The place before is over; the new one is somewhere in what is followed, or nowhere. */
+static void search(crn_fold *f, uint32_t place)
+{
+    if (f->repeat > 0) {
+        crn_seq_add(&f->symbol.at[f->place].count, (int64_t)f->repeat);
+        if (f->depth == 0)
+            spell(f, f->place, true);
+    }
+    while (f->depth > 0 && !find(f, place))
+        unwind(f);
+}
+
 void crn_fold_move(crn_fold *f, uint32_t place)
 {
     /* Only here is a full list refused: what was taken is kept whole, up to the repeating place. */
@@ -448,13 +467,10 @@ void crn_fold_move(crn_fold *f, uint32_t place)
         f->dropped++;
         return;
     }
-    if (f->repeat > 0) {
+    if (f->depth > 0 && comes_next(f, place))
         crn_seq_add(&f->symbol.at[f->place].count, (int64_t)f->repeat);
-        if (f->depth == 0)
-            spell(f, f->place, true);
-    }
-    while (f->depth > 0 && !find(f, place))
-        unwind(f);
+    else
+        search(f, place);
     f->place = place;
     f->repeat = 1;
 }

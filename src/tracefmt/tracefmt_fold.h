@@ -38,6 +38,8 @@ typedef struct crn_fold_symbol {
 } crn_fold_symbol;
 
 typedef struct crn_fold_frame {
+    const uint32_t *body; /* of the rule */
+    uint32_t nbody;
     uint32_t rule;
     uint32_t pos;   /* symbols of the body that are behind us in this turn */
     uint64_t turns; /* complete ones */

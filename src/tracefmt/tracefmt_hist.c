@@ -15,17 +15,12 @@ static void bin_join(crn_bin *a, const crn_bin *b)
     a->mean = CRN_MIN(CRN_MAX(a->mean, (double)a->min), (double)a->max); /* against rounding */
 }
 
-/* A count, which is below 2^63: the machine converts signed numbers in one instruction. */
-static double real(uint64_t n)
-{
-    return (double)(int64_t)n;
-}
-
 /* How much the squared distances grow when two neighbours become one bin. */
 static double join_cost(const crn_bin *a, const crn_bin *b)
 {
     double d = b->mean - a->mean;
-    return d * d * (real(a->n) * real(b->n) / real(a->n + b->n));
+    double an = (double)(int64_t)a->n, bn = (double)(int64_t)b->n;
+    return d * d * (an * bn / (an + bn));
 }
 
 static void remove_bin(crn_hist *h, int32_t i)
@@ -86,34 +81,13 @@ static void note_extremes(crn_hist *h, int64_t min, int32_t min_rank, int64_t ma
         h->max_rank = max_rank;
 }
 
-/*
- * Join n values v that lie within a bin: Welford's update, with one division. The mean takes part
- * of the step to v, so that it stays in the bin however it is rounded.
- */
-static void bin_add(crn_bin *bin, int64_t v, uint64_t n)
+void crn_hist_add_slow(crn_hist *h, int64_t v, uint64_t n, int32_t rank)
 {
-    bin->n += n;
-    double d = (double)v - bin->mean, times = real(n);
-    bin->mean += d * (times / real(bin->n));
-    bin->m2 += d * ((double)v - bin->mean) * times;
-}
-
-static bool bin_has(const crn_bin *bin, int64_t v)
-{
-    return v >= bin->min && v <= bin->max;
-}
-
-void crn_hist_add(crn_hist *h, int64_t v, uint64_t n, int32_t rank)
-{
-    if (h->nbins > 0 && bin_has(&h->bin[h->recent], v)) {
-        bin_add(&h->bin[h->recent], v, n);
-        return;
-    }
     note_extremes(h, v, rank, v, rank);
     for (int32_t i = 0; i < h->nbins; i++) { /* most values fall into a bin that is there */
-        if (bin_has(&h->bin[i], v)) {
+        if (crn_bin_has(&h->bin[i], v)) {
             h->recent = i;
-            bin_add(&h->bin[i], v, n);
+            crn_bin_add(&h->bin[i], v, n);
             return;
         }
     }

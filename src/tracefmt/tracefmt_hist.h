@@ -8,6 +8,8 @@
 #ifndef CAIRN_TRACEFMT_HIST_H
 #define CAIRN_TRACEFMT_HIST_H
 
+#include <stdbool.h>
+
 #include "base/base.h"
 
 enum { CRN_HIST_BINS = 8 };
@@ -25,7 +27,37 @@ typedef struct crn_hist {
     crn_bin bin[CRN_HIST_BINS]; /* ascending, ranges disjoint */
 } crn_hist;
 
-void crn_hist_add(crn_hist *h, int64_t v, uint64_t n, int32_t rank);
+/* Is v within a bin? */
+static inline bool crn_bin_has(const crn_bin *bin, int64_t v)
+{
+    return v >= bin->min && v <= bin->max;
+}
+
+/*
+ * Join n values v that lie within a bin: Welford's update, with one division. The mean takes part
+ * of the step to v, so that it stays in the bin however it is rounded. Counts are below 2^63, and
+ * the machine converts signed numbers in one instruction.
+ */
+static inline void crn_bin_add(crn_bin *bin, int64_t v, uint64_t n)
+{
+    bin->n += n;
+    double d = (double)v - bin->mean, times = (double)(int64_t)n;
+    bin->mean += d * (times / (double)(int64_t)bin->n);
+    bin->m2 += d * ((double)v - bin->mean) * times;
+}
+
+void crn_hist_add_slow(crn_hist *h, int64_t v, uint64_t n, int32_t rank);
+
+/* n values v of a rank. Values come in clusters: look where the one before was. */
+static inline void crn_hist_add(crn_hist *h, int64_t v, uint64_t n, int32_t rank)
+{
+    crn_bin *bin = &h->bin[h->recent];
+    if (h->nbins > 0 && crn_bin_has(bin, v))
+        crn_bin_add(bin, v, n);
+    else
+        crn_hist_add_slow(h, v, n, rank);
+}
+
 void crn_hist_merge(crn_hist *h, const crn_hist *other);
 
 uint64_t crn_hist_count(const crn_hist *h);

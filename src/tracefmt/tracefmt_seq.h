@@ -21,6 +21,8 @@
 
 #include "base/base.h"
 
+#define CRN_RARE __attribute__((noinline, cold)) /* kept out of what each event passes */
+
 enum {
     CRN_SEQ_DEPTH = 12,  /* loops within loops */
     CRN_SEQ_PERIOD = 64, /* items of a loop at most, for loops that are found */

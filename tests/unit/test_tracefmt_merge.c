@@ -140,8 +140,8 @@ static void call(rank *x, const node *n)
         fill_point(x, n, &r);
     } else if (n->call == CRN_CALL_MPI_Waitall) {
         p.nlist = 1 + crn_rng_below(&x->common, 3);
-        for (size_t i = 0; i < p.nlist; i++)
-            p.list[i] = (int64_t)i * 2 + x->rank;
+        for (size_t i = 0; i < p.nlist; i++) /* few lists, or more than are kept at hand */
+            p.list[i] = (int64_t)i * 2 + x->rank + (n->site % 2 ? x->step : 0);
         r.ncolumns = 1;
         r.list[0] = (crn_list){p.list, p.nlist};
     } else if (n->call == CRN_CALL_MPI_File_open) {
