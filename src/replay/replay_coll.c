@@ -441,7 +441,9 @@ static cairn_status play_coll(crn_player *p, const crn_meeting *m)
         crn_play_skip(p);
         return CAIRN_OK;
     }
-    cairn_status rc = set_args(p, &a, m);
+    cairn_status rc = crn_play_copied(p);
+    if (rc == CAIRN_OK)
+        rc = set_args(p, &a, m);
     if (rc == CAIRN_OK)
         rc = crn_play_mpi(issue(&a, &p->e), p->e.call->name);
     if (rc == CAIRN_OK && !blocking)

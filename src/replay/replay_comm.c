@@ -18,7 +18,7 @@ static cairn_status new_entry(crn_player *p, int64_t number, crn_play_comm_entry
     if (!p->comm.at[number])
         CRN_TRY(crn_alloc(&p->comm.at[number], 1));
     *ret = p->comm.at[number];
-    **ret = (crn_play_comm_entry){MPI_COMM_NULL, MPI_REQUEST_NULL};
+    **ret = (crn_play_comm_entry){.comm = MPI_COMM_NULL, .making = MPI_REQUEST_NULL};
     return CAIRN_OK;
 }
 
@@ -41,7 +41,23 @@ static cairn_status start_copy(crn_player *p, MPI_Comm parent, int64_t number)
     CRN_TRY(new_entry(p, number, &entry));
     CRN_FAIL_IF(!entry, CAIRN_ECORRUPT, "the trace has a communicator number %lld",
                 (long long)number);
+    entry->parent = crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL);
     CRN_TRY_MPI(MPI_Comm_idup(parent, &entry->comm, &entry->making));
+    return CAIRN_OK;
+}
+
+/*
+ * Most programs have waited for a copy before the next collective on its parent, and Open MPI takes
+ * them for each other otherwise; but it must not be waited for without end.
+ */
+cairn_status crn_play_copied(crn_player *p)
+{
+    const int64_t parent = crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL);
+    for (size_t i = CRN_COMM_USER; i < p->comm.n; i++) {
+        crn_play_comm_entry *entry = p->comm.at[i];
+        if (entry && entry->making != MPI_REQUEST_NULL && entry->parent == parent)
+            CRN_TRY(crn_play_wait_in_time(p, &entry->making));
+    }
     return CAIRN_OK;
 }
 
@@ -241,6 +257,7 @@ cairn_status crn_play_comm(crn_player *p)
 {
     uint32_t call = p->e.place->call;
     int64_t number = crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL);
+    CRN_TRY(crn_play_copied(p));
     if (call != CRN_CALL_MPI_Comm_free && call != CRN_CALL_MPI_Comm_disconnect)
         return make(p, crn_play_value(p, CRN_KIND_COMM_NEW, 0, CRN_COMM_NULL),
                     crn_play_list(p, CRN_KIND_GROUP, 0));

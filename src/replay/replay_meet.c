@@ -156,6 +156,15 @@ static void spread(const crn_event *e, crn_share *s)
         s->counts[i] = times(total / n + (i < total % n), 1);
 }
 
+/* What must be the same on all members, or MPI would take one call for another. */
+uint64_t crn_meeting_what(const crn_player *p, const crn_event *e)
+{
+    uint64_t what = mix(e->place->call, (uint64_t)crn_event_value(e, CRN_KIND_ROOT, 0, 0));
+    if (crn_event_find(e, CRN_KIND_OP, 0) >= 0)
+        what = mix(what, crn_play_type_of(p, crn_event_value(e, CRN_KIND_TYPE, 0, -1))->nbytes);
+    return what;
+}
+
 cairn_status crn_share_of(const crn_player *p, const crn_event *e, size_t n, crn_share *ret)
 {
     const uint32_t call = e->place->call;

@@ -92,7 +92,7 @@ static cairn_status add_late_send(crn_player *p, MPI_Request request)
 }
 
 /* Wait for a while: one that is under way still is late. */
-static cairn_status wait_in_time(crn_player *p, MPI_Request *request)
+cairn_status crn_play_wait_in_time(crn_player *p, MPI_Request *request)
 {
     uint64_t start = crn_now_ns();
     int done = 0;
@@ -108,7 +108,7 @@ static cairn_status send_in_time(crn_player *p, const crn_play_message *m, bool 
 {
     MPI_Request request;
     CRN_TRY(send(p, m, waits_for_receiver, &request));
-    CRN_TRY(wait_in_time(p, &request));
+    CRN_TRY(crn_play_wait_in_time(p, &request));
     return add_late_send(p, request);
 }
 
@@ -339,7 +339,7 @@ static cairn_status complete_in_time(crn_player *p, const crn_numbers *done)
     for (size_t i = 0; i < done->n; i++) {
         CRN_TRY(crn_play_slot_of(p, done->at[i], &s));
         if (s && s->request != MPI_REQUEST_NULL)
-            CRN_TRY(wait_in_time(p, &s->request));
+            CRN_TRY(crn_play_wait_in_time(p, &s->request));
     }
     return CAIRN_OK;
 }

@@ -32,8 +32,8 @@
  * those that were sent before it, and at the end: no rank waits for a message that needs itself to
  * be sent. Non-blocking collectives are started in their order, but which of them a recorded wait
  * or test completed is known by distribution only: it waits for a while, and then goes on. A
- * collective to which a member never comes (one whose threads share a communicator) is left out by
- * all.
+ * collective to which a member never comes, or comes with another call, is left out by all: its
+ * threads share a communicator, and only the first one is replayed.
  */
 #ifndef CAIRN_REPLAY_PLAY_H
 #define CAIRN_REPLAY_PLAY_H
@@ -81,6 +81,7 @@ typedef struct crn_play_slot {
 typedef struct crn_play_comm_entry {
     MPI_Comm comm;
     MPI_Request making; /* MPI_REQUEST_NULL: it is there */
+    int64_t parent;     /* that it is a copy of, while it is made */
 } crn_play_comm_entry;
 
 typedef struct crn_play_window {
@@ -171,6 +172,7 @@ cairn_status crn_play_wait(crn_player *p);
 cairn_status crn_play_slot_of(crn_player *p, int64_t number, crn_play_slot **ret);
 cairn_status crn_play_slot_clear(crn_player *p, crn_play_slot *s); /* for another request */
 void crn_play_slot_done(crn_play_slot *s);
+cairn_status crn_play_wait_in_time(crn_player *p, MPI_Request *request);
 cairn_status crn_play_finish(crn_player *p); /* all that is under way */
 
 /* Requests of collectives on a communicator or of transfers of a file, before it goes. */
@@ -226,12 +228,13 @@ typedef struct crn_share {
 cairn_status crn_share_of(const crn_player *p, const crn_event *e, size_t n, crn_share *ret);
 void crn_share_done(crn_share *s);
 
+uint64_t crn_meeting_what(const crn_player *p, const crn_event *e); /* which call, in short */
 int crn_coll_lists(uint32_t call); /* which side of a call has lists of counts: a bit for each */
 int crn_coll_side(const crn_event *e); /* of count and type: the one that says what is sent */
 bool crn_coll_is_alltoallw(uint32_t call);
 
 typedef struct crn_meeting {
-    bool all_come;
+    bool all_come;    /* and to the same call */
     bool in_step;     /* no member has blocked in more collectives of all ranks than another */
     crn_share *share; /* by rank of the communicator; of the other group if there are two */
     size_t n;
@@ -263,6 +266,7 @@ void crn_play_windows_free(crn_player *p); /* collective */
 cairn_status crn_play_comms_make(crn_player *p);
 void crn_play_comms_free(crn_player *p);
 cairn_status crn_play_comm(crn_player *p);
+cairn_status crn_play_copied(crn_player *p); /* before a collective on the current event's */
 MPI_Comm crn_play_comm_of(const crn_player *p, int64_t number); /* MPI_COMM_NULL: none */
 bool crn_play_is_between(MPI_Comm comm);                        /* two groups */
 cairn_status crn_play_peers(MPI_Comm comm,

@@ -10,6 +10,7 @@
 typedef struct offer {
     crn_meeting_key key;
     uint64_t epoch; /* as of the meeting */
+    uint64_t what;
     crn_share share;
 } offer;
 
@@ -199,7 +200,7 @@ static cairn_status receive_all(crn_player *p, int from, const crn_event *e)
 
 static cairn_status note_offer(crn_player *p, shadow *o, const crn_event *e)
 {
-    offer new = {.epoch = o->epoch};
+    offer new = {.epoch = o->epoch, .what = crn_meeting_what(p, e)};
     bool with_player;
     if (!crn_tally_meet(&o->tally, e, &new.key, &with_player) || !with_player)
         return CAIRN_OK;
@@ -262,6 +263,7 @@ cairn_status crn_shadows_meet(crn_player *p, crn_meeting *ret)
 {
     crn_shadows *s = p->shadows;
     const crn_comm_view *comm = &p->e.comm;
+    const uint64_t what = crn_meeting_what(p, &p->e);
     crn_meeting_key key;
     bool with_player;
     s->epoch += ends_epoch(&p->e, p->t->nranks);
@@ -273,14 +275,14 @@ cairn_status crn_shadows_meet(crn_player *p, crn_meeting *ret)
     ret->all_come = true;
     for (size_t i = 0; i < ret->n; i++) {
         int64_t from = comm->world ? comm->world[i] : (int64_t)i;
-        offer o = {.epoch = s->epoch};
+        offer o = {.epoch = s->epoch, .what = what};
         bool comes = true;
         if (from == p->rank)
             CRN_TRY(crn_share_of(p, &p->e, ret->n, &o.share));
         else
             CRN_TRY(take_offer(p, from, key, &o, &comes));
         ret->share[i] = o.share;
-        ret->all_come &= comes;
+        ret->all_come &= comes && (o.what == what || comm->rank < 0);
         ret->in_step &= o.epoch == s->epoch;
     }
     return CAIRN_OK;

@@ -8,7 +8,7 @@
  *   apart      a master and its workers broadcast at places of their own, in loops without rule
  *   neighbors  collectives among neighbours between large messages
  *   spread     MPI_Ialltoallw across messages
- *   copied     MPI_Comm_idup in opposite orders
+ *   copied     MPI_Comm_idup in opposite orders, with collectives on the parents behind
  *   tested     requests without rule, completed by tests, between barriers of few
  */
 #include <mpi.h>
@@ -111,12 +111,13 @@ static void copied(int turn)
 {
     MPI_Request q[2];
     MPI_Comm copy[2];
-    (void)turn;
     for (int i = 0; i < 2; i++) {
         int which = (i == 0) == even;
         MPI_Comm_idup(all[which], &copy[which], &q[which]);
     }
     MPI_Waitall(2, q, MPI_STATUSES_IGNORE);
+    MPI_Iallreduce(sent, got, 1 + turn % 9, MPI_DOUBLE, MPI_SUM, all[0], &q[0]);
+    MPI_Wait(&q[0], MPI_STATUS_IGNORE);
     MPI_Barrier(copy[0]);
     MPI_Comm_free(&copy[0]);
     MPI_Comm_free(&copy[1]);
