@@ -22,8 +22,7 @@ typedef struct meeting {
 
 typedef struct level {
     const crn_symbol *rule;
-    size_t at;       /* the next symbol of the body */
-    uint64_t events; /* given when the turn began: a turn without events ends the rule */
+    size_t at; /* the next symbol of the body */
 } level;
 
 typedef struct comm_entry {
@@ -44,12 +43,16 @@ struct crn_walk {
     CRN_VEC(comm_entry) comm;      /* by number */
     uint32_t place;                /* the place that repeats */
     uint64_t repeat;               /* events of it that are still to come */
-    uint64_t events;
+    unsigned idle;                 /* turns since the last event */
     uint32_t from;
     bool failed;
 };
 
-enum { COMMS_MAX = 1 << 20 };
+/*
+ * A turn may be without events: what is passed over while folding is part of later rules. But only
+ * a damaged trace has many in a row, and would keep us for ever.
+ */
+enum { COMMS_MAX = 1 << 20, IDLE_MAX = 4096 };
 
 static void reading_done(reading *r)
 {
@@ -180,7 +183,7 @@ static void enter(crn_walk *w, uint32_t symbol)
         w->repeat = n;
         return;
     }
-    level l = {.rule = s, .events = w->events};
+    level l = {.rule = s};
     crn_walk_level shown = {.rule = symbol, .turns = n};
     if (crn_vec_push(&w->stack, l) < 0 || crn_vec_push(&w->shown, shown) < 0)
         w->failed = true;
@@ -196,10 +199,10 @@ static bool to_place(crn_walk *w)
         crn_walk_level *shown = &w->shown.at[w->stack.n - 1];
         if (top->at < top->rule->nbody) {
             enter(w, top->rule->body[top->at++]);
-        } else if (shown->turn + 1 < shown->turns && w->events > top->events) {
+        } else if (shown->turn + 1 < shown->turns && w->idle < IDLE_MAX) {
             shown->turn++;
             top->at = 0;
-            top->events = w->events;
+            w->idle++;
         } else {
             w->stack.n--;
             w->shown.n--;
@@ -319,7 +322,7 @@ bool crn_walk_next(crn_walk *w, crn_event *e)
     if (!to_place(w))
         return false;
     w->repeat--;
-    w->events++;
+    w->idle = 0;
     e->symbol = w->place;
     e->place = &w->lane->symbol[w->place];
     e->call = crn_call_row(e->place->call);

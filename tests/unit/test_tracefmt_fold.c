@@ -204,6 +204,40 @@ static void test_noise_comes_back(void **state)
     }
 }
 
+/* As crn_build and crn_walk see it: each letter is a place. */
+static void expect_walked(const char *letters)
+{
+    crn_tables tables;
+    crn_build build, *lane = &build;
+    crn_trace *t;
+    crn_walk *w;
+    crn_event e;
+    size_t n = 0;
+    assert_ok(crn_tables_init(&tables));
+    assert_ok(crn_build_init(&build, 0, 100, false));
+    for (const char *c = letters; *c; c++) {
+        crn_record r = {.call = CRN_CALL_MPI_Finalize};
+        assert_ok(crn_tables_site(&tables, (crn_site){.off = (uint64_t)*c}, &r.site));
+        crn_build_add(&build, &r);
+    }
+    assert_ok(crn_build_trace(&lane, 1, &tables, 0, 1, &t));
+    assert_ok(crn_walk_open(t, 0, 0, 0, &w));
+    for (; crn_walk_next(w, &e); n++)
+        assert_int_equal(t->site[e.place->site].off, letters[n]);
+    assert_int_equal(n, strlen(letters));
+    crn_walk_close(w);
+    crn_trace_free(t);
+    crn_build_done(&build);
+    crn_tables_done(&tables);
+}
+
+static void test_turns_without_events_are_walked(void **state)
+{
+    (void)state;
+    expect_walked("vf_emf_em_oeoe_e_e_oeoe_e_efo");
+    expect_walked("vkbokbokekbmogmogkbobokekbmomokbokbokek");
+}
+
 static void test_ten_million_events_take_no_more_memory(void **state)
 {
     (void)state;
@@ -230,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_counts_may_vary_and_vanish),
         cmocka_unit_test(test_random_programs_come_back),
         cmocka_unit_test(test_noise_comes_back),
+        cmocka_unit_test(test_turns_without_events_are_walked),
         cmocka_unit_test(test_ten_million_events_take_no_more_memory),
     };
     return cmocka_run_group_tests_name("tracefmt_fold", tests, NULL, NULL);
