@@ -8,7 +8,7 @@
  * size of the structure. They grow at their end from version to version, and a program works with a
  * library that is newer or older: what its structure does not have counts as 0 and is not told,
  * what the library does not know is left alone. A size that is not set is CAIRN_EINVAL. In what
- * callbacks get, the library sets it.
+ * callbacks get, the library sets it. A structure that is a member of another one does not grow.
  */
 #ifndef CAIRN_VERSION_H
 #define CAIRN_VERSION_H

@@ -5,9 +5,10 @@
  *     CAIRN_TRACE_OUT        the trace file ("cairn.ctr")
  *     CAIRN_TRACE_PRECISION  100 (lossless) to 0 (all that has the same shape is one)
  *     CAIRN_TRACE_TIMES      0: no times
- *     CAIRN_TRACE_KEEP       seconds between keepings aside (2, or more where it takes long); 0:
- * never CAIRN_TRACE_MEMORY     bytes for each process (256 MiB) CAIRN_TRACE_PLAIN      a directory:
- * also write a plain log of each thread there CAIRN_TRACE_OFF        1: load, but record nothing
+ *     CAIRN_TRACE_KEEP       seconds between keepings aside: 2, or more if they are slow; 0: never
+ *     CAIRN_TRACE_MEMORY     bytes for each process (256 MiB)
+ *     CAIRN_TRACE_PLAIN      a directory: also write a plain log of each thread there
+ *     CAIRN_TRACE_OFF        1: load, but record nothing
  */
 #include "trace/trace.h"
 
@@ -50,10 +51,13 @@ static uint64_t memory_from(const char *name, uint64_t otherwise)
     return v;
 }
 
-/* A thread has ended: its lane is free for the next one. */
+/* A thread has ended: its lane is free for the next one. What is known of its stack goes with that:
+ * of the next one's, which may begin elsewhere in the same memory, it would not be true. */
 static void thread_ended(void *arg)
 {
     crn_thread *t = arg;
+    crn_stack_free(t->stack);
+    t->stack = NULL;
     crn_rec_lock();
     t->in_use = false;
     crn_rec_unlock();
