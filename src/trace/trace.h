@@ -44,7 +44,8 @@ typedef struct crn_thread {
     unsigned lane;
     bool in_use; /* by a living thread; guarded by the recorder's lock */
     /* the rest belongs to the owner alone */
-    int depth;                  /* wrapped calls that we are in */
+    volatile bool busy; /* in the recorder itself: what a signal's handler does now is left out */
+    int depth;          /* wrapped calls that we are in */
     uint32_t outer, outer_site; /* the outermost of them, and where it was called */
     const void *outer_frame;    /* of its wrapper; what it calls lies below */
     crn_frame_cache *stack;
@@ -235,14 +236,23 @@ typedef struct crn_ev {
 bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame);
 void crn_ev_leave(crn_ev *e);
 
+/* Leave without recording. */
+static inline void crn_ev_forget(crn_ev *e)
+{
+    e->t->depth--;
+    e->t->busy = false;
+}
+
 static inline void crn_ev_start(crn_ev *e)
 {
+    e->t->busy = false;
     e->r.start = crn_now_ns();
 }
 
 static inline void crn_ev_stop(crn_ev *e)
 {
     e->r.end = crn_now_ns();
+    e->t->busy = true;
 }
 
 /* What the call returned. Where errors return, what it should have set is not to be read. */

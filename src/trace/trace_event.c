@@ -37,7 +37,7 @@ bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame)
     if (!crn_rec_running())
         return false;
     crn_thread *t = crn_rec_thread();
-    if (!t)
+    if (!t || t->busy)
         return false;
     const crn_call *row = crn_call_row(call);
     if (t->depth > 0 && (uintptr_t)frame >= (uintptr_t)t->outer_frame)
@@ -47,6 +47,7 @@ bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame)
     if (inner && (row->layer != CRN_LAYER_POSIX ||
                   crn_call_row(t->outer)->layer != CRN_LAYER_MPIIO || t->depth > 1))
         return false;
+    t->busy = true;
     e->t = t;
     e->r.call = call;
     e->r.ncolumns = row->ncolumns;
@@ -177,7 +178,7 @@ void crn_ev_leave(crn_ev *e)
         settle_requests(e);
     else if (e->wild && e->status && !e->nothing)
         add_match(e, e->status);
-    e->t->depth--;
+    crn_ev_forget(e);
     crn_keep_maybe(e->r.end);
 }
 

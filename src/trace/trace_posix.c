@@ -112,7 +112,7 @@ static int leave_open(crn_ev *e, const char *path, int flags, int mode, int fd)
     int keep = errno;
     crn_ev_stop(e);
     if (fd < 0 || is_special(path)) {
-        e->t->depth--;
+        crn_ev_forget(e);
         errno = keep;
         return fd;
     }
@@ -381,7 +381,7 @@ static FILE *leave_fopen(crn_ev *e, const char *path, const char *mode, FILE *f)
     int keep = errno;
     crn_ev_stop(e);
     if (!f || is_special(path)) {
-        e->t->depth--;
+        crn_ev_forget(e);
         errno = keep;
         return f;
     }

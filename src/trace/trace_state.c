@@ -132,6 +132,7 @@ crn_thread *crn_rec_new_self(void)
     if (t) {
         t->in_use = true;
         t->depth = 0;
+        t->busy = false;
     }
     crn_rec_unlock();
     if (t)
