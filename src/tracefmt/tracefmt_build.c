@@ -199,7 +199,7 @@ static void start_drawing(crn_build *b, crn_column_build *c)
     crn_seq_iter_init(&it, &exact);
     while (crn_seq_next_run(&it, UINT64_MAX, &v, &stride, &n)) {
         for (uint64_t i = 0; stride != 0 && i < n; i++)
-            add_drawn(b, c, v + (int64_t)i * stride, 1);
+            add_drawn(b, c, (int64_t)((uint64_t)v + i * (uint64_t)stride), 1);
         if (stride == 0)
             add_drawn(b, c, v, n);
     }

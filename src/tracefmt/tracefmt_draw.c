@@ -59,10 +59,11 @@ static cairn_status draw_exact(drawing *d, crn_seq_build *b, const crn_group *g,
     uint64_t got, left = g->value.n > 0 ? crn_seq_count(&g->value) : reads;
     crn_seq_iter_init(&it, &g->value);
     for (; left > 0 && crn_seq_next_run(&it, left, &v, &stride, &got); left -= got) {
+        uint64_t first = (uint64_t)base + (uint64_t)v; /* as sequences do, it may wrap */
         if (stride == 0)
-            CRN_TRY(draw_value(d, b, base + v, got, rank));
+            CRN_TRY(draw_value(d, b, (int64_t)first, got, rank));
         for (uint64_t i = 0; stride != 0 && i < got; i++)
-            CRN_TRY(draw_value(d, b, base + v + (int64_t)i * stride, 1, rank));
+            CRN_TRY(draw_value(d, b, (int64_t)(first + i * (uint64_t)stride), 1, rank));
     }
     return CAIRN_OK;
 }
