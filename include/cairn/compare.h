@@ -63,7 +63,7 @@ typedef struct cairn_comparison_row {
     uint32_t ndims;               /* of an index: of the global array, or 1 */
     uint64_t shape[8];            /* of the global array, or of the values of one rank */
     uint64_t nvalues, ndiffering; /* over all ranks; ndiffering of those that were read */
-    double max, rms;              /* of |a - b| over the values that differ; floats only */
+    double max, rms;              /* of |a - b| over the values that differ; 0 for no numbers */
     bool placed; /* rank and index are known; without values that differ, of the first block that is
                     not proven equal */
     uint32_t rank;                /* of the first value that differs, in the first run, */

@@ -107,7 +107,7 @@ static cairn_status add_var(ckpt_trees *t, const ckpt_var *v)
     CRN_TRY(crn_vec_reserve(&t->var, 1));
     tree_var *tv = &t->var.at[t->var.n++];
     *tv = (tree_var){.item = v->item};
-    if (crn_value_kind_of(v->type) == CRN_VALUE_OTHER || v->nbounds == 0)
+    if (!crn_value_is_float(v->type) || v->nbounds == 0)
         return CAIRN_OK;
     tv->nblocks = v->nbytes / v->block + (v->nbytes % v->block != 0);
     CRN_TRY(crn_alloc(&tv->nan, tv->nblocks / 8 + 1));

@@ -168,6 +168,15 @@ static void print_csv(const cmd_comparison *c, const cairn_comparison_row *r)
     putchar('\n');
 }
 
+/* Bytes and structures differ, but by no number. */
+static void add_distance(cmd_comparison *c, double far)
+{
+    if (far > 0)
+        cmd_cell(&c->t, "%.3g", far);
+    else
+        cmd_cell(&c->t, "%s", "");
+}
+
 static void add_cells(cmd_comparison *c, const cairn_comparison_row *r)
 {
     char low[INDEX_TEXT], high[INDEX_TEXT];
@@ -182,8 +191,8 @@ static void add_cells(cmd_comparison *c, const cairn_comparison_row *r)
         return;
     }
     cmd_cell(&c->t, "%" PRIu64 " of %" PRIu64, r->ndiffering, r->nvalues);
-    cmd_cell(&c->t, "%.3g", r->max);
-    cmd_cell(&c->t, "%.3g", r->rms);
+    add_distance(c, r->max);
+    add_distance(c, r->rms);
     cmd_cell(&c->t, "%s to %s%s%s", format_index(r->low, r->ndims, low, sizeof low),
              format_index(r->high, r->ndims, high, sizeof high),
              r->verdict == CAIRN_DIFFERENT && strcmp(r->text, "values differ") == 0 ? "" : "; ",

@@ -328,7 +328,7 @@ static void compare_fill(diff_worker *w, const pair *p, const crn_var_spec *spec
 static cairn_status look_at(diff_worker *w, const diff_files *f, const pair *p, uint64_t unit,
                             const crn_var_spec *spec, diff_row *row)
 {
-    if (crn_value_kind_of(spec->type) != CRN_VALUE_OTHER && w->ask->has_bound)
+    if (crn_value_is_float(spec->type) && w->ask->has_bound)
         row->bound = w->ask->bound;
     if (p->blank) {
         compare_fill(w, p, spec, row);

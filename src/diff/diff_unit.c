@@ -141,7 +141,7 @@ static cairn_status flag_nans(const diff_var v[2], crn_tree_delta *d)
 static cairn_status flag(unit *u, const diff_var v[2], crn_tree_delta *ret)
 {
     const diff_question *ask = u->w->ask;
-    const bool floats = crn_value_kind_of(v[0].var->spec.type) != CRN_VALUE_OTHER;
+    const bool floats = crn_value_is_float(v[0].var->spec.type);
     crn_tree_delta d = {0}, t = {0};
     cairn_status rc = CAIRN_OK;
     const bool nans = floats && ask->nan_differs;
@@ -339,7 +339,7 @@ static void settle_bound(unit *u, const diff_var v[2])
 {
     const diff_question *ask = u->w->ask;
     const bool own = ask->own_bounds && v[0].trees && v[0].trees->nbounds > 0;
-    if (crn_value_kind_of(v[0].var->spec.type) == CRN_VALUE_OTHER)
+    if (!crn_value_is_float(v[0].var->spec.type))
         return;
     if (ask->has_bound)
         u->row.bound = ask->bound;

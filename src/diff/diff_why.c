@@ -70,7 +70,7 @@ void crn_diff_why_golden(const diff_side side[2], const diff_mark *const mark[2]
                          char ret[CRN_ERR_TEXT])
 {
     const crn_var_spec *a = &v[0].var->spec, *b = &v[1].var->spec;
-    const bool floats = crn_value_kind_of(a->type) != CRN_VALUE_OTHER;
+    const bool floats = crn_value_is_float(a->type);
     ret[0] = 0;
     if (mark[0]->nranks != mark[1]->nranks)
         snprintf(ret, CRN_ERR_TEXT,

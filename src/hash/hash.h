@@ -96,11 +96,21 @@ bool crn_bound_implies(const crn_bound *a, const crn_bound *b);
 
 /* --- values --------------------------------------------------------------------------------- */
 
-/* How values of a type are compared; what is neither is compared as bytes. */
-typedef enum crn_value_kind { CRN_VALUE_OTHER, CRN_VALUE_F32, CRN_VALUE_F64 } crn_value_kind;
+/* How values of a type are compared: all but floating-point ones as bytes; but it can be said of
+ * integers, too, how far they are apart. */
+typedef enum crn_value_kind {
+    CRN_VALUE_OTHER,
+    CRN_VALUE_INT,
+    CRN_VALUE_UINT,
+    CRN_VALUE_F32,
+    CRN_VALUE_F64
+} crn_value_kind;
 
 /* By the name of the type, such as "float64". */
 crn_value_kind crn_value_kind_of(const char *type);
+
+/* Are values of this type compared within a bound? */
+bool crn_value_is_float(const char *type);
 
 /* How to compare; item is the bytes of a value. */
 typedef struct crn_value_rule {
@@ -113,7 +123,7 @@ typedef struct crn_value_rule {
 /* Sums over values that differ; zeroed at first. */
 typedef struct crn_value_delta {
     uint64_t n;
-    double max, sum_squares; /* of |a - b|, floating-point only; infinite where one is not finite */
+    double max, sum_squares; /* of |a - b|, numbers only; infinite where one is not finite */
 } crn_value_delta;
 
 /* Called with stretches of values [first, first + n) that all differ, in ascending order. */

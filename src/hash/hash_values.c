@@ -13,9 +13,26 @@ enum { STRIP = 256, WIDTH = 16 }; /* values of a strip; bytes that every process
 
 crn_value_kind crn_value_kind_of(const char *type)
 {
+    static const char *const integer[] = {"int8",  "uint8",  "int16", "uint16",
+                                          "int32", "uint32", "int64", "uint64"};
     if (strcmp(type, "float32") == 0)
         return CRN_VALUE_F32;
-    return strcmp(type, "float64") == 0 ? CRN_VALUE_F64 : CRN_VALUE_OTHER;
+    if (strcmp(type, "float64") == 0)
+        return CRN_VALUE_F64;
+    for (size_t i = 0; i < sizeof integer / sizeof *integer; i++)
+        if (strcmp(type, integer[i]) == 0)
+            return i % 2 ? CRN_VALUE_UINT : CRN_VALUE_INT;
+    return CRN_VALUE_OTHER;
+}
+
+static bool is_float(crn_value_kind kind)
+{
+    return kind == CRN_VALUE_F32 || kind == CRN_VALUE_F64;
+}
+
+bool crn_value_is_float(const char *type)
+{
+    return is_float(crn_value_kind_of(type));
 }
 
 /* --- sifting ---------------------------------------------------------------------------------- */
@@ -88,17 +105,49 @@ static bool floats_differ(const crn_value_rule *rule, double a, double b)
     return fabs(a - b) > fmax(rule->bound.absolute, limit);
 }
 
+/* An integer as one without sign, in the same order: the smallest is 0. */
+static uint64_t order_of(const crn_value_rule *rule, const unsigned char *p)
+{
+    union {
+        uint8_t u8;
+        uint16_t u16;
+        uint32_t u32;
+        uint64_t u64;
+    } x = {0};
+    const size_t size =
+        CRN_MIN(rule->item, sizeof x); /* whatever a damaged file says of its item */
+    memcpy(&x, p, size);
+    const uint64_t bits = size == 1 ? x.u8 : size == 2 ? x.u16 : size == 4 ? x.u32 : x.u64;
+    return rule->kind == CRN_VALUE_INT ? bits ^ UINT64_C(1) << (8 * size - 1) : bits;
+}
+
+static void add_distance(crn_value_delta *delta, double far)
+{
+    delta->max = fmax(delta->max, far);
+    delta->sum_squares += far * far;
+}
+
+static bool bytes_differ(const crn_value_rule *rule, const unsigned char *a, const unsigned char *b,
+                         crn_value_delta *delta)
+{
+    if (memcmp(a, b, rule->item) == 0)
+        return false;
+    if (rule->kind != CRN_VALUE_OTHER) {
+        const uint64_t x = order_of(rule, a), y = order_of(rule, b);
+        add_distance(delta, (double)(x > y ? x - y : y - x));
+    }
+    return true;
+}
+
 static bool differs(const crn_value_rule *rule, const unsigned char *a, const unsigned char *b,
                     crn_value_delta *delta)
 {
-    if (rule->kind == CRN_VALUE_OTHER)
-        return memcmp(a, b, rule->item) != 0;
+    if (!is_float(rule->kind))
+        return bytes_differ(rule, a, b, delta);
     const double x = value_at(rule, a), y = value_at(rule, b);
     if (!floats_differ(rule, x, y))
         return false;
-    const double far = isfinite(x) && isfinite(y) ? fabs(x - y) : (double)INFINITY;
-    delta->max = fmax(delta->max, far);
-    delta->sum_squares += far * far;
+    add_distance(delta, isfinite(x) && isfinite(y) ? fabs(x - y) : (double)INFINITY);
     return true;
 }
 
@@ -133,7 +182,7 @@ static void look_closely(const crn_value_rule *rule, const unsigned char *a, con
 static bool is_suspicious(const crn_value_rule *rule, const crn_bound *low, const unsigned char *a,
                           const unsigned char *b, uint64_t n)
 {
-    if (rule->kind == CRN_VALUE_OTHER)
+    if (!is_float(rule->kind))
         return memcmp(a, b, n * rule->item) != 0;
     if (n < STRIP)
         return true;

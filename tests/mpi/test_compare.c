@@ -213,6 +213,13 @@ typedef struct expected {
     double max;
 } expected;
 
+static int32_t whole(const unsigned char *p)
+{
+    int32_t x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
 static expected compare_plainly(const turn *t, int var, uint64_t mark, uint64_t n)
 {
     expected e = {.first = UINT64_MAX, .low = UINT64_MAX};
@@ -226,6 +233,8 @@ static expected compare_plainly(const turn *t, int var, uint64_t mark, uint64_t 
         memcpy(&f, a, sizeof f), memcpy(&g, b, sizeof g);
         if (var == SINGLE)
             x = (double)f, y = (double)g;
+        if (var == PRIVATE)
+            x = (double)whole(a), y = (double)whole(b);
         bool differs = memcmp(a, b, vars[var].item) != 0;
         if (var == GRID || var == SINGLE)
             differs = floats_differ(t, x, y);
@@ -235,7 +244,7 @@ static expected compare_plainly(const turn *t, int var, uint64_t mark, uint64_t 
         e.first = CRN_MIN(e.first, i);
         e.low = CRN_MIN(e.low, i);
         e.high = i;
-        if (var == GRID || var == SINGLE)
+        if (var != CELLS) /* structures are apart, but not by a number */
             e.max = fmax(e.max, isfinite(x) && isfinite(y) ? fabs(x - y) : (double)INFINITY);
     }
     return e;

@@ -6,6 +6,7 @@
 #include "harness/harness.h"
 #include "hash/hash.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 enum { N = 700 };
@@ -148,10 +149,34 @@ static void test_other_types(void **state)
     unsigned char a[999] = {0}, b[999] = {0};
     seen s = {0};
     crn_value_delta delta = {0};
-    const crn_value_rule rule = {.kind = crn_value_kind_of("int16"), .item = 3};
+    const crn_value_rule rule = {.kind = crn_value_kind_of("a structure"), .item = 3};
     b[5] = 1, b[6] = 1, b[998] = 1;
     crn_values_compare(&rule, a, b, 333, &delta, on_stretch, &s);
     assert_true(delta.n == 3 && s.at[1] && s.at[2] && s.at[332]);
+    assert_true(delta.max == 0 && delta.sum_squares == 0); /* of what is no number */
+}
+
+static void check_distance(const char *type, size_t item, const void *a, const void *b, double want)
+{
+    crn_value_delta delta = {0};
+    const crn_value_rule rule = {.kind = crn_value_kind_of(type), .item = item};
+    crn_values_compare(&rule, a, b, 1, &delta, NULL, NULL);
+    if (delta.n != (want > 0) || delta.max != want || delta.sum_squares != want * want)
+        fail_msg("%s: %" PRIu64 " differ, by %g and not %g", type, delta.n, delta.max, want);
+}
+
+static void test_integers_are_apart(void **state)
+{
+    (void)state;
+    check_distance("int8", 1, &(int8_t){-128}, &(int8_t){127}, 255);
+    check_distance("uint8", 1, &(uint8_t){3}, &(uint8_t){255}, 252);
+    check_distance("int16", 2, &(int16_t){5}, &(int16_t){-5}, 10);
+    check_distance("uint16", 2, &(uint16_t){65535}, &(uint16_t){0}, 65535);
+    check_distance("int32", 4, &(int32_t){INT32_MIN}, &(int32_t){INT32_MAX}, 4294967295.0);
+    check_distance("uint32", 4, &(uint32_t){25}, &(uint32_t){26}, 1);
+    check_distance("int64", 8, &(int64_t){INT64_MIN}, &(int64_t){INT64_MAX}, 0x1p64);
+    check_distance("uint64", 8, &(uint64_t){UINT64_MAX}, &(uint64_t){UINT64_MAX - 1}, 1);
+    check_distance("int64", 8, &(int64_t){-7}, &(int64_t){-7}, 0);
 }
 
 static void test_bounds_in_words(void **state)
@@ -181,6 +206,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_values),
         cmocka_unit_test(test_other_types),
+        cmocka_unit_test(test_integers_are_apart),
         cmocka_unit_test(test_bounds_in_words),
     };
     return cmocka_run_group_tests_name("values", tests, NULL, NULL);
