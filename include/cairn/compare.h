@@ -135,7 +135,7 @@ CAIRN_API CAIRN_CHECK int cairn_compare_files(MPI_Comm comm, const char *first, 
 /*
  * Make a golden file of a run: its trees and nothing else, so that it is small enough to be kept
  * beside a program's sources. Replaces a file of that name. Not collective. CAIRN_ENOTFOUND (no
- * such run, or no mark with trees), CAIRN_ECORRUPT, CAIRN_EIO, CAIRN_ENOSPC, CAIRN_ENOMEM.
+ * such run, or a mark without trees), CAIRN_ECORRUPT, CAIRN_EIO, CAIRN_ENOSPC, CAIRN_ENOMEM.
  */
 CAIRN_API CAIRN_CHECK int cairn_bless(const char *run, const char *golden);
 
