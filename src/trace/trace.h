@@ -173,14 +173,19 @@ typedef struct crn_request_key {
     int64_t peer, tag, comm; /* comm: or the file */
 } crn_request_key;
 
+typedef struct crn_request_link {
+    uint32_t next, prev; /* slot + 1 */
+} crn_request_link;
+
 typedef struct crn_request {
     MPI_Request handle;
     const void *var; /* the program's variable: tells equal handles apart */
     int64_t number;
-    uint32_t next; /* in the chain of its hash: slot + 1 */
+    uint64_t born; /* the how-manyth it was */
     uint32_t pool;
-    bool live, persistent, wild;
-    bool seen; /* by the call that is being noted */
+    bool persistent, wild;
+    bool found;               /* by a call that is not over: no other finds it */
+    crn_request_link link[2]; /* in the chains that lead to it */
 } crn_request;
 
 #define CRN_NO_REQUEST UINT32_MAX
@@ -193,7 +198,8 @@ typedef struct crn_requests {
 /* The requests' lock held. */
 int64_t crn_request_new(const MPI_Request *var, const crn_request_key *key, bool persistent,
                         bool wild);
-uint32_t crn_request_find(const MPI_Request *var); /* slot; marks it seen */
+uint32_t crn_request_find(const MPI_Request *var); /* slot, until it is put back or dropped */
+void crn_request_put_back(uint32_t slot);
 void crn_request_drop(uint32_t slot);
 
 extern crn_requests crn_reqs;

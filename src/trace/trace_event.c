@@ -27,7 +27,7 @@ static void leave_by_jump(crn_thread *t)
     crn_requests_lock();
     for (size_t i = 0; i < t->request.n; i++) {
         if (t->request.at[i] != CRN_NO_REQUEST)
-            crn_request_at(t->request.at[i])->seen = false;
+            crn_request_put_back(t->request.at[i]);
     }
     crn_requests_unlock();
 }
@@ -155,9 +155,10 @@ static void settle_requests(crn_ev *e)
         uint32_t slot = t->request.at[i];
         if (slot == CRN_NO_REQUEST)
             continue;
-        crn_request_at(slot)->seen = false;
         if (e->after && e->after[i] == MPI_REQUEST_NULL)
             crn_request_drop(slot);
+        else
+            crn_request_put_back(slot);
     }
     crn_requests_unlock();
 }

@@ -4,33 +4,46 @@
  * once), and the order in which they complete must not scramble their numbers. So a request takes
  * the smallest free number of its pool, and a pool is for one call, peer, tag and communicator. A
  * handle leads to the requests that have it, oldest first; the program's variable tells them apart.
+ *
+ * Programs have 100,000 requests under way at once, all of one handle or set through one variable:
+ * no step here may look at them all. Requests that a call has found are out of the chains until it
+ * ends, so that the next one is always in front.
  */
 #include "trace/trace.h"
 
-enum { HASH = 1024, POOLS_MAX = 1 << 16, POOL_HASH = 4096 };
+enum { FIRST_BUCKETS = 1024, POOLS_MAX = 1 << 16, POOL_HASH = 4096 };
 
 #define NO_POOL UINT32_MAX
 
 typedef struct pool {
     crn_request_key key;
     uint32_t next; /* in the chain of its hash: index + 1 */
-    CRN_VEC(int64_t) number;
-    CRN_VEC(bool) taken;
+    size_t given;
+    crn_ints free; /* a heap: the smallest is in front */
 } pool;
+
+enum way { BY_VARIABLE, BY_HANDLE, WAYS };
+
+typedef struct chain {
+    uint32_t first, last; /* slot + 1 */
+} chain;
+
+typedef struct chains {
+    chain *at;
+    size_t n; /* a power of two */
+} chains;
 
 crn_requests crn_reqs = {.lock = ATOMIC_FLAG_INIT};
 
 /* All guarded by the requests' lock. */
 static CRN_VEC(uint32_t) unused; /* slots that were given back */
-static uint32_t chain[HASH];     /* slot + 1 */
+static chains table[WAYS];
+static uint64_t made; /* requests so far */
 static CRN_VEC(pool) pools;
 static uint32_t pool_chain[POOL_HASH]; /* index + 1 */
 static int64_t numbers;                /* given so far */
 
-static size_t hash_of(MPI_Request handle)
-{
-    return (size_t)(((uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15u) >> 32) % HASH;
-}
+/* ---- numbers ---- */
 
 static size_t key_hash(const crn_request_key *k)
 {
@@ -76,46 +89,142 @@ static uint32_t pool_of(const crn_request_key *key)
     return index == NO_POOL ? new_pool(key) : index;
 }
 
+static void swap(int64_t *a, int64_t *b)
+{
+    int64_t keep = *a;
+    *a = *b;
+    *b = keep;
+}
+
+static int64_t pop_smallest(crn_ints *heap)
+{
+    int64_t *v = heap->at, smallest = v[0];
+    v[0] = v[--heap->n];
+    for (size_t i = 0, child = 1; child < heap->n; i = child, child = 2 * i + 1) {
+        if (child + 1 < heap->n && v[child + 1] < v[child])
+            child++;
+        if (v[i] <= v[child])
+            break;
+        swap(&v[i], &v[child]);
+    }
+    return smallest;
+}
+
 static int64_t take_number(uint32_t index)
 {
     if (index == NO_POOL)
         return CRN_REQ_NULL;
     pool *p = &pools.at[index];
-    size_t i = 0;
-    while (i < p->taken.n && p->taken.at[i])
-        i++;
-    if (i == p->taken.n &&
-        (crn_vec_push(&p->taken, false) < 0 || crn_vec_push(&p->number, numbers++) < 0))
+    if (p->free.n > 0)
+        return pop_smallest(&p->free);
+    if (crn_vec_reserve(&p->free, p->given + 1) < 0) /* room for all, when they come back */
         return CRN_REQ_NULL;
-    p->taken.at[i] = true;
-    return p->number.at[i];
+    p->given++;
+    return numbers++;
 }
 
 static void give_back(uint32_t index, int64_t number)
 {
-    pool *p = index == NO_POOL ? NULL : &pools.at[index];
-    for (size_t i = 0; p && i < p->number.n; i++) {
-        if (p->number.at[i] == number)
-            p->taken.at[i] = false;
-    }
+    if (number == CRN_REQ_NULL)
+        return;
+    crn_ints *heap = &pools.at[index].free;
+    size_t i = heap->n++;
+    heap->at[i] = number;
+    for (; i > 0 && heap->at[i] < heap->at[(i - 1) / 2]; i = (i - 1) / 2)
+        swap(&heap->at[i], &heap->at[(i - 1) / 2]);
 }
+
+/* ---- chains ---- */
+
+static chain *chain_of(enum way way, const crn_request *r)
+{
+    uint64_t h = (uint64_t)(uintptr_t)r->handle * 0x9e3779b97f4a7c15u;
+    if (way == BY_VARIABLE)
+        h ^= (uint64_t)(uintptr_t)r->var * 0xd6e8feb86659fd93u;
+    return &table[way].at[(h >> 32) & (table[way].n - 1)];
+}
+
+/* What leads to the one behind prev, and to the one before next. */
+static uint32_t *next_of(chain *c, enum way way, uint32_t prev)
+{
+    return prev > 0 ? &crn_request_at(prev - 1)->link[way].next : &c->first;
+}
+
+static uint32_t *prev_of(chain *c, enum way way, uint32_t next)
+{
+    return next > 0 ? &crn_request_at(next - 1)->link[way].prev : &c->last;
+}
+
+/* By age, so that the oldest is found first; the place is most often at the end. */
+static void link_in(enum way way, uint32_t slot)
+{
+    crn_request *r = crn_request_at(slot);
+    chain *c = chain_of(way, r);
+    uint32_t prev = c->last, next = 0;
+    while (prev > 0 && crn_request_at(prev - 1)->born > r->born) {
+        next = prev;
+        prev = crn_request_at(prev - 1)->link[way].prev;
+    }
+    r->link[way] = (crn_request_link){.prev = prev, .next = next};
+    *next_of(c, way, prev) = *prev_of(c, way, next) = slot + 1;
+}
+
+static void link_out(enum way way, uint32_t slot)
+{
+    const crn_request *r = crn_request_at(slot);
+    chain *c = chain_of(way, r);
+    *next_of(c, way, r->link[way].prev) = r->link[way].next;
+    *prev_of(c, way, r->link[way].next) = r->link[way].prev;
+}
+
+static cairn_status widen(enum way way) CRN_RARE;
+
+/* Each chain becomes two, so that what is linked in comes in order of age again. */
+static cairn_status widen(enum way way)
+{
+    chains old = table[way], new = {.n = old.n > 0 ? 2 * old.n : FIRST_BUCKETS};
+    CRN_TRY(crn_alloc(&new.at, new.n));
+    table[way] = new;
+    for (size_t i = 0; i < old.n; i++) {
+        for (uint32_t at = old.at[i].first, next; at > 0; at = next) {
+            next = crn_request_at(at - 1)->link[way].next;
+            link_in(way, at - 1);
+        }
+    }
+    free(old.at);
+    return CAIRN_OK;
+}
+
+/* Without memory for more chains they grow longer; without any there are no requests. */
+static bool make_chains(void)
+{
+    for (enum way way = 0; way < WAYS; way++) {
+        if (crn_reqs.slot.n >= table[way].n && widen(way) < 0 && table[way].n == 0)
+            return false;
+    }
+    return true;
+}
+
+static uint32_t oldest(enum way way, const crn_request *like)
+{
+    for (uint32_t at = table[way].n > 0 ? chain_of(way, like)->first : 0; at > 0;) {
+        const crn_request *r = crn_request_at(at - 1);
+        if (r->handle == like->handle && (way == BY_HANDLE || r->var == like->var))
+            return at - 1;
+        at = r->link[way].next;
+    }
+    return CRN_NO_REQUEST;
+}
+
+/* ---- requests ---- */
 
 static uint32_t take_slot(void)
 {
     if (unused.n > 0)
         return unused.at[--unused.n];
-    if (crn_vec_push(&crn_reqs.slot, (crn_request){0}) < 0)
+    if (!make_chains() || crn_vec_push(&crn_reqs.slot, (crn_request){0}) < 0)
         return CRN_NO_REQUEST;
     return (uint32_t)crn_reqs.slot.n - 1;
-}
-
-/* At the end of its chain, so that the oldest of equal handles is found first. */
-static void link_in(uint32_t slot)
-{
-    uint32_t *at = &chain[hash_of(crn_reqs.slot.at[slot].handle)];
-    while (*at > 0)
-        at = &crn_reqs.slot.at[*at - 1].next;
-    *at = slot + 1;
 }
 
 int64_t crn_request_new(const MPI_Request *var, const crn_request_key *key, bool persistent,
@@ -128,48 +237,51 @@ int64_t crn_request_new(const MPI_Request *var, const crn_request_key *key, bool
     if (slot != CRN_NO_REQUEST) {
         uint32_t index = pool_of(key);
         number = take_number(index);
-        crn_reqs.slot.at[slot] = (crn_request){.handle = *var,
-                                               .var = var,
-                                               .number = number,
-                                               .pool = index,
-                                               .live = true,
-                                               .persistent = persistent,
-                                               .wild = wild};
-        link_in(slot);
+        *crn_request_at(slot) = (crn_request){.handle = *var,
+                                              .var = var,
+                                              .number = number,
+                                              .born = made++,
+                                              .pool = index,
+                                              .persistent = persistent,
+                                              .wild = wild};
+        link_in(BY_VARIABLE, slot);
+        link_in(BY_HANDLE, slot);
     }
     return number;
 }
 
 uint32_t crn_request_find(const MPI_Request *var)
 {
-    uint32_t found = CRN_NO_REQUEST;
+    const crn_request like = {.handle = *var, .var = var};
     if (*var == MPI_REQUEST_NULL)
-        return found;
-    for (uint32_t i = chain[hash_of(*var)]; i > 0; i = crn_reqs.slot.at[i - 1].next) {
-        const crn_request *r = &crn_reqs.slot.at[i - 1];
-        if (r->handle != *var || r->seen)
-            continue;
-        if (found == CRN_NO_REQUEST || r->var == var)
-            found = i - 1;
-        if (r->var == var)
-            break;
-    }
-    if (found != CRN_NO_REQUEST)
-        crn_reqs.slot.at[found].seen = true;
-    return found;
+        return CRN_NO_REQUEST;
+    uint32_t slot = oldest(BY_VARIABLE, &like);
+    if (slot == CRN_NO_REQUEST)
+        slot = oldest(BY_HANDLE, &like);
+    if (slot == CRN_NO_REQUEST)
+        return slot;
+    link_out(BY_VARIABLE, slot);
+    link_out(BY_HANDLE, slot);
+    crn_request_at(slot)->found = true;
+    return slot;
+}
+
+void crn_request_put_back(uint32_t slot)
+{
+    crn_request *r = crn_request_at(slot);
+    if (!r->found)
+        return;
+    r->found = false;
+    link_in(BY_VARIABLE, slot);
+    link_in(BY_HANDLE, slot);
 }
 
 void crn_request_drop(uint32_t slot)
 {
-    crn_request *r = &crn_reqs.slot.at[slot];
-    if (!r->live)
+    crn_request *r = crn_request_at(slot);
+    if (!r->found)
         return;
-    uint32_t *at = &chain[hash_of(r->handle)];
-    while (*at > 0 && *at != slot + 1)
-        at = &crn_reqs.slot.at[*at - 1].next;
-    *at = r->next;
     give_back(r->pool, r->number);
     *r = (crn_request){0};
-    if (crn_vec_push(&unused, slot) < 0)
-        r->next = 0; /* the slot is lost, nothing else */
+    (void)crn_vec_push(&unused, slot); /* without memory the slot is lost, nothing else */
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Record a program, expand the trace, and compare with the plain log of the same run:
 # trace_check.sh MPI RANKS RECORDER EXPANDER PROGRAM [ARGUMENTS]; TRACE_EXPECT has calls that must
-# be in it.
+# be in it; with TRACE_NUMBERS, requests are numbered from 0 to one less than that, again and again.
 set -eu
 mpi=$1 ranks=$2 recorder=$3 expander=$4
 shift 4
@@ -23,6 +23,12 @@ diff -r "$scratch/plain" "$scratch/expanded" > "$scratch/diff" || {
 }
 for call in ${TRACE_EXPECT-}; do # the least that the log must have
     cat "$scratch"/plain/* | grep -q "^$call " || { echo "no $call was recorded"; exit 1; }
+done
+for log in ${TRACE_NUMBERS:+"$scratch"/plain/*}; do
+    awk -v n="$TRACE_NUMBERS" '/^MPI_I/ && / req=/ && $NF != "req=" k++ % n { exit 1 }' "$log" || {
+        echo "requests do not have the smallest free numbers"
+        exit 1
+    }
 done
 ls "$scratch" | grep -q 'run.ctr\.' && { echo "files of single ranks were left"; exit 1; }
 printf '%s events, %s bytes of log, %s bytes of trace\n' "$(cat "$scratch"/plain/* | wc -l)" \
