@@ -49,7 +49,7 @@ typedef enum cairn_verdict {
     CAIRN_DIFFERENT = 5
 } cairn_verdict;
 
-enum { CAIRN_VALUE_TEXT = 48 };
+enum { CAIRN_VALUE_TEXT = 48, CAIRN_SLICES = 16 };
 
 /* A variable of a mark, over all ranks; or a mark that is missing as a whole. */
 typedef struct cairn_comparison_row {
@@ -70,10 +70,13 @@ typedef struct cairn_comparison_row {
     uint64_t index[8];            /* where it is, */
     char first[CAIRN_VALUE_TEXT]; /* and both values */
     char second[CAIRN_VALUE_TEXT];
-    uint64_t low[8], high[8];   /* the smallest box with all that differ, both ends included */
-    uint64_t nblocks, nflagged; /* of the first run; nflagged: that trees did not prove equal */
-    uint64_t nfalse;            /* of the flagged ones that were read, those that do agree */
-    uint64_t read_bytes;        /* of both runs */
+    uint64_t low[8], high[8]; /* the smallest box with all that differ, both ends included */
+    uint32_t
+        nslices; /* where they cluster: the first dimension longer than 1 is cut into so many */
+    uint64_t slice[CAIRN_SLICES]; /* slices, alike but for the last, with so many that differ */
+    uint64_t nblocks, nflagged;   /* of the first run; nflagged: that trees did not prove equal */
+    uint64_t nfalse;              /* of the flagged ones that were read, those that do agree */
+    uint64_t read_bytes;          /* of both runs */
 } cairn_comparison_row;
 
 typedef int cairn_comparison_row_fn(void *arg, const cairn_comparison_row *row);

@@ -15,7 +15,7 @@ static const char *const verdict_name[] = {
 
 static const char *const csv_head =
     "mark,variable,type,bound,verdict,values,differing,max,rms,rank,index,first,second,low,high,"
-    "blocks,flagged,false,read,text";
+    "slices,blocks,flagged,false,read,text";
 
 const char *cmd_comparison_word(cairn_verdict v)
 {
@@ -78,7 +78,7 @@ static char *format_index(const uint64_t *index, uint32_t ndims, char *buf, size
     return buf;
 }
 
-enum { INDEX_TEXT = 200 };
+enum { INDEX_TEXT = 400 }; /* also for the slices */
 
 static json_t *json_index(const uint64_t *index, uint32_t ndims)
 {
@@ -116,10 +116,11 @@ json_t *cmd_comparison_json(const cmd_comparison *c, const cairn_comparison_row 
                                              json_index(r->index, r->ndims)));
     if (r->ndiffering == 0)
         return row;
-    return cmd_json_merge(row, json_pack("{s:i, s:o, s:s, s:s, s:o, s:o}", "rank", (int)r->rank,
-                                         "index", json_index(r->index, r->ndims), "first", r->first,
-                                         "second", r->second, "low", json_index(r->low, r->ndims),
-                                         "high", json_index(r->high, r->ndims)));
+    return cmd_json_merge(
+        row, json_pack("{s:i, s:o, s:s, s:s, s:o, s:o, s:o}", "rank", (int)r->rank, "index",
+                       json_index(r->index, r->ndims), "first", r->first, "second", r->second,
+                       "low", json_index(r->low, r->ndims), "high", json_index(r->high, r->ndims),
+                       "slices", json_index(r->slice, r->nslices)));
 }
 
 /* Text in quotes for CSV. */
@@ -137,18 +138,19 @@ static void print_quoted(const char *s)
 /* Where the first difference is, or the first block in doubt; of a difference both values, too. */
 static void print_csv_place(const cairn_comparison_row *r)
 {
-    char index[INDEX_TEXT], low[INDEX_TEXT], high[INDEX_TEXT];
+    char index[INDEX_TEXT], low[INDEX_TEXT], high[INDEX_TEXT], slices[INDEX_TEXT];
     if (r->placed)
         printf("%" PRIu32 ",\"%s\",", r->rank,
                format_index(r->index, r->ndims, index, sizeof index));
     else
         printf(",,");
     if (r->ndiffering > 0)
-        printf("%s,%s,\"%s\",\"%s\"", r->first, r->second,
+        printf("%s,%s,\"%s\",\"%s\",\"%s\"", r->first, r->second,
                format_index(r->low, r->ndims, low, sizeof low),
-               format_index(r->high, r->ndims, high, sizeof high));
+               format_index(r->high, r->ndims, high, sizeof high),
+               format_index(r->slice, r->nslices, slices, sizeof slices));
     else
-        printf(",,,");
+        printf(",,,,");
 }
 
 static void print_csv(const cmd_comparison *c, const cairn_comparison_row *r)
@@ -177,14 +179,24 @@ static void add_distance(cmd_comparison *c, double far)
         cmd_cell(&c->t, "%s", "");
 }
 
+/* Slices as a person sees them: none of the values that differ, some, a quarter or more. */
+static const char *draw_slices(const cairn_comparison_row *r, char buf[CAIRN_SLICES + 1])
+{
+    for (uint32_t i = 0; i < r->nslices; i++)
+        buf[i] = r->slice[i] == 0 ? '.' : r->slice[i] < r->ndiffering / 4.0 ? '+' : '#';
+    buf[r->nslices] = 0;
+    return buf;
+}
+
 static void add_cells(cmd_comparison *c, const cairn_comparison_row *r)
 {
-    char low[INDEX_TEXT], high[INDEX_TEXT];
+    char low[INDEX_TEXT], high[INDEX_TEXT], slices[CAIRN_SLICES + 1];
     if (!c->files)
         cmd_cell(&c->t, "%" PRIu64, r->version);
     cmd_cell(&c->t, "%s", r->variable ? r->variable : "");
     if (r->ndiffering == 0) {
         cmd_cell(&c->t, "%s", verdict_name[r->verdict]);
+        cmd_cell(&c->t, "%s", "");
         cmd_cell(&c->t, "%s", "");
         cmd_cell(&c->t, "%s", "");
         cmd_cell(&c->t, "%s", r->text ? r->text : "");
@@ -193,6 +205,7 @@ static void add_cells(cmd_comparison *c, const cairn_comparison_row *r)
     cmd_cell(&c->t, "%" PRIu64 " of %" PRIu64, r->ndiffering, r->nvalues);
     add_distance(c, r->max);
     add_distance(c, r->rms);
+    cmd_cell(&c->t, "%s", draw_slices(r, slices));
     cmd_cell(&c->t, "%s to %s%s%s", format_index(r->low, r->ndims, low, sizeof low),
              format_index(r->high, r->ndims, high, sizeof high),
              r->verdict == CAIRN_DIFFERENT && strcmp(r->text, "values differ") == 0 ? "" : "; ",
@@ -230,7 +243,7 @@ void cmd_comparison_begin(cmd_comparison *c, bool speaks, const char *what)
         return;
     c->how.row = on_row;
     c->how.progress = on_progress;
-    c->t.align = c->files ? "lrrrl" : "rlrrrl";
+    c->t.align = c->files ? "lrrrll" : "rlrrrll";
     if (c->json)
         c->rows = json_array();
     if (c->csv)
@@ -283,7 +296,8 @@ void cmd_comparison_print_first(const cairn_comparison_row *r)
 static void print_heads(cmd_comparison *c)
 {
     cmd_columns head = c->t;
-    static const char *const title[] = {"mark", "variable", "differing", "max", "rms", "where"};
+    static const char *const title[] = {"mark", "variable", "differing", "max",
+                                        "rms",  "slices",   "where"};
     c->t = (cmd_columns){.align = head.align};
     for (size_t i = c->files; i < sizeof title / sizeof *title; i++)
         cmd_cell(&c->t, "%s", title[i]);

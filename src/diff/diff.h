@@ -137,6 +137,8 @@ typedef struct diff_row {
     uint32_t ndims;
     uint64_t shape[CRN_DIMS_MAX];
     uint64_t nvalues, ndiffering, nblocks, nflagged, nfalse, read_bytes;
+    uint32_t nslices;
+    uint64_t slice[CAIRN_SLICES]; /* of ndiffering */
     double max;
     diff_sum squares;
     bool placed; /* rank and index are of the first value that differs, or, if none does, of the

@@ -9,6 +9,25 @@
 #include <math.h>
 #include <stdarg.h>
 
+static uint64_t divide_up(uint64_t a, uint64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+/* The dimension that is cut into slices: the first one that can be. */
+static uint32_t sliced_dim(const uint64_t *shape, uint32_t ndims)
+{
+    uint32_t d = 0;
+    while (d + 1 < ndims && shape[d] <= 1)
+        d++;
+    return d;
+}
+
+static uint64_t slice_width(uint64_t extent)
+{
+    return CRN_MAX(divide_up(extent, CAIRN_SLICES), 1u);
+}
+
 cairn_status crn_diff_row_init(diff_row *r, const crn_var_spec *spec, diff_at order)
 {
     *r = (diff_row){
@@ -18,6 +37,8 @@ cairn_status crn_diff_row_init(diff_row *r, const crn_var_spec *spec, diff_at or
         r->shape[d] = spec->global[d];
     if (spec->ndims == 0)
         r->shape[0] = spec->nbytes / spec->item;
+    const uint64_t extent = r->shape[sliced_dim(r->shape, r->ndims)];
+    r->nslices = (uint32_t)divide_up(extent, slice_width(extent));
     cairn_status rc = crn_strdup(spec->type, &r->type);
     if (rc < 0)
         crn_diff_row_done(r);
@@ -112,6 +133,28 @@ static void widen(diff_row *r, const crn_var_spec *piece, const uint64_t *first,
     }
 }
 
+/* Count values [first, first + n) of a piece in the slices that they lie in. What is no piece of an
+ * array has slices of its own on each rank. */
+static void count_slices(diff_row *r, const crn_var_spec *piece, uint64_t first, uint64_t n)
+{
+    uint64_t before = 0, extent = piece->nbytes / piece->item, inner = 1;
+    if (piece->ndims > 0) {
+        const uint32_t dim = sliced_dim(piece->global, piece->ndims);
+        before = piece->offset[dim];
+        extent = piece->global[dim];
+        for (uint32_t d = dim + 1; d < piece->ndims; d++)
+            inner *= piece->count[d]; /* values of one index of the dimension */
+    }
+    const uint64_t width = slice_width(extent);
+    while (n > 0) {
+        const uint64_t s = (before + first / inner) / width;
+        const uint64_t end = ((s + 1) * width - before) * inner;
+        const uint64_t m = CRN_MIN(n, end - first);
+        r->slice[s] += m;
+        first += m, n -= m;
+    }
+}
+
 /* Is place a, of a rank, before place b? In a global array by index, which pieces may share,
  * otherwise by rank first. */
 static bool is_before(const diff_row *r, uint32_t rank_a, const uint64_t *a, uint32_t rank_b,
@@ -132,6 +175,7 @@ void crn_diff_row_note(diff_row *r, const crn_var_spec *piece, uint32_t rank, ui
     index_of(piece, first, from);
     index_of(piece, first + n - 1, to);
     widen(r, piece, from, to, r->ndiffering == 0);
+    count_slices(r, piece, first, n);
     if (r->ndiffering == 0 || is_before(r, rank, from, r->rank, r->index)) {
         r->placed = true;
         r->rank = rank;
@@ -207,6 +251,9 @@ void crn_diff_row_add(diff_row *to, const diff_row *r)
     to->nflagged += r->nflagged;
     to->nfalse += r->nfalse;
     to->read_bytes += r->read_bytes;
+    to->nslices = CRN_MAX(to->nslices, r->nslices);
+    for (size_t i = 0; i < CAIRN_SLICES; i++)
+        to->slice[i] += r->slice[i];
     to->max = fmax(to->max, r->max);
     crn_diff_sum_merge(&to->squares, &r->squares);
     /* ranks may have been captured with other bounds: what holds for all is the loosest */

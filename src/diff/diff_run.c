@@ -183,6 +183,8 @@ static void report_row(comparison *c, uint64_t version, const diff_row *r)
         row.low[d] = r->low[d];
         row.high[d] = r->high[d];
     }
+    row.nslices = r->nslices;
+    memcpy(row.slice, r->slice, sizeof row.slice);
     memcpy(row.first, r->first, sizeof row.first);
     memcpy(row.second, r->second, sizeof row.second);
     c->nrows++;

@@ -210,8 +210,17 @@ static bool floats_differ(const turn *t, double a, double b)
 
 typedef struct expected {
     uint64_t n, first, low, high; /* of values, all ranks' together */
+    uint64_t slice[CAIRN_SLICES];
     double max;
 } expected;
+
+/* Which slice is value i in? Arrays are cut along their rows, what is each rank's own on each. */
+static uint64_t slice_of(int var, uint64_t i)
+{
+    const uint64_t extent = var == GRID ? ROWS : var == SINGLE ? LINE : OWN;
+    const uint64_t at = var == GRID ? i / COLUMNS : i % extent;
+    return at / ((extent + CAIRN_SLICES - 1) / CAIRN_SLICES);
+}
 
 static int32_t whole(const unsigned char *p)
 {
@@ -241,6 +250,7 @@ static expected compare_plainly(const turn *t, int var, uint64_t mark, uint64_t 
         if (!differs)
             continue;
         e.n++;
+        e.slice[slice_of(var, i)]++;
         e.first = CRN_MIN(e.first, i);
         e.low = CRN_MIN(e.low, i);
         e.high = i;
@@ -260,6 +270,7 @@ typedef struct check {
 
 static void check_place(const turn *t, int var, const expected *e, const cairn_comparison_row *r)
 {
+    assert_memory_equal(r->slice, e->slice, sizeof e->slice);
     if (var == GRID) {
         assert_int_equal(r->index[0] * COLUMNS + r->index[1], e->first);
         assert_int_equal(r->low[0], e->low / COLUMNS);
