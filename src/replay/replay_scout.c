@@ -3,13 +3,14 @@
  * The scout walks ahead of the player and learns whom wildcard receives met. A receive that takes
  * any source or tag is followed, when it completes, by a remark of the recorder (@match); for a
  * non-blocking one that may be much later than the player must ask. Meetings are kept in the order
- * in which receives were posted, from the oldest that the player has not asked for.
+ * in which receives were posted, from the oldest that the player has not asked for. One that was
+ * cancelled in time has met nobody, and no remark.
  */
 #include "replay/replay_play.h"
 
 typedef struct meeting {
-    bool known;
-    int source, tag;
+    bool known, cancelled;
+    int source, tag; /* source < 0: nobody */
 } meeting;
 
 struct crn_scout {
@@ -19,7 +20,7 @@ struct crn_scout {
     CRN_VEC(int64_t) pending; /* by number of a request: its meeting + 1, or 0 */
     CRN_VEC(bool) persistent; /* by number: a receive that takes any, to be started */
     CRN_VEC(size_t) due;      /* meetings that the next remarks are about */
-    size_t ndue;              /* of these, taken */
+    CRN_VEC(meeting) remark;  /* what they say; until the next event we cannot know how many */
     crn_numbers done;
 };
 
@@ -45,6 +46,7 @@ void crn_scout_free(crn_scout *s)
     crn_vec_done(&s->pending);
     crn_vec_done(&s->persistent);
     crn_vec_done(&s->due);
+    crn_vec_done(&s->remark);
     crn_vec_done(&s->done);
     free(s);
 }
@@ -161,12 +163,31 @@ static cairn_status see_p2p(crn_scout *s, const crn_event *e)
                : post(s, -1);
 }
 
+/* The meeting that a request waits for, or NULL. */
+static meeting *pending_of(crn_scout *s, int64_t request)
+{
+    if (request < 0 || (size_t)request >= s->pending.n || s->pending.at[request] == 0)
+        return NULL;
+    return &s->meeting.at[s->pending.at[request] - 1];
+}
+
+static void see_cancel(crn_scout *s, const crn_event *e)
+{
+    meeting *m = pending_of(s, value_of(e, CRN_KIND_REQ));
+    if (m)
+        m->cancelled = true;
+}
+
 static cairn_status see_wait(crn_scout *s, const crn_event *e)
 {
+    if (e->place->call == CRN_CALL_MPI_Cancel) {
+        see_cancel(s, e);
+        return CAIRN_OK;
+    }
     CRN_TRY(crn_completed_of(e, &s->done));
     for (size_t i = 0; i < s->done.n; i++) {
         int64_t request = s->done.at[i];
-        if (request < 0 || (size_t)request >= s->pending.n || s->pending.at[request] == 0)
+        if (!pending_of(s, request))
             continue;
         CRN_TRY(crn_vec_push(&s->due, (size_t)s->pending.at[request] - 1));
         s->pending.at[request] = 0;
@@ -174,26 +195,40 @@ static cairn_status see_wait(crn_scout *s, const crn_event *e)
     return CAIRN_OK;
 }
 
-static void see_match(crn_scout *s, const crn_event *e)
+/* Remarks that are missing are those of receives that were cancelled. */
+static void hand_out_remarks(crn_scout *s)
 {
-    if (s->ndue < s->due.n)
-        s->meeting.at[s->due.at[s->ndue++]] = (meeting){.known = true,
-                                                        .source = (int)value_of(e, CRN_KIND_ROOT),
-                                                        .tag = (int)value_of(e, CRN_KIND_TAG)};
+    size_t next = 0, missing = s->due.n - CRN_MIN(s->due.n, s->remark.n);
+    for (size_t i = 0; i < s->due.n; i++) {
+        meeting *m = &s->meeting.at[s->due.at[i]];
+        if (m->cancelled && missing > 0) {
+            *m = (meeting){.known = true, .source = -1};
+            missing--;
+        } else if (next < s->remark.n) {
+            *m = s->remark.at[next++];
+        }
+    }
+    s->due.n = s->remark.n = 0;
+}
+
+static cairn_status see_match(crn_scout *s, const crn_event *e)
+{
+    return crn_vec_push(&s->remark, (meeting){.known = true,
+                                              .source = (int)value_of(e, CRN_KIND_ROOT),
+                                              .tag = (int)value_of(e, CRN_KIND_TAG)});
 }
 
 static bool see(crn_scout *s)
 {
     crn_event e;
-    if (!crn_walk_next(s->walk, &e))
+    bool more = crn_walk_next(s->walk, &e);
+    if (more && e.place->call == CRN_CALL_match)
+        return see_match(s, &e) == CAIRN_OK;
+    if (more && e.place->call == CRN_CALL_mark) /* another thread's may come in between */
+        return true;
+    hand_out_remarks(s); /* they follow at once */
+    if (!more)
         return false;
-    if (e.place->call == CRN_CALL_match) {
-        see_match(s, &e);
-        return true;
-    }
-    if (e.place->call == CRN_CALL_mark) /* another thread's may come in between */
-        return true;
-    s->due.n = s->ndue = 0; /* remarks follow at once */
     if (e.call->layer == CRN_LAYER_P2P)
         return see_p2p(s, &e) == CAIRN_OK;
     return e.call->layer != CRN_LAYER_WAIT || see_wait(s, &e) == CAIRN_OK;

@@ -93,6 +93,14 @@ static inline void add(crn_ev *e)
         crn_plain_write(t, &e->r);
 }
 
+/* Not so if the receive was cancelled, was never started, or is from nobody. */
+static bool has_message(const MPI_Status *status)
+{
+    int cancelled = 0;
+    PMPI_Test_cancelled(status, &cancelled);
+    return !cancelled && status->MPI_SOURCE >= 0;
+}
+
 static void add_match(crn_ev *e, const MPI_Status *status) CRN_RARE;
 
 /* Who a wildcard receive got its message from. */
@@ -100,10 +108,12 @@ static void add_match(crn_ev *e, const MPI_Status *status)
 {
     int nbytes = 0;
     crn_ev match = {.t = e->t};
+    if (!has_message(status))
+        return;
     PMPI_Get_count(status, MPI_BYTE, &nbytes);
     match.r = (crn_record){.call = CRN_CALL_match, .site = e->r.site, .ncolumns = 3};
-    match.r.value[0] = status->MPI_SOURCE == MPI_PROC_NULL ? CRN_PEER_NULL : status->MPI_SOURCE;
-    match.r.value[1] = status->MPI_TAG == MPI_ANY_TAG ? CRN_TAG_ANY : status->MPI_TAG;
+    match.r.value[0] = status->MPI_SOURCE;
+    match.r.value[1] = status->MPI_TAG;
     match.r.value[2] = nbytes == MPI_UNDEFINED ? -1 : nbytes;
     match.r.start = match.r.end = e->r.end;
     add(&match);

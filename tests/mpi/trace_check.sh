@@ -24,6 +24,10 @@ diff -r "$scratch/plain" "$scratch/expanded" > "$scratch/diff" || {
 for call in ${TRACE_EXPECT-}; do # the least that the log must have
     cat "$scratch"/plain/* | grep -q "^$call " || { echo "no $call was recorded"; exit 1; }
 done
+if cat "$scratch"/plain/* | grep '^@match' | grep -qv ' root=[0-9]'; then
+    echo "a message without a sender"
+    exit 1
+fi
 for log in ${TRACE_NUMBERS:+"$scratch"/plain/*}; do
     awk -v n="$TRACE_NUMBERS" '/^MPI_I/ && / req=/ && $NF != "req=" k++ % n { exit 1 }' "$log" || {
         echo "requests do not have the smallest free numbers"

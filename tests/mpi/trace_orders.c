@@ -9,6 +9,7 @@
  *   neighbors  collectives among neighbours between large messages
  *   spread     MPI_Ialltoallw across messages
  *   copied     MPI_Comm_idup in opposite orders, with collectives on the parents behind
+ *   unmet      receives from anyone that get nothing, completed beside others that do
  *   tested     requests without rule, completed by tests, between barriers of few
  */
 #include <mpi.h>
@@ -124,6 +125,30 @@ static void copied(int turn)
 }
 
 /*
+ * Of the receives one is cancelled, one never started and one from nobody; those that get something
+ * stand on both sides.
+ */
+static void unmet(int turn)
+{
+    enum { FIRST, CANCELLED, NOBODY, NEVER, LAST, ALL };
+    static MPI_Request q[ALL];
+    int next = (rank + 1) % size;
+    if (turn == 0)
+        MPI_Recv_init(more, 1, MPI_DOUBLE, MPI_ANY_SOURCE, NEVER, all[0], &q[NEVER]);
+    MPI_Irecv(more, 1, MPI_DOUBLE, MPI_ANY_SOURCE, CANCELLED, all[0], &q[CANCELLED]);
+    MPI_Irecv(more, 1, MPI_DOUBLE, MPI_PROC_NULL, MPI_ANY_TAG, all[0], &q[NOBODY]);
+    MPI_Irecv(got, 1, MPI_DOUBLE, MPI_ANY_SOURCE, FIRST, all[0], &q[FIRST]);
+    MPI_Irecv(got + 1, 1, MPI_DOUBLE, rank > 0 ? rank - 1 : size - 1, MPI_ANY_TAG, all[1],
+              &q[LAST]);
+    MPI_Cancel(&q[CANCELLED]);
+    MPI_Send(sent, 1, MPI_DOUBLE, next, FIRST, all[0]);
+    MPI_Send(sent, 1, MPI_DOUBLE, next, LAST, all[1]);
+    MPI_Waitall(ALL, q, MPI_STATUSES_IGNORE);
+    if (turn == TURNS - 1)
+        MPI_Request_free(&q[NEVER]);
+}
+
+/*
  * Of several barriers of all ranks one is waited for before the pair meets, and the others are
  * tested for behind it: which request that is has no rule.
  */
@@ -151,8 +176,8 @@ static void tested(int turn)
 static const struct {
     const char *name;
     void (*turn)(int turn);
-} cases[] = {{"crossed", crossed}, {"held", held},     {"apart", apart},  {"neighbors", neighbors},
-             {"spread", spread},   {"copied", copied}, {"tested", tested}};
+} cases[] = {{"crossed", crossed}, {"held", held},     {"apart", apart}, {"neighbors", neighbors},
+             {"spread", spread},   {"copied", copied}, {"unmet", unmet}, {"tested", tested}};
 
 int main(int argc, char **argv)
 {
