@@ -27,6 +27,12 @@ cairn_status crn_strndup(const char *s, size_t n, char **ret);
 cairn_status crn_mem_alloc(void **ret, size_t n, size_t item, size_t align);
 cairn_status crn_mem_realloc(void **ret, size_t n, size_t item);
 
+/* About what an allocation of n bytes takes of the heap; none for 0. */
+static inline size_t crn_mem_nbytes(size_t n)
+{
+    return n > 24 ? (n + 23) / 16 * 16 : n > 0 ? 32 : 0;
+}
+
 /* For tests: let the n-th allocation from now on fail, once (0: none). Process-wide. */
 void crn_mem_fail_at(uint64_t n);
 

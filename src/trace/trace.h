@@ -42,6 +42,7 @@ typedef struct crn_thread {
         lock; /* guards build: the owner adds, and who takes a mark; who keeps aside reads */
     crn_build build;
     unsigned lane;
+    size_t held; /* its part of the recorder's held; belongs to the owner */
     bool in_use; /* by a living thread; guarded by the recorder's lock */
     /* the rest belongs to the owner alone */
     volatile bool busy; /* in the recorder itself: what a signal's handler does now is left out */
@@ -63,16 +64,18 @@ typedef struct crn_recorder {
     int rank, size;
     uint32_t precision;
     bool times, want_plain;
-    char *out;       /* the trace file */
-    uint64_t budget; /* bytes for the builders of all threads */
+    char *out;           /* the trace file */
+    uint64_t budget;     /* bytes of memory, for everything below */
+    _Atomic size_t held; /* bytes, as of when each thread looked last */
     uint64_t began, began_wall;
     uint64_t keep_every; /* nanoseconds between two keepings aside; 0: never */
     uint64_t keep_cost;  /* or this many times what the last one took */
     _Atomic uint64_t keep_next;
-    _Atomic unsigned nlanes;
     MPI_Comm comm;        /* a copy of the world, for the merge */
     pthread_mutex_t lock; /* guards what follows */
     crn_tables tables;
+    size_t shared; /* its part of held: tables and handles */
+    size_t handles_nbytes;
     CRN_VEC(crn_thread *) thread; /* by lane; never shrinks */
 } crn_recorder;
 
@@ -86,6 +89,9 @@ extern crn_recorder crn_rec;
 
 /* After PMPI_Init: read the environment, start recording. */
 void crn_rec_start(void);
+
+/* What the threads share may have grown. Recorder's lock held. */
+void crn_rec_grown(void);
 
 extern _Thread_local crn_thread *crn_rec_self __attribute__((tls_model("initial-exec")));
 crn_thread *crn_rec_new_self(void);
@@ -135,6 +141,7 @@ void *crn_next(_Atomic(void *) *at, const char *name);
 /* The site of a wrapper's caller: its return address and frame. 0 if unknown. */
 uint32_t crn_stack_site(crn_thread *t, const void *ret, const void *frame);
 void crn_stack_free(crn_frame_cache *c);
+size_t crn_stack_nbytes(const crn_frame_cache *c);
 
 /* ---- handles: numbers instead of pointers ---- */
 

@@ -8,7 +8,10 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum { BUDGET_EVERY = 4096 }; /* events between looks at the memory */
+enum {
+    LOOK_EVERY = 4096, /* events between looks at the memory, */
+    LOOK_PART = 64     /* or less, if so small a part of it was taken since */
+};
 
 static crn_handles files, windows, ops; /* guarded by the recorder's lock */
 
@@ -32,6 +35,12 @@ static void leave_by_jump(crn_thread *t)
     crn_requests_unlock();
 }
 
+/* From when the memory is full events are only counted, and nothing new is kept for them. */
+static inline bool only_counts(const crn_ev *e)
+{
+    return e->t->build.failed;
+}
+
 bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame)
 {
     if (!crn_rec_running())
@@ -53,7 +62,7 @@ bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame)
     e->r.ncolumns = row->ncolumns;
     e->r.name = 0;
     e->r.within = inner ? t->outer : CRN_CALL_NONE;
-    e->r.site = inner ? t->outer_site : crn_stack_site(t, ret, frame);
+    e->r.site = inner ? t->outer_site : only_counts(e) ? 0 : crn_stack_site(t, ret, frame);
     e->r.comm_rank = e->r.comm_size = 0;
     e->key = (crn_request_key){.call = call};
     e->wild = e->nothing = false;
@@ -73,12 +82,32 @@ bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame)
     return true;
 }
 
-/* Each lane has an equal share of the memory. */
-static void check_budget(crn_thread *t)
+static size_t scratch_nbytes(const crn_thread *t)
 {
-    unsigned n = atomic_load_explicit(&crn_rec.nlanes, memory_order_relaxed); /* a rough share */
-    if (crn_build_nbytes(&t->build) > crn_rec.budget / n)
-        t->build.failed = true; /* from here on events are only counted */
+    size_t n = t->request.cap * sizeof *t->request.at + t->status.cap * sizeof *t->status.at +
+               t->handle.cap * sizeof *t->handle.at + t->index.cap * sizeof *t->index.at +
+               t->fstatus.cap * sizeof *t->fstatus.at;
+    for (int i = 0; i < CRN_COLUMNS; i++)
+        n += t->list[i].cap * sizeof *t->list[i].at;
+    return n;
+}
+
+/* Take note of what this thread holds. True: there is no room for more. */
+static bool is_full(crn_thread *t)
+{
+    size_t now =
+        sizeof *t + crn_build_nbytes(&t->build) + crn_stack_nbytes(t->stack) + scratch_nbytes(t);
+    size_t all = now - t->held +
+                 atomic_fetch_add_explicit(&crn_rec.held, now - t->held, memory_order_relaxed);
+    t->held = now;
+    t->build.fresh = 0;
+    return all > crn_rec.budget / 2; /* half: an array may double before the next look */
+}
+
+static inline bool is_time_to_look(const crn_thread *t)
+{
+    return t->build.events % LOOK_EVERY == 0 || t->build.fresh > crn_rec.budget / LOOK_PART ||
+           atomic_load_explicit(&crn_rec.held, memory_order_relaxed) > crn_rec.budget / 2;
 }
 
 static inline void add(crn_ev *e)
@@ -86,8 +115,8 @@ static inline void add(crn_ev *e)
     crn_thread *t = e->t;
     crn_short_lock(&t->lock);
     crn_build_add(&t->build, &e->r);
-    if (t->build.events % BUDGET_EVERY == 0)
-        check_budget(t);
+    if (!t->build.failed && is_time_to_look(t))
+        t->build.failed = is_full(t);
     crn_short_unlock(&t->lock);
     if (crn_rec.want_plain)
         crn_plain_write(t, &e->r);
@@ -253,7 +282,7 @@ void crn_ev_split_type(crn_ev *e, int c, int type)
 
 void crn_ev_type(crn_ev *e, int c, MPI_Datatype type)
 {
-    e->r.value[c] = crn_type_of(type);
+    e->r.value[c] = only_counts(e) ? 0 : crn_type_of(type);
 }
 
 void crn_ev_comm(crn_ev *e, int c, MPI_Comm comm)
@@ -342,12 +371,15 @@ void crn_ev_old_win(crn_ev *e, int c, MPI_Win win)
 void crn_ev_name(crn_ev *e, const char *name, size_t n)
 {
     char text[PATH_MAX];
+    if (only_counts(e))
+        return;
     n = CRN_MIN(n, sizeof text - 1);
     memcpy(text, name, n);
     text[n] = 0;
     crn_rec_lock();
     if (crn_tables_pattern(&crn_rec.tables, text, e->number, &e->nnumbers, &e->r.name) < 0)
         e->nnumbers = 0;
+    crn_rec_grown();
     crn_rec_unlock();
 }
 

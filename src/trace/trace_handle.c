@@ -5,6 +5,9 @@
  */
 #include "trace/trace.h"
 
+/* A slot, and what is kept of a number; there are never more numbers than slots. */
+enum { SLOT_NBYTES = sizeof(struct crn_handle) + sizeof(bool) + sizeof(crn_comm_info) };
+
 static size_t home(const crn_handles *h, uintptr_t handle)
 {
     uint64_t x = (uint64_t)handle * 0x9e3779b97f4a7c15u;
@@ -38,6 +41,8 @@ static cairn_status grow(crn_handles *h)
             *find_slot(&bigger, h->slot[i].handle) = h->slot[i];
     }
     free(h->slot);
+    crn_rec.handles_nbytes += (bigger.nslots - h->nslots) * SLOT_NBYTES;
+    crn_rec_grown();
     h->slot = bigger.slot;
     h->nslots = bigger.nslots;
     return CAIRN_OK;

@@ -40,6 +40,11 @@ void crn_stack_free(crn_frame_cache *c)
     free(c);
 }
 
+size_t crn_stack_nbytes(const crn_frame_cache *c)
+{
+    return c ? sizeof *c : 0;
+}
+
 static bool still_true(const walk *w)
 {
     if (!w->sound)
@@ -152,6 +157,7 @@ static uint32_t intern(const place *at, int n)
             crn_tables_site(&crn_rec.tables, site, &number) < 0)
             break;
     }
+    crn_rec_grown();
     crn_rec_unlock();
     return number;
 }

@@ -98,6 +98,14 @@ void crn_rec_start(void)
     atomic_store(&r->state, CRN_RUNNING);
 }
 
+void crn_rec_grown(void)
+{
+    size_t now = crn_tables_nbytes(&crn_rec.tables) + crn_rec.handles_nbytes;
+    /* relaxed, here and elsewhere: a sum that orders nothing */
+    atomic_fetch_add_explicit(&crn_rec.held, now - crn_rec.shared, memory_order_relaxed);
+    crn_rec.shared = now;
+}
+
 static crn_thread *new_thread(void)
 {
     crn_thread *t;
@@ -111,7 +119,6 @@ static crn_thread *new_thread(void)
     }
     atomic_flag_clear(&t->lock);
     t->lane = (unsigned)crn_rec.thread.n - 1;
-    atomic_store_explicit(&crn_rec.nlanes, t->lane + 1, memory_order_relaxed);
     return t;
 }
 

@@ -154,6 +154,7 @@ static uint32_t look_up(MPI_Datatype type)
             ;
         if (number >= 0 && (size_t)number < index_of.n)
             index_of.at[number] = index;
+        crn_rec_grown();
     }
     crn_rec_unlock();
     return index;

@@ -107,6 +107,7 @@ static cairn_status new_place(crn_build *b, const crn_record *r, uint32_t *slot)
         return CAIRN_ENOMEM;
     }
     b->place.at[b->place.n++] = p;
+    b->fresh += sizeof p + p.ncolumns * sizeof *p.column + sizeof *b->fold.symbol.at;
     *slot = (uint32_t)b->place.n;
     return CAIRN_OK;
 }
@@ -214,7 +215,7 @@ static void add_value(crn_build *b, crn_column_build *c, int64_t v)
     }
     crn_seq_add(&c->value, v);
     if (b->precision < 100 && crn_kind_is_drawn(c->kind) &&
-        crn_seq_build_nbytes(&c->value) > DRAW_NBYTES)
+        crn_seq_build_irregular(&c->value) > DRAW_NBYTES)
         start_drawing(b, c);
 }
 
@@ -270,7 +271,7 @@ static size_t nearest_list(const crn_column_build *c, size_t n)
     return best;
 }
 
-static cairn_status new_list(crn_column_build *c, crn_list l, uint64_t hash)
+static cairn_status new_list(crn_build *b, crn_column_build *c, crn_list l, uint64_t hash)
 {
     crn_seq s;
     CRN_TRY(crn_vec_reserve(&c->list, 1));
@@ -278,6 +279,8 @@ static cairn_status new_list(crn_column_build *c, crn_list l, uint64_t hash)
     CRN_TRY(crn_seq_of(l.at, l.n, &s));
     c->list.at[c->list.n++] = s;
     c->list_hash.at[c->list_hash.n++] = hash;
+    c->list_nbytes += crn_mem_nbytes(s.n);
+    b->fresh += crn_mem_nbytes(s.n) + sizeof s + sizeof hash;
     return CAIRN_OK;
 }
 
@@ -291,7 +294,7 @@ static size_t find_list(crn_build *b, crn_column_build *c, crn_list l, uint64_t 
     if (i == c->list.n) {
         if (b->precision < 100 && i >= DRAW_LISTS)
             i = nearest_list(c, l.n);
-        else if (new_list(c, l, hash) < 0)
+        else if (new_list(b, c, l, hash) < 0)
             b->failed = true;
     }
     return i;
@@ -350,6 +353,7 @@ static uint32_t new_gap(crn_build *b, uint32_t from, uint32_t to)
         return 0;
     b->gap_next.at[b->gap_next.n++] = *first;
     *first = (uint32_t)b->gap.n;
+    b->fresh += sizeof(crn_gap);
     return *first;
 }
 
@@ -393,21 +397,19 @@ void crn_build_add(crn_build *b, const crn_record *r)
 
 static size_t column_nbytes(const crn_column_build *c)
 {
-    size_t n = crn_seq_build_nbytes(&c->value) + crn_seq_build_nbytes(&c->other) +
-               c->hist.cap * sizeof *c->hist.at;
-    for (size_t i = 0; i < c->list.n; i++)
-        n += sizeof c->list.at[i] + c->list.at[i].n;
-    return n;
+    return sizeof *c + crn_seq_build_nbytes(&c->value) + crn_seq_build_nbytes(&c->other) +
+           c->hist.cap * sizeof *c->hist.at + c->list.cap * sizeof *c->list.at +
+           c->list_hash.cap * sizeof *c->list_hash.at + c->list_nbytes;
 }
 
 size_t crn_build_nbytes(const crn_build *b)
 {
     size_t n = crn_fold_nbytes(&b->fold) + b->gap.cap * sizeof *b->gap.at +
-               b->place.cap * sizeof *b->place.at + b->nslots * sizeof *b->slot +
-               CRN_RECENT_LISTS * sizeof *b->recent;
+               b->gap_next.cap * sizeof *b->gap_next.at + b->place.cap * sizeof *b->place.at +
+               b->nslots * sizeof *b->slot + CRN_RECENT_LISTS * sizeof *b->recent;
     for (size_t i = 0; i < b->place.n; i++) {
         for (size_t k = 0; k < b->place.at[i].ncolumns; k++)
-            n += sizeof *b->place.at[i].column + column_nbytes(&b->place.at[i].column[k]);
+            n += column_nbytes(&b->place.at[i].column[k]);
     }
     return n;
 }

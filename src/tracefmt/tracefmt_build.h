@@ -15,12 +15,16 @@ typedef struct crn_tables {
     CRN_VEC(char *) string;
     CRN_VEC(crn_site) site;
     CRN_VEC(crn_type) type;
+    size_t nbytes; /* of what strings and types point to */
 } crn_tables;
 
 cairn_status crn_tables_init(crn_tables *t);
 void crn_tables_done(crn_tables *t);
 cairn_status crn_tables_string(crn_tables *t, const char *s, uint32_t *ret);
 cairn_status crn_tables_site(crn_tables *t, crn_site site, uint32_t *ret);
+
+/* How much memory they hold. */
+size_t crn_tables_nbytes(const crn_tables *t);
 
 /* Takes the sequences of *type over, also when the type is known already or on failure. */
 cairn_status crn_tables_type(crn_tables *t, crn_type *type, uint32_t *ret);
@@ -46,6 +50,7 @@ typedef struct crn_column_build {
     crn_seq_build other; /* peers: as CRN_ENC_XOR */
     CRN_VEC(crn_seq) list;
     CRN_VEC(uint64_t) list_hash;
+    size_t list_nbytes; /* of all lists */
     CRN_VEC(crn_hist) hist;
 } crn_column_build;
 
@@ -82,14 +87,16 @@ typedef struct crn_build {
     uint32_t last;              /* place of the event before */
     uint64_t last_end;
     uint64_t events;
-    bool failed; /* no memory: later events are counted as dropped */
+    size_t fresh; /* bytes of new places, gaps and lists, which a few events may make many of; set
+                   * back by whoever takes note of them */
+    bool failed;  /* no memory: later events are counted as dropped */
 } crn_build;
 
 cairn_status crn_build_init(crn_build *b, uint32_t rank, uint32_t precision, bool times);
 void crn_build_done(crn_build *b);
 void crn_build_add(crn_build *b, const crn_record *r);
 
-/* About how much memory it holds. */
+/* How much memory it holds. */
 size_t crn_build_nbytes(const crn_build *b);
 
 /*

@@ -522,7 +522,8 @@ cairn_status crn_fold_count(const crn_fold *f, uint32_t symbol, crn_seq *ret, ui
 
 size_t crn_fold_nbytes(const crn_fold *f)
 {
-    size_t n = f->list.cap * sizeof *f->list.at + f->symbol.cap * sizeof *f->symbol.at;
+    size_t n = f->list.cap * sizeof *f->list.at + f->symbol.cap * sizeof *f->symbol.at +
+               f->spelt.cap * sizeof *f->spelt.at + (CRN_FOLD_PERIOD + 1) * sizeof *f->power;
     for (size_t i = 0; i < f->symbol.n; i++)
         n +=
             f->symbol.at[i].nbody * sizeof(uint32_t) + crn_seq_build_nbytes(&f->symbol.at[i].count);

@@ -23,11 +23,14 @@ struct crn_seq_item {
     uint64_t hash; /* equal items have equal hashes */
 };
 
-static void item_done(crn_seq_item *item)
+/* Returns how many bytes it held. */
+static size_t item_done(crn_seq_item *item)
 {
+    size_t n = item->nbody * sizeof *item->body;
     for (uint32_t i = 0; i < item->nbody; i++)
-        item_done(&item->body[i]);
+        n += item_done(&item->body[i]);
     free(item->body);
+    return n;
 }
 
 void crn_seq_build_done(crn_seq_build *b)
@@ -68,7 +71,7 @@ static bool items_equal(const crn_seq_item *a, const crn_seq_item *b, size_t n)
 static void drop_tail(crn_seq_build *b, size_t n)
 {
     for (; n > 0; n--)
-        item_done(&b->item[--b->nitems]);
+        b->loops -= item_done(&b->item[--b->nitems]);
 }
 
 /* loop(n: p items), then the same p items: one more turn. */
@@ -95,6 +98,7 @@ static bool form_loop(crn_seq_build *b, size_t p)
     if (loop.depth > CRN_SEQ_DEPTH || crn_alloc(&loop.body, p) < 0)
         return false;
     memcpy(loop.body, first, p * sizeof *first);
+    b->loops += p * sizeof *first;
     item_hash(&loop);
     drop_tail(b, p);
     b->nitems -= p;
@@ -137,7 +141,7 @@ static void make_room(crn_seq_build *b)
     size_t half = b->nitems / 2;
     for (size_t i = 0; i < half; i++) {
         put_item(&b->old, &b->item[i]);
-        item_done(&b->item[i]);
+        b->loops -= item_done(&b->item[i]);
     }
     b->nitems -= half;
     memmove(b->item, b->item + half, b->nitems * sizeof *b->item);
@@ -278,9 +282,14 @@ bool crn_seq_build_constant(const crn_seq_build *b)
     return b->n == b->count && (b->n < 2 || b->stride == 0);
 }
 
-size_t crn_seq_build_nbytes(const crn_seq_build *b)
+size_t crn_seq_build_irregular(const crn_seq_build *b)
 {
     return b->old.cap + b->cap * sizeof *b->item;
+}
+
+size_t crn_seq_build_nbytes(const crn_seq_build *b)
+{
+    return crn_seq_build_irregular(b) + b->loops;
 }
 
 /* The growing run, and the one that follows it if *more does not continue it. */
@@ -319,6 +328,8 @@ cairn_status crn_seq_encode(crn_seq_build *b, const int64_t *more, bool fold, cr
         crn_buf_done(&buf);
         return crn_fail(CAIRN_ENOMEM, "cannot allocate a sequence of %zu bytes", b->old.n);
     }
+    if (buf.n > 0) /* most are short, and stay; where it fails, they stay as large as they are */
+        (void)crn_realloc(&buf.at, buf.n);
     *ret = (crn_seq){.base = base, .at = buf.at, .n = buf.n};
     return CAIRN_OK;
 }

@@ -62,6 +62,7 @@ typedef struct crn_seq_build {
     uint64_t before;           /* start of the run before it */
     crn_seq_item *item;        /* closed runs and loops that may still become part of a loop */
     size_t nitems, cap;
+    size_t loops;   /* bytes of the loops' bodies */
     uint32_t again; /* runs that came again of the loop that is the last item; not in item yet */
     crn_buf old;    /* encoded items that left the window */
     bool failed;    /* an allocation failed */
@@ -91,8 +92,10 @@ static inline void crn_seq_add(crn_seq_build *b, int64_t v)
 /* Is it one value, however often? */
 bool crn_seq_build_constant(const crn_seq_build *b);
 
-/* Bytes that b holds, about: for keeping within a memory bound. */
+/* Bytes that b holds, for keeping within a memory bound; and without those of loops, however large
+ * they are: how much of it is irregular. */
 size_t crn_seq_build_nbytes(const crn_seq_build *b);
+size_t crn_seq_build_irregular(const crn_seq_build *b);
 
 /*
  * What was added so far, and one value more if more is given; b can go on. With fold, a constant

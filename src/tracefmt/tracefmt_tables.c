@@ -33,6 +33,12 @@ void crn_tables_done(crn_tables *t)
     crn_vec_done(&t->type);
 }
 
+size_t crn_tables_nbytes(const crn_tables *t)
+{
+    return t->nbytes + t->string.cap * sizeof *t->string.at + t->site.cap * sizeof *t->site.at +
+           t->type.cap * sizeof *t->type.at;
+}
+
 cairn_status crn_tables_string(crn_tables *t, const char *s, uint32_t *ret)
 {
     char *copy;
@@ -45,6 +51,7 @@ cairn_status crn_tables_string(crn_tables *t, const char *s, uint32_t *ret)
     CRN_TRY(crn_vec_reserve(&t->string, 1));
     CRN_TRY(crn_strdup(s, &copy));
     t->string.at[t->string.n++] = copy;
+    t->nbytes += crn_mem_nbytes(strlen(s) + 1);
     *ret = (uint32_t)t->string.n - 1;
     return CAIRN_OK;
 }
@@ -84,6 +91,8 @@ cairn_status crn_tables_type(crn_tables *t, crn_type *type, uint32_t *ret)
         type_done(type);
         return CAIRN_ENOMEM;
     }
+    t->nbytes += crn_mem_nbytes(type->ints.n) + crn_mem_nbytes(type->addrs.n) +
+                 crn_mem_nbytes(type->types.n);
     *ret = (uint32_t)t->type.n - 1;
     return CAIRN_OK;
 }

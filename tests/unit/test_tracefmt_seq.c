@@ -234,6 +234,28 @@ static void test_damaged_items_are_refused(void **state)
     }
 }
 
+/* Loops are memory, too: here the window is full of them. */
+static void test_loops_count_as_memory(void **state)
+{
+    (void)state;
+    enum { LOOPS = 100, VALUES = 100, TURNS = 4 };
+    crn_seq_build b = {0};
+    int64_t value[VALUES];
+    crn_rng rng = crn_rng_of(test_seed(), 5);
+    for (int i = 0; i < LOOPS; i++) {
+        for (int k = 0; k < VALUES; k++)
+            value[k] = (int64_t)crn_rng_u64(&rng);
+        for (int k = 0; k < TURNS * VALUES; k++)
+            crn_seq_add(&b, value[k % VALUES]);
+    }
+    size_t run = 4 * sizeof(int64_t); /* at least */
+    assert_in_range(crn_seq_build_nbytes(&b), LOOPS * VALUES / 2 * run, 1 << 20);
+    for (int i = 0; i < 2000; i++) /* as they leave, they go */
+        crn_seq_add(&b, (int64_t)crn_rng_u64(&rng));
+    assert_int_equal(crn_seq_build_nbytes(&b), crn_seq_build_irregular(&b));
+    crn_seq_build_done(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +267,7 @@ int main(void)
         cmocka_unit_test(test_one_more_value_leaves_the_rest),
         cmocka_unit_test(test_find_among_ranks),
         cmocka_unit_test(test_memory_stays_bounded),
+        cmocka_unit_test(test_loops_count_as_memory),
         cmocka_unit_test(test_damaged_items_are_refused),
     };
     return cmocka_run_group_tests_name("tracefmt_seq", tests, NULL, NULL);
