@@ -30,7 +30,7 @@ static void column_done(crn_column_build *c)
     for (size_t i = 0; i < c->list.n; i++)
         crn_seq_done(&c->list.at[i]);
     crn_vec_done(&c->list);
-    crn_vec_done(&c->list_hash);
+    crn_index_done(&c->list_index);
     crn_vec_done(&c->hist);
 }
 
@@ -275,12 +275,14 @@ static cairn_status new_list(crn_build *b, crn_column_build *c, crn_list l, uint
 {
     crn_seq s;
     CRN_TRY(crn_vec_reserve(&c->list, 1));
-    CRN_TRY(crn_vec_reserve(&c->list_hash, 1));
     CRN_TRY(crn_seq_of(l.at, l.n, &s));
+    if (crn_index_add(&c->list_index, hash, c->list.n) < 0) {
+        crn_seq_done(&s);
+        return CAIRN_ENOMEM;
+    }
     c->list.at[c->list.n++] = s;
-    c->list_hash.at[c->list_hash.n++] = hash;
     c->list_nbytes += crn_mem_nbytes(s.n);
-    b->fresh += crn_mem_nbytes(s.n) + sizeof s + sizeof hash;
+    b->fresh += crn_mem_nbytes(s.n) + sizeof s + 2 * sizeof *c->list_index.slot;
     return CAIRN_OK;
 }
 
@@ -288,16 +290,17 @@ static size_t find_list(crn_build *b, crn_column_build *c, crn_list l, uint64_t 
 
 static size_t find_list(crn_build *b, crn_column_build *c, crn_list l, uint64_t hash)
 {
-    size_t i = 0;
-    while (i < c->list.n && (c->list_hash.at[i] != hash || !list_equals(&c->list.at[i], l)))
-        i++;
-    if (i == c->list.n) {
-        if (b->precision < 100 && i >= DRAW_LISTS)
-            i = nearest_list(c, l.n);
-        else if (new_list(b, c, l, hash) < 0)
-            b->failed = true;
+    uint32_t at;
+    for (size_t probe = 0; crn_index_next(&c->list_index, hash, &probe, &at);) {
+        if (list_equals(&c->list.at[at], l))
+            return at;
     }
-    return i;
+    if (b->precision < 100 && c->list.n >= DRAW_LISTS)
+        return nearest_list(c, l.n);
+    if (new_list(b, c, l, hash) == CAIRN_OK)
+        return c->list.n - 1;
+    b->failed = true;
+    return 0;
 }
 
 static bool is_recent(const crn_recent_list *recent, const crn_column_build *c, crn_list l)
@@ -399,7 +402,7 @@ static size_t column_nbytes(const crn_column_build *c)
 {
     return sizeof *c + crn_seq_build_nbytes(&c->value) + crn_seq_build_nbytes(&c->other) +
            c->hist.cap * sizeof *c->hist.at + c->list.cap * sizeof *c->list.at +
-           c->list_hash.cap * sizeof *c->list_hash.at + c->list_nbytes;
+           crn_index_nbytes(&c->list_index) + c->list_nbytes;
 }
 
 size_t crn_build_nbytes(const crn_build *b)

@@ -8,12 +8,14 @@
 #define CAIRN_TRACEFMT_BUILD_H
 
 #include "tracefmt/tracefmt_fold.h"
+#include "tracefmt/tracefmt_index.h"
 #include "tracefmt/tracefmt_trace.h"
 
 /* Strings, call sites and datatypes, each kept once. Numbers as in crn_trace. */
 typedef struct crn_tables {
     CRN_VEC(char *) string;
     CRN_VEC(crn_site) site;
+    crn_index site_index;
     CRN_VEC(crn_type) type;
     size_t nbytes; /* of what strings and types point to */
 } crn_tables;
@@ -49,7 +51,7 @@ typedef struct crn_column_build {
     crn_seq_build value; /* values, or numbers of lists or histograms */
     crn_seq_build other; /* peers: as CRN_ENC_XOR */
     CRN_VEC(crn_seq) list;
-    CRN_VEC(uint64_t) list_hash;
+    crn_index list_index;
     size_t list_nbytes; /* of all lists */
     CRN_VEC(crn_hist) hist;
 } crn_column_build;

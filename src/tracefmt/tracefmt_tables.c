@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The tables of a trace while it is built. They are searched from the newest entry back: they are
- * short, and only what the recorder has not cached comes here.
+ * The tables of a trace while it is built. Sites may be many, and have an index; the others are
+ * searched from end to end: they are short, and only what the recorder has not cached comes here.
  */
 #include "tracefmt/tracefmt.h"
 
@@ -30,13 +30,14 @@ void crn_tables_done(crn_tables *t)
         type_done(&t->type.at[i]);
     crn_vec_done(&t->string);
     crn_vec_done(&t->site);
+    crn_index_done(&t->site_index);
     crn_vec_done(&t->type);
 }
 
 size_t crn_tables_nbytes(const crn_tables *t)
 {
     return t->nbytes + t->string.cap * sizeof *t->string.at + t->site.cap * sizeof *t->site.at +
-           t->type.cap * sizeof *t->type.at;
+           crn_index_nbytes(&t->site_index) + t->type.cap * sizeof *t->type.at;
 }
 
 cairn_status crn_tables_string(crn_tables *t, const char *s, uint32_t *ret)
@@ -56,16 +57,27 @@ cairn_status crn_tables_string(crn_tables *t, const char *s, uint32_t *ret)
     return CAIRN_OK;
 }
 
+static uint64_t site_hash(const crn_site *s)
+{
+    uint64_t h = ((uint64_t)s->outer << 32 | s->module) * 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 32 ^ s->off) * 0xd6e8feb86659fd93u;
+    return h ^ h >> 32;
+}
+
 cairn_status crn_tables_site(crn_tables *t, crn_site site, uint32_t *ret)
 {
-    for (size_t i = t->site.n; i-- > 1;) {
-        const crn_site *s = &t->site.at[i];
+    uint64_t hash = site_hash(&site);
+    uint32_t at;
+    for (size_t probe = 0; crn_index_next(&t->site_index, hash, &probe, &at);) {
+        const crn_site *s = &t->site.at[at];
         if (s->outer == site.outer && s->module == site.module && s->off == site.off) {
-            *ret = (uint32_t)i;
+            *ret = at;
             return CAIRN_OK;
         }
     }
-    CRN_TRY(crn_vec_push(&t->site, site));
+    CRN_TRY(crn_vec_reserve(&t->site, 1));
+    CRN_TRY(crn_index_add(&t->site_index, hash, t->site.n));
+    t->site.at[t->site.n++] = site;
     *ret = (uint32_t)t->site.n - 1;
     return CAIRN_OK;
 }

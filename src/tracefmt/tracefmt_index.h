@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A hash index of an array: from a hash to the positions of the items that may have it. Whoever
+ * asks compares the items.
+ *
+ *     size_t probe = 0;
+ *     uint32_t at;
+ *     while (crn_index_next(&x, hash, &probe, &at))
+ *         if (item[at] is the one)
+ *             return at;
+ */
+#ifndef CAIRN_TRACEFMT_INDEX_H
+#define CAIRN_TRACEFMT_INDEX_H
+
+#include <stdbool.h>
+
+#include "base/base.h"
+
+typedef struct crn_index {
+    struct crn_index_slot {
+        uint32_t hash;
+        uint32_t at; /* + 1; 0: free */
+    } * slot;
+    size_t nslots, n;
+} crn_index;
+
+/* An item with this hash is at a position. CAIRN_ENOMEM. */
+cairn_status crn_index_add(crn_index *x, uint64_t hash, size_t at);
+
+/* The next position that may have it; false: there are no more. *probe is 0 at first. */
+bool crn_index_next(const crn_index *x, uint64_t hash, size_t *probe, uint32_t *ret);
+
+static inline void crn_index_done(crn_index *x)
+{
+    free(x->slot);
+    *x = (crn_index){0};
+}
+
+static inline size_t crn_index_nbytes(const crn_index *x)
+{
+    return x->nslots * sizeof *x->slot;
+}
+
+#endif
