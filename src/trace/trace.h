@@ -26,6 +26,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "tracefmt/tracefmt.h"
 
@@ -62,6 +63,7 @@ typedef struct crn_thread {
 typedef struct crn_recorder {
     _Atomic int state; /* crn_state; written by MPI_Init and MPI_Finalize */
     int rank, size;
+    pid_t pid;
     uint32_t precision;
     bool times, want_plain;
     char *out;           /* the trace file */

@@ -48,15 +48,19 @@ static int64_t follow(int fd)
     return number;
 }
 
+/* A child of vfork has our memory but descriptors of its own; one of fork may find locks taken. */
+static bool is_child(void)
+{
+    return getpid() != crn_rec.pid;
+}
+
 static void unfollow(int fd)
 {
-    if (number_of(fd) < 0)
+    if (number_of(fd) < 0 || is_child())
         return;
-    if (crn_rec_running()) { /* not in a child of fork, where the lock may stay taken for ever */
-        crn_rec_lock();
-        crn_handles_drop(&numbers, (uintptr_t)fd);
-        crn_rec_unlock();
-    }
+    crn_rec_lock();
+    crn_handles_drop(&numbers, (uintptr_t)fd);
+    crn_rec_unlock();
     atomic_store_explicit(&followed[fd], 0, memory_order_relaxed);
 }
 
@@ -77,6 +81,12 @@ static bool enter_fd(crn_ev *e, uint32_t call, int fd, const void *ret, const vo
     e->r.value[0] = number;
     crn_ev_start(e);
     return true;
+}
+
+/* Of a call that changes which descriptors there are. */
+static bool enter_change(crn_ev *e, uint32_t call, int fd, const void *ret, const void *frame)
+{
+    return number_of(fd) >= 0 && !is_child() && enter_fd(e, call, fd, ret, frame);
 }
 
 static void leave(crn_ev *e)
@@ -111,7 +121,7 @@ static int leave_open(crn_ev *e, const char *path, int flags, int mode, int fd)
 {
     int keep = errno;
     crn_ev_stop(e);
-    if (fd < 0 || is_special(path)) {
+    if (fd < 0 || is_special(path) || is_child()) {
         crn_ev_forget(e);
         errno = keep;
         return fd;
@@ -178,15 +188,60 @@ OPENAT(openat64)
 CREAT(creat)
 CREAT(creat64)
 
+/* The name is known when the call is over, in the place of its pattern. */
+#define TEMPORARY(name, flags, params, ...)                                                        \
+    CRN_EXPORT int name params                                                                     \
+    {                                                                                              \
+        crn_ev e;                                                                                  \
+        if (!crn_ev_enter(&e, CRN_CALL_open, HERE))                                                \
+            return REAL(name)(__VA_ARGS__);                                                        \
+        crn_ev_start(&e);                                                                          \
+        return leave_open(&e, path, O_RDWR | O_CREAT | O_EXCL | (flags), 0600,                     \
+                          REAL(name)(__VA_ARGS__));                                                \
+    }
+
+TEMPORARY(mkstemp, 0, (char *path), path)
+TEMPORARY(mkstemp64, 0, (char *path), path)
+TEMPORARY(mkstemps, 0, (char *path, int end), path, end)
+TEMPORARY(mkstemps64, 0, (char *path, int end), path, end)
+TEMPORARY(mkostemp, flags, (char *path, int flags), path, flags)
+TEMPORARY(mkostemp64, flags, (char *path, int flags), path, flags)
+TEMPORARY(mkostemps, flags, (char *path, int end, int flags), path, end, flags)
+TEMPORARY(mkostemps64, flags, (char *path, int end, int flags), path, end, flags)
+
 CRN_EXPORT int close(int fd)
 {
     crn_ev e;
-    bool on = enter_fd(&e, CRN_CALL_close, fd, HERE);
+    bool on = enter_change(&e, CRN_CALL_close, fd, HERE);
     unfollow(fd); /* before the number can be another's */
     int rc = REAL(close)(fd);
     if (on)
         leave(&e);
     return rc;
+}
+
+/* A close of each that is followed. */
+static void close_all(unsigned first, unsigned last, const void *ret, const void *frame)
+{
+    for (unsigned fd = first; fd <= last && fd < FDS; fd++) {
+        crn_ev e;
+        if (enter_change(&e, CRN_CALL_close, (int)fd, ret, frame))
+            leave(&e);
+        unfollow((int)fd);
+    }
+}
+
+CRN_EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+    if (flags == 0)
+        close_all(first, last, HERE);
+    return REAL(close_range)(first, last, flags);
+}
+
+CRN_EXPORT void closefrom(int first)
+{
+    close_all((unsigned)CRN_MAX(first, 0), FDS, HERE);
+    REAL(closefrom)(first);
 }
 
 /* ---- reading and writing ---- */
@@ -338,33 +393,51 @@ CRN_EXPORT int rename(const char *from, const char *to)
     return leave_name(&e, to, REAL(rename)(from, to));
 }
 
-static void leave_dup(crn_ev *e, int fd)
+static int leave_dup(crn_ev *e, int fd)
 {
     e->r.value[1] = fd < 0 ? -1 : follow(fd);
     leave(e);
+    return fd;
 }
 
 CRN_EXPORT int dup(int fd)
 {
     crn_ev e;
-    if (!enter_fd(&e, CRN_CALL_dup, fd, HERE))
+    if (!enter_change(&e, CRN_CALL_dup, fd, HERE))
         return REAL(dup)(fd);
-    int copy = REAL(dup)(fd);
-    leave_dup(&e, copy);
-    return copy;
+    return leave_dup(&e, REAL(dup)(fd));
 }
 
-CRN_EXPORT int dup2(int fd, int to)
-{
-    crn_ev e;
-    bool on = enter_fd(&e, CRN_CALL_dup, fd, HERE);
-    if (fd != to)
-        unfollow(to);
-    int copy = REAL(dup2)(fd, to);
-    if (on)
-        leave_dup(&e, copy);
-    return copy;
-}
+#define DUP_TO(name, params, ...)                                                                  \
+    CRN_EXPORT int name params                                                                     \
+    {                                                                                              \
+        crn_ev e;                                                                                  \
+        bool on = enter_change(&e, CRN_CALL_dup, fd, HERE);                                        \
+        unfollow(fd != to ? to : -1);                                                              \
+        int copy = REAL(name)(__VA_ARGS__);                                                        \
+        return on ? leave_dup(&e, copy) : copy;                                                    \
+    }
+
+DUP_TO(dup2, (int fd, int to), fd, to)
+DUP_TO(dup3, (int fd, int to, int flags), fd, to, flags)
+
+/* Whatever it is that follows, it fits into a pointer; the system's own wrapper does the same. */
+#define FCNTL(name)                                                                                \
+    CRN_EXPORT int name(int fd, int what, ...)                                                     \
+    {                                                                                              \
+        crn_ev e;                                                                                  \
+        va_list ap;                                                                                \
+        va_start(ap, what);                                                                        \
+        void *with = va_arg(ap, void *);                                                           \
+        va_end(ap);                                                                                \
+        if ((what != F_DUPFD && what != F_DUPFD_CLOEXEC) ||                                        \
+            !enter_change(&e, CRN_CALL_dup, fd, HERE))                                             \
+            return REAL(name)(fd, what, with);                                                     \
+        return leave_dup(&e, REAL(name)(fd, what, with));                                          \
+    }
+
+FCNTL(fcntl)
+FCNTL(fcntl64)
 
 /* ---- stdio ---- */
 
@@ -380,7 +453,7 @@ static FILE *leave_fopen(crn_ev *e, const char *path, const char *mode, FILE *f)
 {
     int keep = errno;
     crn_ev_stop(e);
-    if (!f || is_special(path)) {
+    if (!f || is_special(path) || is_child()) {
         crn_ev_forget(e);
         errno = keep;
         return f;
@@ -419,7 +492,7 @@ CRN_EXPORT int fclose(FILE *f)
 {
     crn_ev e;
     int fd = fileno(f);
-    bool on = enter_fd(&e, CRN_CALL_fclose, fd, HERE);
+    bool on = enter_change(&e, CRN_CALL_fclose, fd, HERE);
     if (on) {
         REAL(fflush)(f);
         e.r.value[1] = reached(f);

@@ -14,6 +14,7 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { KEEP_COST = 200 }; /* keeping aside takes at most one part in so many of the time */
 
@@ -78,6 +79,7 @@ void crn_rec_start(void)
         return;
     PMPI_Comm_rank(MPI_COMM_WORLD, &r->rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &r->size);
+    r->pid = getpid();
     r->precision = (uint32_t)number_from("CAIRN_TRACE_PRECISION", 100, 0, 100);
     r->times = number_from("CAIRN_TRACE_TIMES", 1, 0, 1) != 0;
     r->keep_every = (uint64_t)(1e9 * number_from("CAIRN_TRACE_KEEP", 2, 0, 1e6));
