@@ -6,6 +6,8 @@
  * would find the same. A few walks are remembered for each: a function that is called from two
  * places in turn would otherwise be walked from each time.
  *
+ * When a module is unloaded all walks are forgotten: another one may come to lie where it was.
+ *
  * Addresses are kept relative to their module, so that sites are the same for each process and run.
  * A stack ends where libc begins: what is beyond main, or the start of a thread, is of no interest.
  */
@@ -30,7 +32,10 @@ typedef struct walk {
     } at[DEPTH];
 } walk;
 
+static _Atomic unsigned unloads; /* times that a module may have gone */
+
 struct crn_frame_cache {
+    unsigned unloads; /* as of when its walks were made */
     walk way[SETS][WAYS];
     uint8_t next[SETS]; /* the way that is given up for a new walk, modulo WAYS */
 };
@@ -176,10 +181,31 @@ static uint32_t remember(crn_thread *t, size_t set, const void *ret, const void 
     return w->site;
 }
 
+/* relaxed: who comes to the next module's code has synchronized with who loaded it */
+static void forget_unloaded(crn_frame_cache *c)
+{
+    unsigned now = atomic_load_explicit(&unloads, memory_order_relaxed);
+    if (c->unloads != now) {
+        memset(c, 0, sizeof *c);
+        c->unloads = now;
+    }
+}
+
+CRN_EXPORT int dlclose(void *handle)
+{
+    static _Atomic(void *) at;
+    int (*next)(void *) = (int (*)(void *))crn_next(&at, "dlclose");
+    int rc = next(handle);
+    atomic_fetch_add_explicit(&unloads, 1, memory_order_relaxed);
+    return rc;
+}
+
 uint32_t crn_stack_site(crn_thread *t, const void *ret, const void *frame)
 {
     size_t hash = ((uintptr_t)ret * 0x9e3779b97f4a7c15u) ^ ((uintptr_t)frame >> 4);
     size_t set = (hash ^ hash >> 20) % SETS;
+    if (t->stack)
+        forget_unloaded(t->stack);
     for (int i = 0; t->stack && i < WAYS; i++) {
         const walk *w = &t->stack->way[set][i];
         if (w->ret == ret && w->frame == frame && still_true(w))
