@@ -14,12 +14,15 @@
 
 #include <time.h>
 
-enum { SLEEP_NS = 200000 }; /* shorter waits are put together: a sleep takes that long by itself */
+/* Shorter waits are put together: a sleep takes that long by itself. When they are made up for goes
+ * by what was drawn, so that all ranks sleep at the same call, and not one after the other. */
+enum { SLEEP_NS = 200000 };
 
 void crn_pace_compute(crn_pace *c, double mean, double drawn, double elapsed)
 {
     c->recorded += mean;
     c->owed += drawn;
+    c->drawn += drawn;
     const double ahead = c->recorded - elapsed - c->owed, more = CRN_MIN(ahead, c->waited);
     if (more > 0) {
         c->owed += more;
@@ -65,7 +68,10 @@ void crn_play_compute(crn_player *p)
 {
     add_gap(p);
     crn_watch_note(p->watch, p, p->pace.owed > 0 ? (uint64_t)p->pace.owed : 0);
-    if (p->pace.owed < SLEEP_NS)
+    if (p->pace.drawn < SLEEP_NS)
+        return;
+    p->pace.drawn = 0;
+    if (p->pace.owed <= 0)
         return;
     uint64_t start = crn_now_ns();
     struct timespec wait = {.tv_sec = (time_t)(p->pace.owed * 1e-9),

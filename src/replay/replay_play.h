@@ -101,6 +101,7 @@ typedef struct crn_pace {
     double recorded; /* it was here then, on average */
     double waited;   /* of that, in calls and for others: as far as it was not made up for */
     double owed;     /* computing that is still to be waited for */
+    double drawn;    /* since the last sleep: the same on all ranks that do the same */
 } crn_pace;
 
 typedef struct crn_scout crn_scout;
