@@ -122,14 +122,6 @@ static inline void add(crn_ev *e)
         crn_plain_write(t, &e->r);
 }
 
-/* Not so if the receive was cancelled, was never started, or is from nobody. */
-static bool has_message(const MPI_Status *status)
-{
-    int cancelled = 0;
-    PMPI_Test_cancelled(status, &cancelled);
-    return !cancelled && status->MPI_SOURCE >= 0;
-}
-
 static void add_match(crn_ev *e, const MPI_Status *status) CRN_RARE;
 
 /* Who a wildcard receive got its message from. */
@@ -137,8 +129,8 @@ static void add_match(crn_ev *e, const MPI_Status *status)
 {
     int nbytes = 0;
     crn_ev match = {.t = e->t};
-    if (!has_message(status))
-        return;
+    if (status->MPI_SOURCE < 0)
+        return; /* from nobody, or of a receive that was never started */
     PMPI_Get_count(status, MPI_BYTE, &nbytes);
     match.r = (crn_record){.call = CRN_CALL_match, .site = e->r.site, .ncolumns = 3};
     match.r.value[0] = status->MPI_SOURCE;
@@ -164,6 +156,17 @@ static const MPI_Status *status_of(const crn_ev *e, size_t i)
     return NULL;
 }
 
+/*
+ * Only asked of requests: nothing else can be cancelled, and a probe of MPICH leaves in the status
+ * whatever lay there before.
+ */
+static bool is_cancelled(const MPI_Status *status)
+{
+    int cancelled = 0;
+    PMPI_Test_cancelled(status, &cancelled);
+    return cancelled;
+}
+
 /* What the wildcard receives got that are done. */
 static void add_matches(crn_ev *e)
 {
@@ -175,7 +178,8 @@ static void add_matches(crn_ev *e)
         crn_requests_lock();
         crn_request r = *crn_request_at(slot);
         crn_requests_unlock();
-        if (r.wild && (r.persistent || e->after[i] == MPI_REQUEST_NULL))
+        const bool done = r.persistent || e->after[i] == MPI_REQUEST_NULL;
+        if (r.wild && done && !is_cancelled(status))
             add_match(e, status);
     }
 }
