@@ -7,7 +7,7 @@
  *     trace_event.c                from a wrapped call to a crn_record
  *     trace_handle.c, trace_comm.c, trace_type.c, trace_request.c   numbers for MPI's handles
  *     trace_stack.c                call sites
- *     trace_posix.c                the wrappers of the system's calls
+ *     trace_fd.c, trace_open.c, trace_move.c, trace_file.c, trace_stdio.c   the system's files
  *     trace_state.c                the process: configuration, threads, lanes
  *     trace_finish.c               merging over the ranks, the file, what is kept of a dying run
  *     trace_plain.c                the plain log, for tests and measurements
