@@ -16,10 +16,7 @@
         if (!crn_fd_enter(&e, CRN_CALL_lseek, fd, HERE))                                           \
             return REAL(name)(fd, off, whence);                                                    \
         off_type at = REAL(name)(fd, off, whence);                                                 \
-        e.r.value[1] = off;                                                                        \
-        e.r.value[2] = whence;                                                                     \
-        e.r.value[3] = at;                                                                         \
-        crn_fd_leave(&e);                                                                          \
+        crn_fd_leave_seek(&e, fd, off, whence, at);                                                \
         return at;                                                                                 \
     }
 
@@ -30,7 +27,7 @@
         if (!crn_fd_enter(&e, CRN_CALL_##name, fd, HERE))                                          \
             return REAL(name)(fd);                                                                 \
         int rc = REAL(name)(fd);                                                                   \
-        crn_fd_leave(&e);                                                                          \
+        crn_fd_leave(&e, rc == 0);                                                                 \
         return rc;                                                                                 \
     }
 
@@ -42,7 +39,7 @@
             return REAL(name)(fd, off);                                                            \
         int rc = REAL(name)(fd, off);                                                              \
         e.r.value[1] = off;                                                                        \
-        crn_fd_leave(&e);                                                                          \
+        crn_fd_leave(&e, rc == 0);                                                                 \
         return rc;                                                                                 \
     }
 
@@ -56,7 +53,7 @@
         e.r.value[1] = (int64_t)n;                                                                 \
         e.r.value[2] = off;                                                                        \
         e.r.value[3] = prot;                                                                       \
-        crn_fd_leave(&e);                                                                          \
+        crn_fd_leave(&e, p != MAP_FAILED);                                                         \
         return p;                                                                                  \
     }
 
@@ -73,26 +70,32 @@ static int leave_name(crn_ev *e, const char *path, int rc)
 {
     int keep = errno;
     crn_ev_stop(e);
-    crn_ev_name(e, path, strlen(path));
-    crn_ev_leave(e);
+    if (rc == 0) {
+        crn_ev_name(e, path, strlen(path));
+        crn_ev_leave(e);
+    } else {
+        crn_ev_forget(e);
+    }
     errno = keep;
     return rc;
 }
 
-CRN_EXPORT int unlink(const char *path)
-{
-    crn_ev e;
-    if (crn_fd_is_special(path) || !crn_ev_enter(&e, CRN_CALL_unlink, HERE))
-        return REAL(unlink)(path);
-    crn_ev_start(&e);
-    return leave_name(&e, path, REAL(unlink)(path));
-}
+/* A name goes, or, of rename, another file gets it. */
+#define NAMED(name, call, path, params, ...)                                                       \
+    CRN_EXPORT int name params                                                                     \
+    {                                                                                              \
+        crn_ev e;                                                                                  \
+        if (crn_fd_is_special(path) || !crn_ev_enter(&e, CRN_CALL_##call, HERE))                   \
+            return REAL(name)(__VA_ARGS__);                                                        \
+        crn_ev_start(&e);                                                                          \
+        return leave_name(&e, path, REAL(name)(__VA_ARGS__));                                      \
+    }
 
-CRN_EXPORT int rename(const char *from, const char *to)
-{
-    crn_ev e;
-    if (crn_fd_is_special(from) || !crn_ev_enter(&e, CRN_CALL_rename, HERE))
-        return REAL(rename)(from, to);
-    crn_ev_start(&e);
-    return leave_name(&e, to, REAL(rename)(from, to));
-}
+NAMED(unlink, unlink, path, (const char *path), path)
+NAMED(unlinkat, unlink, path, (int dir, const char *path, int flags), dir, path, flags)
+NAMED(remove, unlink, path, (const char *path), path)
+NAMED(rename, rename, to, (const char *from, const char *to), from, to)
+NAMED(renameat, rename, to, (int dir, const char *from, int into, const char *to), dir, from, into,
+      to)
+NAMED(renameat2, rename, to, (int dir, const char *from, int into, const char *to, unsigned flags),
+      dir, from, into, to, flags)

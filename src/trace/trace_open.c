@@ -111,7 +111,7 @@ CRN_EXPORT int close(int fd)
     crn_fd_unfollow(fd); /* before the number can be another's */
     int rc = REAL(close)(fd);
     if (on)
-        crn_fd_leave(&e);
+        crn_fd_leave(&e, true); /* also where it tells that a write had failed */
     return rc;
 }
 
@@ -121,7 +121,7 @@ static void close_all(unsigned first, unsigned last, const void *ret, const void
     for (unsigned fd = first; fd <= last && fd < CRN_FDS; fd++) {
         crn_ev e;
         if (crn_fd_enter_change(&e, CRN_CALL_close, (int)fd, ret, frame))
-            crn_fd_leave(&e);
+            crn_fd_leave(&e, true);
         crn_fd_unfollow((int)fd);
     }
 }
@@ -141,11 +141,13 @@ CRN_EXPORT void closefrom(int first)
 
 /* ---- copies ---- */
 
-static int leave_dup(crn_ev *e, int fd)
+static int leave_dup(crn_ev *e, int fd, int copy)
 {
-    e->r.value[1] = fd < 0 ? -1 : crn_fd_follow(fd);
-    crn_fd_leave(e);
-    return fd;
+    e->r.value[1] = copy < 0 ? -1 : crn_fd_follow(copy);
+    if (e->r.value[1] >= 0)
+        crn_fd_set_position(copy, crn_fd_position(fd));
+    crn_fd_leave(e, copy >= 0);
+    return copy;
 }
 
 CRN_EXPORT int dup(int fd)
@@ -153,7 +155,7 @@ CRN_EXPORT int dup(int fd)
     crn_ev e;
     if (!crn_fd_enter_change(&e, CRN_CALL_dup, fd, HERE))
         return REAL(dup)(fd);
-    return leave_dup(&e, REAL(dup)(fd));
+    return leave_dup(&e, fd, REAL(dup)(fd));
 }
 
 #define DUP_TO(name, params, ...)                                                                  \
@@ -163,7 +165,7 @@ CRN_EXPORT int dup(int fd)
         bool on = crn_fd_enter_change(&e, CRN_CALL_dup, fd, HERE);                                 \
         crn_fd_unfollow(fd != to ? to : -1);                                                       \
         int copy = REAL(name)(__VA_ARGS__);                                                        \
-        return on ? leave_dup(&e, copy) : copy;                                                    \
+        return on ? leave_dup(&e, fd, copy) : copy;                                                \
     }
 
 DUP_TO(dup2, (int fd, int to), fd, to)
@@ -181,7 +183,7 @@ DUP_TO(dup3, (int fd, int to, int flags), fd, to, flags)
         if ((what != F_DUPFD && what != F_DUPFD_CLOEXEC) ||                                        \
             !crn_fd_enter_change(&e, CRN_CALL_dup, fd, HERE))                                      \
             return REAL(name)(fd, what, with);                                                     \
-        return leave_dup(&e, REAL(name)(fd, what, with));                                          \
+        return leave_dup(&e, fd, REAL(name)(fd, what, with));                                      \
     }
 
 FCNTL(fcntl)

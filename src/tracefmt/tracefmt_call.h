@@ -40,7 +40,7 @@ typedef enum crn_kind {
     CRN_KIND_TOTAL,    /* the sum of the list of counts that follows */
     CRN_KIND_INPLACE,  /* 1 where the buffer is MPI_IN_PLACE */
     CRN_KIND_BYTES,    /* asked for */
-    CRN_KIND_MOVED,    /* bytes that were moved; negative where the call failed */
+    CRN_KIND_MOVED,    /* bytes that were moved, or, of a stream, how far it got; < 0: unknown */
     CRN_KIND_OFFSET,
     CRN_KIND_FILE, /* number of an MPI file */
     CRN_KIND_FILE_NEW,

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Record a program, expand the trace, and compare with the plain log of the same run:
 # trace_check.sh MPI RANKS RECORDER EXPANDER PROGRAM [ARGUMENTS]; TRACE_EXPECT has calls that must
-# be in it; with TRACE_NUMBERS, requests are numbered from 0 to one less than that, again and again.
+# be in it, TRACE_ABSENT such that must not; with TRACE_NUMBERS, requests are numbered from 0 to one
+# less than that, again and again.
 set -eu
 mpi=$1 ranks=$2 recorder=$3 expander=$4
 shift 4
@@ -23,6 +24,9 @@ diff -r "$scratch/plain" "$scratch/expanded" > "$scratch/diff" || {
 }
 for call in ${TRACE_EXPECT-}; do # the least that the log must have
     cat "$scratch"/plain/* | grep -q "^$call " || { echo "no $call was recorded"; exit 1; }
+done
+for call in ${TRACE_ABSENT-}; do
+    ! cat "$scratch"/plain/* | grep "^$call " || { echo "$call was recorded"; exit 1; }
 done
 if cat "$scratch"/plain/* | grep '^@match' | grep -qv ' root=[0-9]'; then
     echo "a message without a sender"

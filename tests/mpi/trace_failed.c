@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A program whose calls fail: where errors return, what a call should have set holds whatever it
- * held before; and an error handler may jump out of the call, after which the program goes on.
+ * held before, and nothing was moved, mapped or renamed; and an error handler may jump out of the
+ * call, after which the program goes on.
  */
+#include <fcntl.h>
 #include <mpi.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static jmp_buf back;
 
@@ -29,6 +34,19 @@ static void failing_calls(int size)
     must(MPI_Waitsome(-1, &none, &n, index, MPI_STATUSES_IGNORE) != MPI_SUCCESS);
     must(MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, -77, MPI_COMM_WORLD, MPI_STATUS_IGNORE) !=
          MPI_SUCCESS);
+}
+
+/* A file that is open for reading. */
+static void failing_files(void)
+{
+    char name[] = "failed-XXXXXX", byte = 0;
+    int out = mkstemp(name), in = open(name, O_RDONLY);
+    must(out >= 0 && in >= 0);
+    must(write(in, &byte, 1) < 0 && pwrite(in, &byte, 1, 0) < 0 && lseek(in, -1, SEEK_SET) < 0);
+    must(ftruncate(in, 1) < 0 && mmap(NULL, 1, PROT_WRITE, MAP_SHARED, in, 0) == MAP_FAILED);
+    must(rename("no such file", name) < 0 && fsync(-1) < 0);
+    must(close(in) == 0 && close(out) == 0 && unlink(name) == 0);
+    must(open(name, O_RDONLY) < 0 && !fopen(name, "r"));
 }
 
 static void jump(MPI_Comm *comm, int *code, ...)
@@ -59,6 +77,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     failing_calls(size);
+    failing_files();
     jumping_call(size);
     MPI_Allreduce(MPI_IN_PLACE, &x, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Finalize();
