@@ -19,7 +19,7 @@
 #include <libunwind.h>
 #include <link.h>
 
-enum { DEPTH = 24, SETS = 128, WAYS = 4, OWN_FRAMES = 8 };
+enum { DEPTH = 24, SETS = 64, WAYS = 8, OWN_FRAMES = 8 };
 
 typedef struct walk {
     const void *ret, *frame; /* of the wrapper: the key */

@@ -7,9 +7,9 @@
 
 enum { CACHE = 64 };
 
-static crn_handles handles;        /* guarded by the recorder's lock */
-static CRN_VEC(uint32_t) index_of; /* by number: index into the table; same lock */
-static _Atomic unsigned changes;
+static crn_handles handles;             /* guarded by the recorder's lock */
+static CRN_VEC(uint32_t) index_of;      /* by number: index into the table; same lock */
+static _Atomic unsigned changes[CACHE]; /* types freed, by their place in the caches */
 
 typedef struct known_type {
     MPI_Datatype type;
@@ -19,7 +19,7 @@ typedef struct known_type {
 
 static _Thread_local known_type cache[CACHE] __attribute__((tls_model("initial-exec")));
 
-static uint32_t describe(MPI_Datatype type);
+static uint32_t look_up(MPI_Datatype type);
 
 static crn_combiner combiner_of(int combiner)
 {
@@ -48,22 +48,6 @@ static crn_combiner combiner_of(int combiner)
 /* Only what is worth its room: the contents of giant types would outweigh the trace. */
 enum { CONTENTS_MAX = 1 << 16 };
 
-typedef struct contents {
-    int nints, naddrs, ntypes;
-    int *ints;
-    MPI_Aint *addrs;
-    MPI_Datatype *types;
-} contents;
-
-static cairn_status get_contents(MPI_Datatype type, contents *c)
-{
-    CRN_TRY(crn_alloc(&c->ints, (size_t)c->nints));
-    CRN_TRY(crn_alloc(&c->addrs, (size_t)c->naddrs));
-    CRN_TRY(crn_alloc(&c->types, (size_t)c->ntypes));
-    PMPI_Type_get_contents(type, c->nints, c->naddrs, c->ntypes, c->ints, c->addrs, c->types);
-    return CAIRN_OK;
-}
-
 /* Types that MPI_Type_get_contents gives are ours to free, unless they are predefined. */
 static void free_if_derived(MPI_Datatype type)
 {
@@ -73,89 +57,110 @@ static void free_if_derived(MPI_Datatype type)
         PMPI_Type_free(&type);
 }
 
-static cairn_status encode_contents(const contents *c, crn_type *d)
+/*
+ * What a derived type is made of: the values of c, which the caller frees. MPI wants arrays of
+ * three kinds: they lie behind the values, in the same memory.
+ */
+static cairn_status get_contents(MPI_Datatype type, crn_contents *c, int64_t **ret)
 {
-    crn_seq_build b = {0};
-    cairn_status rc;
-    for (int i = 0; i < c->nints; i++)
-        crn_seq_add(&b, c->ints[i]);
-    CRN_TRY_OUT(rc, crn_seq_encode(&b, NULL, false, &d->ints));
-    crn_seq_build_done(&b);
-    for (int i = 0; i < c->naddrs; i++)
-        crn_seq_add(&b, c->addrs[i]);
-    CRN_TRY_OUT(rc, crn_seq_encode(&b, NULL, false, &d->addrs));
-    crn_seq_build_done(&b);
-    for (int i = 0; i < c->ntypes; i++)
-        crn_seq_add(&b, describe(c->types[i]));
-    CRN_TRY_OUT(rc, crn_seq_encode(&b, NULL, false, &d->types));
-    d->nints = (uint32_t)c->nints;
-    d->naddrs = (uint32_t)c->naddrs;
-    d->ntypes = (uint32_t)c->ntypes;
-out:
-    crn_seq_build_done(&b);
+    size_t n = (size_t)c->nints + c->naddrs + c->ntypes;
+    int64_t *value, *v;
+    CRN_TRY(crn_alloc(&value, 2 * n));
+    int *ints = (int *)(value + n);
+    MPI_Aint *addrs = (MPI_Aint *)(value + n + c->nints);
+    MPI_Datatype *types = (MPI_Datatype *)(value + n + c->nints + c->naddrs);
+    PMPI_Type_get_contents(type, (int)c->nints, (int)c->naddrs, (int)c->ntypes, ints, addrs, types);
+    c->value = v = *ret = value;
+    for (uint32_t i = 0; i < c->nints; i++)
+        *v++ = ints[i];
+    for (uint32_t i = 0; i < c->naddrs; i++)
+        *v++ = addrs[i];
+    for (uint32_t i = 0; i < c->ntypes; i++) {
+        *v++ = look_up(types[i]);
+        free_if_derived(types[i]);
+    }
+    return CAIRN_OK;
+}
+
+static crn_type measured(MPI_Datatype type)
+{
+    int size = 0;
+    MPI_Aint lb = 0, extent = 0;
+    PMPI_Type_size(type, &size);
+    PMPI_Type_get_extent(type, &lb, &extent);
+    return (crn_type){.nbytes = size > 0 ? (uint64_t)size : 0, .lb = lb, .extent = extent};
+}
+
+static cairn_status describe_named(MPI_Datatype type, uint32_t *ret)
+{
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int n;
+    crn_type d = measured(type);
+    PMPI_Type_get_name(type, name, &n);
+    CRN_TRY(crn_tables_string(&crn_rec.tables, *name ? name : "unnamed", &d.name));
+    return crn_tables_type(&crn_rec.tables, &d, ret);
+}
+
+static cairn_status describe_derived(MPI_Datatype type, crn_contents *c, uint32_t *ret)
+{
+    crn_type d;
+    int64_t *value;
+    cairn_status rc = CAIRN_OK;
+    if (c->combiner == CRN_COMBINER_OTHER || c->nints + c->naddrs + c->ntypes > CONTENTS_MAX ||
+        get_contents(type, c, &value) < 0) {
+        d = measured(type);
+        d.combiner = CRN_COMBINER_OTHER;
+        return crn_tables_type(&crn_rec.tables, &d, ret);
+    }
+    if (!crn_tables_find_type(&crn_rec.tables, c, ret)) {
+        d = measured(type);
+        rc = crn_tables_describe_type(&crn_rec.tables, c, &d, ret);
+    }
+    free(value);
     return rc;
 }
 
-static void describe_derived(MPI_Datatype type, int combiner, contents *c, crn_type *d)
+static void remember(MPI_Datatype type, uint32_t index)
 {
-    d->combiner = combiner_of(combiner);
-    if (d->combiner == CRN_COMBINER_OTHER || c->nints + c->naddrs + c->ntypes > CONTENTS_MAX) {
-        d->combiner = CRN_COMBINER_OTHER;
-        return;
-    }
-    cairn_status rc = get_contents(type, c);
-    if (rc == CAIRN_OK)
-        rc = encode_contents(c, d);
-    if (rc < 0)
-        d->combiner = CRN_COMBINER_OTHER;
-    for (int i = 0; c->types && i < c->ntypes; i++)
-        free_if_derived(c->types[i]);
-    free(c->ints);
-    free(c->addrs);
-    free(c->types);
+    int64_t number = crn_handles_add(&handles, (uintptr_t)type);
+    while (number >= 0 && index_of.n <= (size_t)number && crn_vec_push(&index_of, 0) == 0)
+        ;
+    if (number >= 0 && (size_t)number < index_of.n)
+        index_of.at[number] = index;
 }
 
-/* The index of a type's description. Recorder's lock held. */
-static uint32_t describe(MPI_Datatype type)
-{
-    crn_type d = {0};
-    contents c = {0};
-    char name[MPI_MAX_OBJECT_NAME] = "";
-    int combiner, size = 0, n;
-    uint32_t index = 0;
-    MPI_Aint lb = 0, extent = 0;
-    PMPI_Type_get_envelope(type, &c.nints, &c.naddrs, &c.ntypes, &combiner);
-    PMPI_Type_size(type, &size);
-    PMPI_Type_get_extent(type, &lb, &extent);
-    d.nbytes = size > 0 ? (uint64_t)size : 0;
-    d.lb = lb;
-    d.extent = extent;
-    if (combiner == MPI_COMBINER_NAMED) {
-        PMPI_Type_get_name(type, name, &n);
-        if (crn_tables_string(&crn_rec.tables, *name ? name : "unnamed", &d.name) < 0)
-            return 0;
-    } else {
-        describe_derived(type, combiner, &c, &d);
-    }
-    return crn_tables_type(&crn_rec.tables, &d, &index) < 0 ? 0 : index;
-}
-
+/*
+ * The index of a type's description. Predefined ones are remembered, they stay; of the others only
+ * those that the program uses itself: it frees them, and parts of types we free. Recorder's lock
+ * held.
+ */
 static uint32_t look_up(MPI_Datatype type)
 {
-    crn_rec_lock();
-    uint32_t index;
     int64_t number = crn_handles_find(&handles, (uintptr_t)type);
-    if (number >= 0) {
-        index = index_of.at[number];
-    } else {
-        index = describe(type);
-        number = crn_handles_add(&handles, (uintptr_t)type);
-        while (number >= 0 && index_of.n <= (size_t)number && crn_vec_push(&index_of, 0) == 0)
-            ;
-        if (number >= 0 && (size_t)number < index_of.n)
-            index_of.at[number] = index;
-        crn_rec_grown();
+    int nints, naddrs, ntypes, combiner;
+    uint32_t index = 0;
+    if (number >= 0)
+        return index_of.at[number];
+    PMPI_Type_get_envelope(type, &nints, &naddrs, &ntypes, &combiner);
+    if (combiner == MPI_COMBINER_NAMED) {
+        if (describe_named(type, &index) == CAIRN_OK)
+            remember(type, index);
+        return index;
     }
+    crn_contents c = {.combiner = combiner_of(combiner),
+                      .nints = (uint32_t)nints,
+                      .naddrs = (uint32_t)naddrs,
+                      .ntypes = (uint32_t)ntypes};
+    (void)describe_derived(type, &c, &index); /* or 0: it goes on without */
+    return index;
+}
+
+static uint32_t look_up_used(MPI_Datatype type)
+{
+    crn_rec_lock();
+    uint32_t index = look_up(type);
+    remember(type, index);
+    crn_rec_grown();
     crn_rec_unlock();
     return index;
 }
@@ -166,14 +171,20 @@ static int64_t refresh(known_type *k, MPI_Datatype type, unsigned now)
 {
     if (type == MPI_DATATYPE_NULL)
         return -1;
-    *k = (known_type){.type = type, .index = look_up(type), .changes = now};
+    *k = (known_type){.type = type, .index = look_up_used(type), .changes = now};
     return k->index;
+}
+
+static inline size_t place_of(MPI_Datatype type)
+{
+    return ((uintptr_t)type >> 4 ^ (uintptr_t)type) % CACHE;
 }
 
 int64_t crn_type_of(MPI_Datatype type)
 {
-    known_type *k = &cache[((uintptr_t)type >> 4 ^ (uintptr_t)type) % CACHE];
-    unsigned now = atomic_load_explicit(&changes, memory_order_acquire) + 1;
+    size_t i = place_of(type);
+    known_type *k = &cache[i];
+    unsigned now = atomic_load_explicit(&changes[i], memory_order_acquire) + 1;
     return k->type == type && k->changes == now ? k->index : refresh(k, type, now);
 }
 
@@ -181,6 +192,6 @@ void crn_type_drop(MPI_Datatype type)
 {
     crn_rec_lock();
     crn_handles_drop(&handles, (uintptr_t)type);
-    atomic_fetch_add_explicit(&changes, 1, memory_order_release);
+    atomic_fetch_add_explicit(&changes[place_of(type)], 1, memory_order_release);
     crn_rec_unlock();
 }

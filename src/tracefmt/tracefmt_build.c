@@ -234,28 +234,6 @@ static inline void add_peer(crn_build *b, crn_column_build *c, int64_t peer, con
         crn_seq_add(&c->other, other);
 }
 
-static uint64_t list_hash(crn_list l)
-{
-    uint64_t h = l.n;
-    for (size_t i = 0; i < l.n; i++)
-        h = (h ^ (uint64_t)l.at[i]) * 0x9e3779b97f4a7c15u;
-    return h ^ h >> 32;
-}
-
-static bool list_equals(const crn_seq *s, crn_list l)
-{
-    crn_seq_iter it;
-    int64_t v;
-    if (crn_seq_count(s) != l.n)
-        return false;
-    crn_seq_iter_init(&it, s);
-    for (size_t i = 0; i < l.n; i++) {
-        if (!crn_seq_next(&it, &v) || v != l.at[i])
-            return false;
-    }
-    return true;
-}
-
 /* Below 100 per cent the number of lists is bounded: the one of the nearest length stands in. */
 static size_t nearest_list(const crn_column_build *c, size_t n)
 {
@@ -292,7 +270,7 @@ static size_t find_list(crn_build *b, crn_column_build *c, crn_list l, uint64_t 
 {
     uint32_t at;
     for (size_t probe = 0; crn_index_next(&c->list_index, hash, &probe, &at);) {
-        if (list_equals(&c->list.at[at], l))
+        if (crn_seq_is(&c->list.at[at], l.at, l.n))
             return at;
     }
     if (b->precision < 100 && c->list.n >= DRAW_LISTS)
@@ -316,7 +294,7 @@ static bool is_recent(const crn_recent_list *recent, const crn_column_build *c, 
 
 static void add_list(crn_build *b, crn_column_build *c, crn_list l)
 {
-    uint64_t hash = list_hash(l);
+    uint64_t hash = crn_values_hash(l.at, l.n);
     crn_recent_list *recent = &b->recent[(hash ^ (uintptr_t)c >> 4) % CRN_RECENT_LISTS];
     if (!is_recent(recent, c, l)) {
         recent->column = l.n <= CRN_RECENT_VALUES ? c : NULL;

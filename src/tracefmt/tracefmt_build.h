@@ -14,10 +14,13 @@
 /* Strings, call sites and datatypes, each kept once. Numbers as in crn_trace. */
 typedef struct crn_tables {
     CRN_VEC(char *) string;
+    crn_index string_index;
+    crn_index pattern_index; /* of the strings that are patterns of names */
     CRN_VEC(crn_site) site;
     crn_index site_index;
     CRN_VEC(crn_type) type;
-    size_t nbytes; /* of what strings and types point to */
+    crn_index type_index; /* of those that were described by their contents */
+    size_t nbytes;        /* of what strings and types point to */
 } crn_tables;
 
 cairn_status crn_tables_init(crn_tables *t);
@@ -30,6 +33,20 @@ size_t crn_tables_nbytes(const crn_tables *t);
 
 /* Takes the sequences of *type over, also when the type is known already or on failure. */
 cairn_status crn_tables_type(crn_tables *t, crn_type *type, uint32_t *ret);
+
+/* What a derived type is made of: integers, addresses and types, one after the other. */
+typedef struct crn_contents {
+    uint32_t combiner, nints, naddrs, ntypes;
+    const int64_t *value;
+} crn_contents;
+
+/*
+ * Programs make the same types again and again: find one by its contents, which is cheap, or
+ * describe it by them. *type has its size and extent; it is as for crn_tables_type.
+ */
+bool crn_tables_find_type(const crn_tables *t, const crn_contents *c, uint32_t *ret);
+cairn_status crn_tables_describe_type(crn_tables *t, const crn_contents *c, crn_type *type,
+                                      uint32_t *ret);
 
 /* The pattern of a file name: one that is known and gives this name, or a new one. */
 cairn_status crn_tables_pattern(crn_tables *t, const char *name, int64_t number[CRN_NAME_NUMBERS],

@@ -106,6 +106,10 @@ cairn_status crn_seq_encode(crn_seq_build *b, const int64_t *more, bool fold, cr
 /* A sequence of the given values, with items even if constant. */
 cairn_status crn_seq_of(const int64_t *value, size_t n, crn_seq *ret);
 
+/* Are these its values? With a hash, to find a sequence by its values. */
+bool crn_seq_is(const crn_seq *s, const int64_t *value, size_t n);
+uint64_t crn_values_hash(const int64_t *value, size_t n);
+
 /* The first na values of a, then the first nb of b. */
 cairn_status crn_seq_concat(const crn_seq *a, uint64_t na, const crn_seq *b, uint64_t nb, bool fold,
                             crn_seq *ret);

@@ -271,3 +271,28 @@ int64_t crn_seq_at(const crn_seq *s, uint64_t index)
         index -= n;
     return (int64_t)((uint64_t)v + index * (uint64_t)stride);
 }
+
+bool crn_seq_is(const crn_seq *s, const int64_t *value, size_t n)
+{
+    crn_seq_iter it;
+    int64_t v, stride;
+    uint64_t got;
+    crn_seq_iter_init(&it, s);
+    while (s->n > 0 && crn_seq_next_run(&it, CRN_SEQ_MAX, &v, &stride, &got)) {
+        if (got > n)
+            return false;
+        for (n -= got; got > 0; got--, v = (int64_t)((uint64_t)v + (uint64_t)stride)) {
+            if (v != *value++)
+                return false;
+        }
+    }
+    return n == 0;
+}
+
+uint64_t crn_values_hash(const int64_t *value, size_t n)
+{
+    uint64_t h = n;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (uint64_t)value[i]) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 32;
+}

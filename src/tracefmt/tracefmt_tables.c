@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The tables of a trace while it is built. Sites may be many, and have an index; the others are
- * searched from end to end: they are short, and only what the recorder has not cached comes here.
+ * The tables of a trace while it is built. What is looked for has an index; only predefined types,
+ * which the recorder looks for once, are searched from end to end.
  */
 #include "tracefmt/tracefmt.h"
 
@@ -29,28 +29,47 @@ void crn_tables_done(crn_tables *t)
     for (size_t i = 0; i < t->type.n; i++)
         type_done(&t->type.at[i]);
     crn_vec_done(&t->string);
+    crn_index_done(&t->string_index);
+    crn_index_done(&t->pattern_index);
     crn_vec_done(&t->site);
     crn_index_done(&t->site_index);
     crn_vec_done(&t->type);
+    crn_index_done(&t->type_index);
 }
 
 size_t crn_tables_nbytes(const crn_tables *t)
 {
     return t->nbytes + t->string.cap * sizeof *t->string.at + t->site.cap * sizeof *t->site.at +
-           crn_index_nbytes(&t->site_index) + t->type.cap * sizeof *t->type.at;
+           t->type.cap * sizeof *t->type.at + crn_index_nbytes(&t->string_index) +
+           crn_index_nbytes(&t->pattern_index) + crn_index_nbytes(&t->site_index) +
+           crn_index_nbytes(&t->type_index);
+}
+
+static uint64_t string_hash(const char *s)
+{
+    uint64_t h = 0;
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 32;
 }
 
 cairn_status crn_tables_string(crn_tables *t, const char *s, uint32_t *ret)
 {
     char *copy;
-    for (size_t i = t->string.n; i-- > 0;) {
-        if (strcmp(t->string.at[i], s) == 0) {
-            *ret = (uint32_t)i;
+    uint64_t hash = string_hash(s);
+    uint32_t at;
+    for (size_t probe = 0; crn_index_next(&t->string_index, hash, &probe, &at);) {
+        if (strcmp(t->string.at[at], s) == 0) {
+            *ret = at;
             return CAIRN_OK;
         }
     }
     CRN_TRY(crn_vec_reserve(&t->string, 1));
     CRN_TRY(crn_strdup(s, &copy));
+    if (crn_index_add(&t->string_index, hash, t->string.n) < 0) {
+        free(copy);
+        return CAIRN_ENOMEM;
+    }
     t->string.at[t->string.n++] = copy;
     t->nbytes += crn_mem_nbytes(strlen(s) + 1);
     *ret = (uint32_t)t->string.n - 1;
@@ -109,28 +128,60 @@ cairn_status crn_tables_type(crn_tables *t, crn_type *type, uint32_t *ret)
     return CAIRN_OK;
 }
 
-/* Does a pattern stand for the name? Widths may be written in two ways: "%d" is 100, so is "%03d".
- */
-static bool pattern_gives(const char *pattern, const int64_t *number, int n, const char *name)
+static uint64_t contents_hash(const crn_contents *c)
 {
-    char buf[PATH_MAX];
-    return strncmp(pattern, name, strcspn(pattern, "%")) == 0 &&
-           crn_pattern_numbers(pattern) == n &&
-           crn_pattern_join(pattern, number, n, buf, sizeof buf) && strcmp(buf, name) == 0;
+    size_t n = (size_t)c->nints + c->naddrs + c->ntypes;
+    return crn_values_hash(c->value, n) + c->combiner;
+}
+
+bool crn_tables_find_type(const crn_tables *t, const crn_contents *c, uint32_t *ret)
+{
+    const int64_t *addrs = c->value + c->nints, *types = addrs + c->naddrs;
+    uint64_t hash = contents_hash(c);
+    uint32_t at;
+    for (size_t probe = 0; crn_index_next(&t->type_index, hash, &probe, &at);) {
+        const crn_type *d = &t->type.at[at];
+        if (d->combiner == c->combiner && crn_seq_is(&d->ints, c->value, c->nints) &&
+            crn_seq_is(&d->addrs, addrs, c->naddrs) && crn_seq_is(&d->types, types, c->ntypes)) {
+            *ret = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+cairn_status crn_tables_describe_type(crn_tables *t, const crn_contents *c, crn_type *type,
+                                      uint32_t *ret)
+{
+    cairn_status rc;
+    type->combiner = c->combiner;
+    type->nints = c->nints;
+    type->naddrs = c->naddrs;
+    type->ntypes = c->ntypes;
+    CRN_TRY_OUT(rc, crn_seq_of(c->value, c->nints, &type->ints));
+    CRN_TRY_OUT(rc, crn_seq_of(c->value + c->nints, c->naddrs, &type->addrs));
+    CRN_TRY_OUT(rc, crn_seq_of(c->value + c->nints + c->naddrs, c->ntypes, &type->types));
+    CRN_TRY(crn_tables_type(t, type, ret));
+    return crn_index_add(&t->type_index, contents_hash(c), *ret);
+out:
+    type_done(type);
+    return rc;
 }
 
 cairn_status crn_tables_pattern(crn_tables *t, const char *name, int64_t number[CRN_NAME_NUMBERS],
                                 int *ret_n, uint32_t *ret)
 {
     char pattern[2 * PATH_MAX + 10];
-    CRN_FAIL_IF(strlen(name) >= PATH_MAX, CAIRN_EINVAL, "a file name has %zu bytes", strlen(name));
-    int n = crn_pattern_split(name, pattern, number);
-    *ret_n = n;
-    for (size_t i = t->string.n; n > 0 && i-- > 1;) {
-        if (pattern_gives(t->string.at[i], number, n, name)) {
-            *ret = (uint32_t)i;
+    uint64_t hash = crn_pattern_hash(name);
+    uint32_t at;
+    for (size_t probe = 0; crn_index_next(&t->pattern_index, hash, &probe, &at);) {
+        if (crn_pattern_match(t->string.at[at], name, number, ret_n)) {
+            *ret = at;
             return CAIRN_OK;
         }
     }
-    return crn_tables_string(t, pattern, ret);
+    CRN_FAIL_IF(strlen(name) >= PATH_MAX, CAIRN_EINVAL, "a file name has %zu bytes", strlen(name));
+    *ret_n = crn_pattern_split(name, pattern, number);
+    CRN_TRY(crn_tables_string(t, pattern, ret));
+    return crn_index_add(&t->pattern_index, hash, *ret);
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The trace in memory: its parts given back, small questions answered, patterns of file names.
+ * The trace in memory: its parts given back, small questions answered.
  */
 #include "tracefmt/tracefmt.h"
-
-#include <ctype.h>
 
 void crn_group_done(crn_group *g)
 {
@@ -96,103 +94,4 @@ const crn_group *crn_column_group(const crn_column *c, uint32_t rank, int64_t *r
         }
     }
     return NULL;
-}
-
-/* Digits at p that make a number of int64_t; 0 if there are none, or too many. */
-static size_t digits_at(const char *p)
-{
-    size_t n = 0;
-    while (isdigit((unsigned char)p[n]))
-        n++;
-    return n <= 18 ? n : 0;
-}
-
-/* A piece of a name: a number, if the answer is true, or a byte of text or digits beyond all
- * bounds.
- */
-static bool number_at(const char *p, size_t *ret_n)
-{
-    size_t n = digits_at(p);
-    *ret_n = n > 0 ? n : CRN_MAX(strspn(p, "0123456789"), 1);
-    return n > 0;
-}
-
-static int count_numbers(const char *name)
-{
-    int count = 0;
-    size_t n;
-    for (const char *p = name; *p; p += n)
-        count += number_at(p, &n);
-    return count;
-}
-
-int crn_pattern_split(const char *name, char *pattern, int64_t number[CRN_NAME_NUMBERS])
-{
-    int count = 0;
-    /* what counts stands at the end: the directories before it are mostly the same */
-    int skip = CRN_MAX(count_numbers(name) - CRN_NAME_NUMBERS, 0);
-    char *out = pattern;
-    size_t n;
-    for (const char *p = name; *p; p += n) {
-        if (number_at(p, &n) && skip-- <= 0) {
-            number[count++] = (int64_t)strtoll(p, NULL, 10);
-            out += n > 1 && *p == '0' ? snprintf(out, 6, "%%0%zud", n) : snprintf(out, 6, "%%d");
-            continue;
-        }
-        if (*p == '%')
-            *out++ = '%';
-        memcpy(out, p, n);
-        out += n;
-    }
-    *out = 0;
-    return count;
-}
-
-/* The number's place at p, just after a '%': its width and length; false if damaged. */
-static bool place_at(const char *p, int *ret_width, size_t *ret_n)
-{
-    size_t n = strspn(p, "0123456789");
-    if (n > 3 || p[n] != 'd')
-        return false;
-    *ret_width = (int)strtol(p, NULL, 10);
-    *ret_n = n + 1;
-    return true;
-}
-
-int crn_pattern_numbers(const char *pattern)
-{
-    int count = 0;
-    for (const char *p = pattern; (p = strchr(p, '%')); p++) {
-        if (p[1] == '%')
-            p++;
-        else
-            count++;
-    }
-    return count;
-}
-
-bool crn_pattern_join(const char *pattern, const int64_t *number, int n, char *buf, size_t cap)
-{
-    size_t len = 0;
-    for (const char *p = pattern; *p;) {
-        int width, wrote = 1;
-        size_t skip = 1;
-        if (*p != '%' || p[1] == '%') {
-            skip = *p == '%' ? 2 : 1;
-            if (len + 1 < cap)
-                buf[len] = *p;
-        } else {
-            if (n-- <= 0 || !place_at(++p, &width, &skip))
-                return false;
-            wrote = snprintf(buf + len, cap - len, "%0*lld", width, (long long)*number++);
-        }
-        p += skip;
-        len += (size_t)wrote;
-        if (len >= cap)
-            return false;
-    }
-    if (cap == 0)
-        return false;
-    buf[len] = 0;
-    return true;
 }

@@ -204,6 +204,14 @@ int64_t crn_comm_group_rank(const crn_comm_group *g, uint32_t rank);
 int crn_pattern_split(const char *name, char *pattern, int64_t number[CRN_NAME_NUMBERS]);
 int crn_pattern_numbers(const char *pattern);
 
+/*
+ * Does the pattern stand for the name? Then the numbers of the name. Names that differ in numbers
+ * alone have the same hash, for finding the patterns to try.
+ */
+bool crn_pattern_match(const char *pattern, const char *name, int64_t number[CRN_NAME_NUMBERS],
+                       int *ret_n);
+uint64_t crn_pattern_hash(const char *name);
+
 /* Write the name into buf; false if the pattern is damaged or the name does not fit. */
 bool crn_pattern_join(const char *pattern, const int64_t *number, int n, char *buf, size_t cap);
 

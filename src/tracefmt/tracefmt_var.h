@@ -19,6 +19,10 @@ static inline void crn_put_var(crn_buf *b, uint64_t v)
 static inline uint64_t crn_get_var(crn_cursor *c)
 {
     uint64_t v = 0;
+    if (c->n > 0 && !c->failed && *c->at < 0x80) { /* most are short */
+        c->n--;
+        return *c->at++;
+    }
     for (unsigned shift = 0; shift < 64; shift += 7) {
         uint64_t byte = crn_get_u8(c);
         v |= (byte & 0x7f) << shift;

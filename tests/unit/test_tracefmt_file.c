@@ -117,6 +117,12 @@ static void test_patterns_of_names(void **state)
         assert_true(crn_pattern_join(pattern, number, n, name, sizeof name));
         assert_string_equal(name, names[i]);
         assert_false(crn_pattern_join(pattern, number, n, name, strlen(names[i])));
+        int64_t again[CRN_NAME_NUMBERS];
+        int nagain;
+        assert_true(crn_pattern_match(pattern, names[i], again, &nagain));
+        assert_int_equal(nagain, n);
+        for (int k = 0; k < n; k++)
+            assert_int_equal(again[k], number[k]);
     }
     char buf[20], pattern[64];
     int64_t number[CRN_NAME_NUMBERS];
@@ -125,6 +131,82 @@ static void test_patterns_of_names(void **state)
     assert_int_equal(number[5], 8);
     assert_false(crn_pattern_join("%99999d", (int64_t[]){1}, 1, buf, sizeof buf));
     assert_false(crn_pattern_join("%d", NULL, 0, buf, sizeof buf));
+}
+
+/* A name belongs to the patterns that write it so, and to no other. */
+static void test_patterns_match(void **state)
+{
+    (void)state;
+    const struct {
+        const char *pattern, *name;
+        bool match;
+    } cases[] = {
+        {"a%03d", "a007", true}, {"a%03d", "a1234", true},
+        {"a%03d", "a07", false}, {"a%03d", "a0012", false},
+        {"a%d", "a0", true},     {"a%d", "a07", false},
+        {"a%d", "a7b", false},   {"a%db", "a7", false},
+        {"a%d", "a", false},     {"a%%d", "a%d", true},
+        {"a%%d", "a%%d", false}, {"a1/%d", "a12/3", false},
+        {"a1/%d", "a1/3", true}, {"%9999d", "1", false},
+        {"%", "1", false},       {"%d", "9223372036854775808", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t number[CRN_NAME_NUMBERS];
+        int n;
+        assert_int_equal(crn_pattern_match(cases[i].pattern, cases[i].name, number, &n),
+                         cases[i].match);
+    }
+    assert_int_equal(crn_pattern_hash("x/7/a-100"), crn_pattern_hash("x/12345/a-007"));
+    assert_true(crn_pattern_hash("x/7/a-100") != crn_pattern_hash("x/7/b-100"));
+}
+
+/* What comes again is found, whatever came in between; a width that fits both is kept. */
+static void test_tables_find_again(void **state)
+{
+    (void)state;
+    crn_tables t;
+    int64_t number[CRN_NAME_NUMBERS];
+    uint32_t first[3], again;
+    int n;
+    assert_ok(crn_tables_init(&t));
+    assert_ok(crn_tables_pattern(&t, "out-008", number, &n, &first[0]));
+    assert_ok(crn_tables_pattern(&t, "in-8", number, &n, &first[1]));
+    for (int i = 0; i < 300; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "out-%03d", 5 * i);
+        assert_ok(crn_tables_pattern(&t, name, number, &n, &again));
+        assert_int_equal(again, first[0]);
+        assert_int_equal(number[0], 5 * i);
+        snprintf(name, sizeof name, "%c%c", 'a' + i / 26, 'a' + i % 26);
+        assert_ok(crn_tables_string(&t, name, &again));
+    }
+    assert_ok(crn_tables_pattern(&t, "in-900", number, &n, &again));
+    assert_int_equal(again, first[1]);
+    assert_int_equal(t.string.n, 3 + 300);
+    crn_tables_done(&t);
+}
+
+static void test_types_are_known_by_their_contents(void **state)
+{
+    (void)state;
+    crn_tables t;
+    uint32_t first, other, again;
+    const int64_t value[] = {2, 5, 5, 0, 64, 0}; /* two blocks of five, 64 bytes apart */
+    crn_contents c = {
+        .combiner = CRN_COMBINER_HINDEXED, .nints = 3, .naddrs = 2, .ntypes = 1, .value = value};
+    crn_contents moved = c, cut = c;
+    moved.value = (const int64_t[]){2, 5, 5, 0, 72, 0};
+    cut.nints = 2; /* the same values, shared out in another way */
+    cut.naddrs = 3;
+    assert_ok(crn_tables_init(&t));
+    assert_false(crn_tables_find_type(&t, &c, &first));
+    assert_ok(crn_tables_describe_type(&t, &c, &(crn_type){.nbytes = 40}, &first));
+    assert_false(crn_tables_find_type(&t, &moved, &other));
+    assert_false(crn_tables_find_type(&t, &cut, &other));
+    assert_ok(crn_tables_describe_type(&t, &moved, &(crn_type){.nbytes = 40}, &other));
+    assert_true(crn_tables_find_type(&t, &c, &again) && again == first);
+    assert_true(crn_tables_find_type(&t, &moved, &again) && again == other);
+    crn_tables_done(&t);
 }
 
 static void test_what_a_killed_run_left(void **state)
@@ -162,6 +244,9 @@ int main(void)
         cmocka_unit_test(test_save_and_load),
         cmocka_unit_test(test_cut_and_changed_files_are_refused),
         cmocka_unit_test(test_patterns_of_names),
+        cmocka_unit_test(test_patterns_match),
+        cmocka_unit_test(test_tables_find_again),
+        cmocka_unit_test(test_types_are_known_by_their_contents),
         cmocka_unit_test(test_what_a_killed_run_left),
     };
     return cmocka_run_group_tests_name("tracefmt_file", tests, NULL, NULL);

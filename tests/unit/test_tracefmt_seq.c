@@ -109,6 +109,20 @@ static void random_values(values *v, crn_rng *r)
     }
 }
 
+/* It is its values; not fewer, not more, and none other. */
+static void expect_is(const crn_seq *s, values *v, crn_rng *r)
+{
+    size_t at = crn_rng_below(r, v->n);
+    add(v, 0); /* room to ask for one more */
+    v->n--;
+    assert_true(crn_seq_is(s, v->at, v->n));
+    assert_false(crn_seq_is(s, v->at, v->n - 1));
+    assert_false(crn_seq_is(s, v->at, v->n + 1));
+    v->at[at] ^= 1;
+    assert_false(crn_seq_is(s, v->at, v->n));
+    v->at[at] ^= 1;
+}
+
 static void test_random_values_come_back(void **state)
 {
     (void)state;
@@ -121,9 +135,14 @@ static void test_random_values_come_back(void **state)
             uint64_t at = crn_rng_below(&r, v.n);
             assert_int_equal(crn_seq_at(&s, at), v.at[at]);
         }
+        expect_is(&s, &v, &r);
         crn_seq_done(&s);
         crn_vec_done(&v);
     }
+    crn_seq none;
+    assert_ok(crn_seq_of(NULL, 0, &none));
+    assert_true(crn_seq_is(&none, NULL, 0));
+    assert_false(crn_seq_is(&none, (const int64_t[]){0}, 1));
 }
 
 static void test_add_run_equals_adding_each(void **state)
