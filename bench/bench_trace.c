@@ -176,42 +176,37 @@ static void measure_sizes(int most)
 
 /* ---- cost ---- */
 
-static double seconds_of(struct timeval t)
-{
-    return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
-}
-
-/* Processor time of what ran so far; with what the system did for it, too, if asked. */
-static double child_seconds(bool system)
+/* Processor time of what ran so far, without the system's. */
+static double child_seconds(void)
 {
     struct rusage u;
     getrusage(RUSAGE_CHILDREN, &u);
-    return seconds_of(u.ru_utime) + (system ? seconds_of(u.ru_stime) : 0);
+    return (double)u.ru_utime.tv_sec + 1e-6 * (double)u.ru_utime.tv_usec;
 }
 
 /* Seconds of processor time of an example on one rank; it starts without mpiexec. */
-static double cpu_seconds(const char *example, bool traced, bool system)
+static double cpu_seconds(const char *example, bool traced)
 {
-    double before = child_seconds(system);
+    double before = child_seconds();
     run("cd '%s' && env LD_PRELOAD='%s' CAIRN_TRACE_OUT='%s/t.ctr' '%s'/examples/%s > output 2>&1",
         scratch, traced ? CAIRN_RECORDER : "", scratch, CAIRN_BINARY, example);
-    return child_seconds(system) - before;
+    return child_seconds() - before;
 }
 
 /*
- * Instructions of an example on two ranks, as callgrind counts them, without those of MPI: a rank
- * that waits for another spends as many as it has time for.
+ * Instructions of an example, as callgrind counts them; on several ranks without those of MPI: a
+ * rank that waits for another spends as many as it has time for.
  */
-static double instructions(const char *example, bool traced)
+static double instructions(const char *example, int ranks, bool traced)
 {
     double n = 0;
     char line[PATH_MAX + 64];
     snprintf(line, sizeof line, "%s/output", scratch);
-    run("cd '%s' && '%s/tools/mpi-test' %s 2 env LD_PRELOAD='%s' CAIRN_TRACE_KEEP=0 "
+    run("cd '%s' && '%s/tools/mpi-test' %s %d env LD_PRELOAD='%s' CAIRN_TRACE_KEEP=0 "
         "CAIRN_TRACE_OUT='%s/t.ctr' valgrind --tool=callgrind --callgrind-out-file=/dev/null "
-        "--toggle-collect='PMPI_*' --collect-atstart=yes '%s'/examples/%s > output 2>&1",
-        scratch, CAIRN_SOURCE, CAIRN_MPI, traced ? CAIRN_RECORDER : "", scratch, CAIRN_BINARY,
-        example);
+        "%s '%s'/examples/%s > output 2>&1",
+        scratch, CAIRN_SOURCE, CAIRN_MPI, ranks, traced ? CAIRN_RECORDER : "", scratch,
+        ranks > 1 ? "--toggle-collect='PMPI_*' --collect-atstart=yes" : "", CAIRN_BINARY, example);
     FILE *f = fopen(line, "r");
     while (f && fgets(line, sizeof line, f)) {
         const char *at = strstr(line, "Collected : ");
@@ -223,25 +218,42 @@ static double instructions(const char *example, bool traced)
     return n;
 }
 
+/* The one that writes HDF5 needs that library. */
+static bool is_built(const char *example)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/examples/%.*s", CAIRN_BINARY, (int)strcspn(example, " "),
+             example);
+    return access(path, X_OK) == 0;
+}
+
 /* A long run less a short one: what start and end cost comes once, however long a program runs. */
 static void measure_instructions(void)
 {
     static const struct {
         const char *name, *few, *many;
+        int ranks;
         bench_bar bar;
         const char *note;
-    } of[] = {{"cg", "cg 25 2", "cg 25 6", BENCH_AT_MOST, "7000 unknowns"},
-              {"mg", "mg 2 64 1", "mg 6 64 1", BENCH_AT_MOST, "64^3 points, six neighbours"},
-              {"mg.32", "mg 10 32 1", "mg 40 32 1", BENCH_NO_BAR, "32^3 points, six neighbours"},
-              {"amr", "amr 20", "amr 60", BENCH_AT_MOST, "64 patches of 64 to 1024 cells"}};
+    } of[] = {
+        {"cg", "cg 25 2", "cg 25 6", 2, BENCH_AT_MOST, "7000 unknowns on each of two ranks"},
+        {"mg", "mg 2 64 1", "mg 6 64 1", 2, BENCH_AT_MOST, "64^3 points on each of two ranks"},
+        {"mg.32", "mg 10 32 1", "mg 40 32 1", 2, BENCH_NO_BAR, "32^3 points on each of two ranks"},
+        {"amr", "amr 20", "amr 60", 2, BENCH_AT_MOST, "64 patches of 64 to 1024 cells on each"},
+        {"flashio", "flashio 20", "flashio 60", 1, BENCH_AT_MOST,
+         "80 blocks; all but the kernel's"},
+    };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         char name[64], note[128];
+        int ranks = of[i].ranks;
+        if (!is_built(of[i].few))
+            continue;
         snprintf(name, sizeof name, "trace.instructions.%s", of[i].name);
-        snprintf(note, sizeof note, "%s on each of two ranks; MPI's own are left out", of[i].note);
+        snprintf(note, sizeof note, "%s%s", of[i].note, ranks > 1 ? "; without MPI's own" : "");
         bench_print(&(bench_result){
             .name = name,
-            .ours = instructions(of[i].many, true) - instructions(of[i].few, true),
-            .peer = instructions(of[i].many, false) - instructions(of[i].few, false),
+            .ours = instructions(of[i].many, ranks, true) - instructions(of[i].few, ranks, true),
+            .peer = instructions(of[i].many, ranks, false) - instructions(of[i].few, ranks, false),
             .unit = "instructions",
             .bar = of[i].bar,
             .limit = 1.03,
@@ -250,12 +262,12 @@ static void measure_instructions(void)
 }
 
 /* Medians of the processor time of an example with and without the recorder, by turns. */
-static void compare_seconds(const char *example, bool system, double *ret_with, double *ret_without)
+static void compare_seconds(const char *example, double *ret_with, double *ret_without)
 {
     double with[BENCH_TURNS], without[BENCH_TURNS];
     for (size_t i = 0; i < BENCH_TURNS; i++) {
-        with[i] = cpu_seconds(example, true, system);
-        without[i] = cpu_seconds(example, false, system);
+        with[i] = cpu_seconds(example, true);
+        without[i] = cpu_seconds(example, false);
     }
     *ret_with = bench_median(with, BENCH_TURNS);
     *ret_without = bench_median(without, BENCH_TURNS);
@@ -264,7 +276,7 @@ static void compare_seconds(const char *example, bool system, double *ret_with, 
 static void measure_cost(void)
 {
     double with, without, events = 10 * 20000 * 3; /* a turn transposes with itself: three calls */
-    compare_seconds("cg 20000 10 8", false, &with, &without);
+    compare_seconds("cg 20000 10 8", &with, &without);
     bench_print(
         &(bench_result){.name = "trace.event",
                         .ours = 1e9 * (with - without) / events,
@@ -273,7 +285,7 @@ static void measure_cost(void)
                         .bar = BENCH_AT_MOST,
                         .limit = 1,
                         .note = "user time that recording adds to a call; the bar is 1 us"});
-    compare_seconds("mg 40", false, &with, &without);
+    compare_seconds("mg 40", &with, &without);
     bench_print(&(bench_result){.name = "trace.overhead.mg",
                                 .ours = with,
                                 .peer = without,
@@ -281,25 +293,6 @@ static void measure_cost(void)
                                 .bar = BENCH_AT_MOST,
                                 .limit = 1.03,
                                 .note = "user time of multigrid on one rank, with and without"});
-}
-
-/* Of a writer of files most time is the system's, which no counter of instructions here sees. */
-static void measure_writer(void)
-{
-    const char *few = "flashio 10", *many = "flashio 60";
-    double with[2], without[2];
-    if (access(CAIRN_BINARY "/examples/flashio", X_OK) != 0)
-        return;
-    compare_seconds(few, true, &with[0], &without[0]);
-    compare_seconds(many, true, &with[1], &without[1]);
-    bench_print(
-        &(bench_result){.name = "trace.overhead.flashio",
-                        .ours = with[1] - with[0],
-                        .peer = without[1] - without[0],
-                        .unit = "s",
-                        .bar = BENCH_AT_MOST,
-                        .limit = 1.03,
-                        .note = "user and system time of 50 checkpoints of 8 MB, one rank"});
 }
 
 /* ---- many ranks ---- */
@@ -375,7 +368,6 @@ int main(int argc, char **argv)
     }
     measure_merge();
     measure_cost();
-    measure_writer();
     if (system("valgrind --version > /dev/null 2>&1") == 0)
         measure_instructions();
     measure_sizes(most);

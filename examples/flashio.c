@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A checkpoint writer in the manner of the FLASH code: blocks of a mesh, two dozen unknowns, each
- * an array of all ranks in one HDF5 file, written together; smaller plot files in between.
+ * A checkpoint writer in the manner of the FLASH code: blocks of a mesh with guard cells around
+ * them, two dozen unknowns side by side in each cell. For a file each unknown is picked out of the
+ * cells, without the guards, and is an array of all ranks, written together; plot files, which are
+ * smaller, come in between.
  *
  *     mpirun -n 4 flashio [checkpoints [blocks per rank]]
  */
@@ -10,14 +12,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { UNKNOWNS = 24, PLOTTED = 4, EDGE = 8 };
+enum { UNKNOWNS = 24, PLOTTED = 4, EDGE = 8, GUARD = 4, WIDE = EDGE + 2 * GUARD };
+
+typedef double cell[UNKNOWNS];
 
 typedef struct mesh {
     hsize_t nblocks;      /* of this rank */
     hsize_t first, total; /* among those of all */
-    double *value;        /* of one unknown */
-    float *small;
+    cell *cell;           /* nblocks of WIDE * WIDE * WIDE */
+    double *value;        /* of one unknown, without guard cells: for a checkpoint */
+    float *small;         /* for a plot file */
 } mesh;
+
+static void pick_from(const cell *block, int unknown, double value[EDGE * EDGE * EDGE])
+{
+    for (size_t z = GUARD; z < GUARD + EDGE; z++)
+        for (size_t y = GUARD; y < GUARD + EDGE; y++)
+            for (size_t x = GUARD; x < GUARD + EDGE; x++)
+                *value++ = block[(z * WIDE + y) * WIDE + x][unknown];
+}
+
+static void pick(const mesh *m, int unknown)
+{
+    size_t each = (size_t)EDGE * EDGE * EDGE;
+    for (size_t b = 0; b < m->nblocks; b++)
+        pick_from(m->cell + b * WIDE * WIDE * WIDE, unknown, m->value + b * each);
+    for (size_t i = 0; i < m->nblocks * each; i++)
+        m->small[i] = (float)m->value[i];
+}
 
 /* One unknown: this rank's blocks of an array (blocks, EDGE, EDGE, EDGE) of all. */
 static int write_unknown(hid_t file, const char *name, const mesh *m, hid_t type, const void *data)
@@ -49,6 +71,7 @@ static int write_file(const char *path, const mesh *m, int unknowns, hid_t type,
     for (int i = 0; i < unknowns && rc == 0; i++) {
         char name[8];
         snprintf(name, sizeof name, "u%02d", i);
+        pick(m, i);
         rc = write_unknown(file, name, m, type, data);
     }
     return H5Fclose(file) < 0 ? -1 : rc;
@@ -62,9 +85,16 @@ static int mesh_setup(mesh *m, int each)
     m->nblocks = mine;
     m->first = before;
     m->total = all;
-    m->value = calloc(mine * EDGE * EDGE * EDGE, sizeof *m->value);
-    m->small = calloc(mine * EDGE * EDGE * EDGE, sizeof *m->small);
-    return m->value && m->small ? 0 : -1;
+    size_t ncells = (size_t)mine * WIDE * WIDE * WIDE;
+    m->cell = malloc(ncells * sizeof *m->cell);
+    m->value = malloc(mine * EDGE * EDGE * EDGE * sizeof *m->value);
+    m->small = malloc(mine * EDGE * EDGE * EDGE * sizeof *m->small);
+    if (!m->cell || !m->value || !m->small)
+        return -1;
+    for (size_t i = 0; i < ncells; i++)
+        for (int k = 0; k < UNKNOWNS; k++)
+            m->cell[i][k] = (double)(i % 1000) / (k + 1);
+    return 0;
 }
 
 int main(int argc, char **argv)
@@ -86,6 +116,7 @@ int main(int argc, char **argv)
         if (rc < 0)
             MPI_Abort(MPI_COMM_WORLD, 1);
     }
+    free(m.cell);
     free(m.value);
     free(m.small);
     MPI_Finalize();
