@@ -59,6 +59,27 @@ static inline void place_done(place *p)
         remove_tree(p->dir);
 }
 
+/* Overwrite a value where it lies in a rank's part of a run in the trail. */
+static inline void place_damage(const place *p, const char *run, int rank, double value)
+{
+    char path[200];
+    unsigned char *data;
+    snprintf(path, sizeof path, "%s/trail/%s/series-1/000/part-%06d", p->dir, run, rank);
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, 0, SEEK_END), 0);
+    const size_t n = (size_t)ftell(f);
+    assert_ok(crn_alloc(&data, n));
+    rewind(f);
+    assert_int_equal(fread(data, 1, n, f), n);
+    const unsigned char *at = memmem(data, n, &value, sizeof value);
+    assert_non_null(at);
+    assert_int_equal(fseek(f, (long)(at - data), SEEK_SET), 0);
+    assert_int_equal(fwrite("damaged!", 1, sizeof value, f), sizeof value);
+    fclose(f);
+    free(data);
+}
+
 /* The call on c must fail with the code and a sentence that contains words. */
 #define assert_refused(c, expr, code, words)                                                       \
     do {                                                                                           \

@@ -306,27 +306,6 @@ static void test_as_a_plain_loop(void **state)
 
 enum { LONG = 1 << 19, BLOCK = 1024 / sizeof(double) };
 
-/* Overwrite a value of run a where it lies in the first rank's part. */
-static void hurt(const place *p, double x)
-{
-    char path[200];
-    unsigned char *data;
-    snprintf(path, sizeof path, "%s/trail/a/series-1/000/part-000000", p->dir);
-    FILE *f = fopen(path, "r+b");
-    assert_non_null(f);
-    assert_int_equal(fseek(f, 0, SEEK_END), 0);
-    const size_t n = (size_t)ftell(f);
-    assert_ok(crn_alloc(&data, n));
-    rewind(f);
-    assert_int_equal(fread(data, 1, n, f), n);
-    unsigned char *at = memmem(data, n, &x, sizeof x);
-    assert_non_null(at);
-    assert_int_equal(fseek(f, (long)(at - data), SEEK_SET), 0);
-    assert_int_equal(fwrite("damaged!", 1, sizeof x, f), sizeof x);
-    fclose(f);
-    free(data);
-}
-
 /* An array of doubles that are each their own index, but for one; cut differently in each run. */
 static void make_long(const place *p, const char *name, const char *block, uint64_t cut,
                       uint64_t other)
@@ -358,8 +337,8 @@ static void test_damaged_blocks_are_left_out(void **state)
     make_long(&p, "b", "4KiB", cut - 3, 17 * BLOCK + 1); /* next to what is damaged */
     make_long(&p, "c", "4KiB", cut - 3, LONG);
     if (p.rank == 0) {
-        hurt(&p, 18 * BLOCK + 7.5);
-        hurt(&p, 300 * BLOCK + 0.5);
+        place_damage(&p, "a", 0, 18 * BLOCK + 7.5);
+        place_damage(&p, "a", 0, 300 * BLOCK + 0.5);
     }
     assert_ok(crn_comm_barrier(p.comm));
     const result one = compare(&p, "b", MPI_COMM_SELF, 1),

@@ -89,29 +89,6 @@ static void take_mark(place *p, memory *m, const char *name)
     unsetenv("CAIRN_RUN_NAME");
 }
 
-/* Change a value of the variable "hurt" where it lies in the part file. */
-static void hurt(place *p, const char *name, double x)
-{
-    char path[200];
-    unsigned char *data;
-    snprintf(path, sizeof path, "%s/trail/%s/series-1/000/part-%06d", p->dir, name, p->rank);
-    FILE *f = fopen(path, "r+b");
-    assert_non_null(f);
-    assert_int_equal(fseek(f, 0, SEEK_END), 0);
-    const size_t n = (size_t)ftell(f);
-    assert_ok(crn_alloc(&data, n));
-    rewind(f);
-    assert_int_equal(fread(data, 1, n, f), n);
-    size_t at = 0;
-    while (at + sizeof x <= n && memcmp(data + at, &x, sizeof x) != 0)
-        at += sizeof x;
-    assert_true(at + sizeof x <= n);
-    assert_int_equal(fseek(f, (long)at, SEEK_SET), 0);
-    assert_int_equal(fwrite("damaged!", 1, sizeof x, f), sizeof x);
-    fclose(f);
-    free(data);
-}
-
 /* --- results -------------------------------------------------------------------------------- */
 
 /* A row, and all that it says as a line: doubles to the last bit. */
@@ -221,9 +198,9 @@ static void make_runs(place *p)
     take_mark(p, &m, "a");
     disturb(&m, p->rank);
     take_mark(p, &m, "b");
-    hurt(p, "a", m.hurt[17 * block + 5]);
-    hurt(p, "b", m.hurt[(VALUES - 1) / block * block]);
-    hurt(p, "b", m.hurt[100 * block]);
+    place_damage(p, "a", p->rank, m.hurt[17 * block + 5]);
+    place_damage(p, "b", p->rank, m.hurt[(VALUES - 1) / block * block]);
+    place_damage(p, "b", p->rank, m.hurt[100 * block]);
     memory_done(&m);
     assert_ok(crn_comm_barrier(p->comm));
 }

@@ -3,11 +3,7 @@
  * HDF5 datasets that claim more than was ever written to them, or than any disk has: compared by
  * what HDF5 shows of such values, in no time, or refused with a sentence.
  */
-#include <dlfcn.h>
-
-#include "harness/harness.h"
-
-#include "hdf5/hdf5.h"
+#include "harness/hdf5_extra.h"
 
 #include <cairn/compare.h>
 
@@ -34,8 +30,7 @@ static void begin(world *w)
     for (int k = 0; k < 2; k++)
         snprintf(w->path[k], sizeof w->path[k], "%s/%c.h5", w->dir, "ab"[k]);
     assert_ok(crn_hdf5_lock(&w->h5));
-    w->library = dlopen(CRN_HDF5_LIBRARY, RTLD_NOW | RTLD_NOLOAD);
-    assert_non_null(w->library);
+    w->library = hdf5_library();
     crn_hdf5_unlock();
 }
 
@@ -43,16 +38,6 @@ static void end(world *w)
 {
     dlclose(w->library);
     remove_tree(w->dir);
-}
-
-/* Functions of HDF5 that Cairn itself has no use for. */
-#define EXTRA(w, name) ((__typeof__(name) *)extra((w), #name))
-
-static void *extra(const world *w, const char *name)
-{
-    void *symbol = dlsym(w->library, name);
-    assert_non_null(symbol);
-    return symbol;
 }
 
 static void add(const world *w, hid_t file, const char *name, const kind *k)

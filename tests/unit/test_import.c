@@ -4,11 +4,10 @@
  * true, groups that lie in themselves, rows longer than memory for them, things that are no
  * numbers.
  */
-#include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
 
-#include "harness/harness.h"
+#include "harness/hdf5_extra.h"
 
 #include "ckpt/ckpt_hdf5.h"
 #include "io/io_fault.h"
@@ -17,47 +16,70 @@
 
 typedef struct world {
     char dir[64], path[96], trail[96];
-    const crn_h5 *h5; /* locked */
-    hid_t file;
+    const crn_h5 *h5; /* locked while the file is made */
+    hid_t file;       /* 0: it is whole */
     void *library;
+    cairn_importing what; /* of the last import */
 } world;
 
-static void begin(world *w)
+static void make_file(world *w)
 {
     make_scratch(w->dir, sizeof w->dir, "import");
     snprintf(w->path, sizeof w->path, "%s/in.h5", w->dir);
     snprintf(w->trail, sizeof w->trail, "%s/trail", w->dir);
     assert_ok(crn_hdf5_lock(&w->h5));
-    w->library = dlopen(CRN_HDF5_LIBRARY, RTLD_NOW | RTLD_NOLOAD);
-    assert_non_null(w->library);
+    w->library = hdf5_library();
     w->file = w->h5->H5Fcreate(w->path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     assert_true(w->file >= 0);
 }
 
-/* The file is whole: import it. */
-static cairn_status import(world *w, uint32_t nranks, cairn_importing *ret)
+static void close_file(world *w)
 {
+    if (w->file <= 0)
+        return;
     assert_true(w->h5->H5Fclose(w->file) >= 0);
+    w->file = 0;
     crn_hdf5_unlock();
     dlclose(w->library);
-    *ret = (cairn_importing){
-        .struct_bytes = sizeof *ret, .path = w->path, .trail = w->trail, .nranks = nranks};
-    return cairn_import(ret);
 }
 
-static void end(const world *w)
+static void remove_files(world *w)
 {
+    close_file(w);
     remove_tree(w->dir);
 }
 
-/* Functions of HDF5 that Cairn itself has no use for. */
-#define EXTRA(w, name) ((__typeof__(name) *)extra((w), #name))
-
-static void *extra(const world *w, const char *name)
+/* A test begins with an empty file, */
+static int begin(void **state)
 {
-    void *symbol = dlsym(w->library, name);
-    assert_non_null(symbol);
-    return symbol;
+    world *w;
+    assert_ok(crn_alloc(&w, 1));
+    make_file(w);
+    *state = w;
+    return 0;
+}
+
+static int end(void **state)
+{
+    remove_files(*state);
+    free(*state);
+    return 0;
+}
+
+/* and so does each further case of it. */
+static void begin_again(world *w)
+{
+    remove_files(w);
+    make_file(w);
+}
+
+/* The file is whole: import it. */
+static cairn_status import(world *w, uint32_t nranks)
+{
+    close_file(w);
+    w->what = (cairn_importing){
+        .struct_bytes = sizeof w->what, .path = w->path, .trail = w->trail, .nranks = nranks};
+    return cairn_import(&w->what);
 }
 
 static hid_t add(const world *w, const char *name, hid_t type, int ndims, const hsize_t *dims)
@@ -85,6 +107,16 @@ static void add_numbers(const world *w, const char *name, int ndims, const hsize
     assert_true(w->h5->H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
     w->h5->H5Dclose(set);
     free(data);
+}
+
+/* A link in group that leads to what path says, in another file (NULL: in this one). */
+static void add_link(const world *w, hid_t group, const char *name, const char *file,
+                     const char *path)
+{
+    const herr_t rc =
+        file ? EXTRA(w, H5Lcreate_external)(file, path, group, name, H5P_DEFAULT, H5P_DEFAULT)
+             : EXTRA(w, H5Lcreate_soft)(path, group, name, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(rc >= 0);
 }
 
 /* n numbers that are all the same */
@@ -135,121 +167,97 @@ static void check_numbers(const world *w, const char *name, uint32_t nranks, uin
 
 static void test_rows_longer_than_the_window(void **state)
 {
-    (void)state;
+    world *w = *state;
     const hsize_t flat[] = {2, 2500000}, deep[] = {3, 2, 1, 2200000}, small[] = {7, 3};
-    world w;
-    cairn_importing what;
-    begin(&w);
-    add_numbers(&w, "flat", 2, flat, 5);
-    add_numbers(&w, "deep", 4, deep, 1000);
-    add_numbers(&w, "small", 2, small, 0);
-    assert_ok(import(&w, 2, &what));
-    assert_int_equal(what.nvars, 3);
-    check_numbers(&w, "flat", 2, 5);
-    check_numbers(&w, "deep", 2, 1000);
-    check_numbers(&w, "small", 2, 0);
-    end(&w);
+    add_numbers(w, "flat", 2, flat, 5);
+    add_numbers(w, "deep", 4, deep, 1000);
+    add_numbers(w, "small", 2, small, 0);
+    assert_ok(import(w, 2));
+    assert_int_equal(w->what.nvars, 3);
+    check_numbers(w, "flat", 2, 5);
+    check_numbers(w, "deep", 2, 1000);
+    check_numbers(w, "small", 2, 0);
 }
 
 static void test_empty_arrays(void **state)
 {
-    (void)state;
+    world *w = *state;
     const hsize_t none[] = {0, 5}, row[] = {4, 0, 7};
-    world w;
-    cairn_importing what;
-    begin(&w);
-    w.h5->H5Dclose(add(&w, "none", w.h5->H5T_NATIVE_UINT64_g, 2, none));
-    w.h5->H5Dclose(add(&w, "row", w.h5->H5T_NATIVE_UINT64_g, 3, row));
-    assert_ok(import(&w, 3, &what));
-    assert_true(what.nvars == 2 && what.nbytes == 0);
-    check_numbers(&w, "row", 3, 0);
-    end(&w);
+    w->h5->H5Dclose(add(w, "none", w->h5->H5T_NATIVE_UINT64_g, 2, none));
+    w->h5->H5Dclose(add(w, "row", w->h5->H5T_NATIVE_UINT64_g, 3, row));
+    assert_ok(import(w, 3));
+    assert_true(w->what.nvars == 2 && w->what.nbytes == 0);
+    check_numbers(w, "row", 3, 0);
 }
 
 /* Nothing was written to them, so that such files are small. */
 static void test_claims_of_huge_sizes(void **state)
 {
-    (void)state;
+    world *w = *state;
     const hsize_t disk[] = {UINT64_C(1) << 50}, wide[] = {UINT64_C(1) << 33, UINT64_C(1) << 33};
-    world w;
-    cairn_importing what;
-    begin(&w);
-    w.h5->H5Dclose(add(&w, "disk", w.h5->H5T_NATIVE_UINT8_g, 1, disk));
-    assert_fails(import(&w, 4, &what), CAIRN_ENOSPC, "have 1.00 PiB, and there is room for");
-    end(&w);
-    begin(&w);
-    hid_t properties = w.h5->H5Pcreate(w.h5->H5P_CLS_DATASET_CREATE_ID_g);
+    w->h5->H5Dclose(add(w, "disk", w->h5->H5T_NATIVE_UINT8_g, 1, disk));
+    assert_fails(import(w, 4), CAIRN_ENOSPC, "have 1.00 PiB, and there is room for");
+    begin_again(w);
+    hid_t properties = w->h5->H5Pcreate(w->h5->H5P_CLS_DATASET_CREATE_ID_g);
     const hsize_t chunk[] = {1, 8};
-    assert_true(EXTRA(&w, H5Pset_chunk)(properties, 2, chunk) >= 0);
-    hid_t space = w.h5->H5Screate_simple(2, wide, NULL);
-    hid_t set = w.h5->H5Dcreate2(w.file, "wide", w.h5->H5T_NATIVE_DOUBLE_g, space, H5P_DEFAULT,
-                                 properties, H5P_DEFAULT);
-    w.h5->H5Pclose(properties);
-    w.h5->H5Sclose(space);
+    assert_true(EXTRA(w, H5Pset_chunk)(properties, 2, chunk) >= 0);
+    hid_t space = w->h5->H5Screate_simple(2, wide, NULL);
+    hid_t set = w->h5->H5Dcreate2(w->file, "wide", w->h5->H5T_NATIVE_DOUBLE_g, space, H5P_DEFAULT,
+                                  properties, H5P_DEFAULT);
+    w->h5->H5Pclose(properties);
+    w->h5->H5Sclose(space);
     if (set >= 0) { /* HDF5 may refuse it itself */
-        w.h5->H5Dclose(set);
-        assert_fails(import(&w, 4, &what), CAIRN_EINVAL,
-                     "dataset 'wide': it is larger than any file");
+        w->h5->H5Dclose(set);
+        assert_fails(import(w, 4), CAIRN_EINVAL, "dataset 'wide': it is larger than any file");
     } else {
-        (void)import(&w, 4, &what);
+        (void)import(w, 4);
     }
-    end(&w);
 }
 
 /* --- what is no number ---------------------------------------------------------------------- */
 
 static void test_the_rest_is_left_out_and_counted(void **state)
 {
-    (void)state;
+    world *w = *state;
     const hsize_t three = 3;
-    world w;
-    cairn_importing what;
-    begin(&w);
-    hid_t text = w.h5->H5Tcopy(w.h5->H5T_C_S1_g), opaque = w.h5->H5Tcreate(H5T_OPAQUE, 7);
-    w.h5->H5Tset_size(text, 20);
-    w.h5->H5Dclose(add(&w, "text", text, 1, &three));
-    w.h5->H5Dclose(add(&w, "opaque", opaque, 1, &three));
-    w.h5->H5Dclose(add(&w, "nothing", w.h5->H5T_NATIVE_DOUBLE_g, -1, NULL));
-    hid_t reference = *(hid_t *)extra(&w, "H5T_STD_REF_OBJ_g");
-    w.h5->H5Dclose(add(&w, "reference", reference, 1, &three));
-    w.h5->H5Tclose(text);
-    w.h5->H5Tclose(opaque);
-    add_numbers(&w, "numbers", 1, &three, 9);
-    assert_true(EXTRA(&w, H5Lcreate_soft)("/nowhere", w.file, "lost", H5P_DEFAULT, H5P_DEFAULT) >=
-                0);
-    assert_true(EXTRA(&w, H5Lcreate_external)("in.h5", "/numbers", w.file, "other", H5P_DEFAULT,
-                                              H5P_DEFAULT) >= 0);
-    assert_ok(import(&w, 1, &what));
-    assert_true(what.nvars == 1 && what.nskipped == 6);
-    check_numbers(&w, "numbers", 1, 9);
-    end(&w);
+    hid_t text = w->h5->H5Tcopy(w->h5->H5T_C_S1_g), opaque = w->h5->H5Tcreate(H5T_OPAQUE, 7);
+    w->h5->H5Tset_size(text, 20);
+    w->h5->H5Dclose(add(w, "text", text, 1, &three));
+    w->h5->H5Dclose(add(w, "opaque", opaque, 1, &three));
+    w->h5->H5Dclose(add(w, "nothing", w->h5->H5T_NATIVE_DOUBLE_g, -1, NULL));
+    hid_t reference = *(hid_t *)hdf5_symbol(w->library, "H5T_STD_REF_OBJ_g");
+    w->h5->H5Dclose(add(w, "reference", reference, 1, &three));
+    w->h5->H5Tclose(text);
+    w->h5->H5Tclose(opaque);
+    add_numbers(w, "numbers", 1, &three, 9);
+    add_link(w, w->file, "lost", NULL, "/nowhere");
+    add_link(w, w->file, "other", "in.h5", "/numbers");
+    assert_ok(import(w, 1));
+    assert_true(w->what.nvars == 1 && w->what.nskipped == 6);
+    check_numbers(w, "numbers", 1, 9);
 }
 
 /* Two links from each group to the next: as many ways as there are seconds in a long life. */
 static void test_groups_in_each_other(void **state)
 {
-    (void)state;
+    world *w = *state;
     const hsize_t two = 2;
-    world w;
-    cairn_importing what;
-    begin(&w);
-    add_numbers(&w, "numbers", 1, &two, 1);
-    hid_t outer = w.h5->H5Oopen(w.file, "/", H5P_DEFAULT);
+    add_numbers(w, "numbers", 1, &two, 1);
+    hid_t outer = w->h5->H5Oopen(w->file, "/", H5P_DEFAULT);
     for (int i = 0; i < 40; i++) {
-        hid_t inner = EXTRA(&w, H5Gcreate2)(outer, "a", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        hid_t inner = EXTRA(w, H5Gcreate2)(outer, "a", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
         assert_true(inner >= 0);
-        assert_true(EXTRA(&w, H5Lcreate_hard)(outer, "a", outer, "b", H5P_DEFAULT, H5P_DEFAULT) >=
+        assert_true(EXTRA(w, H5Lcreate_hard)(outer, "a", outer, "b", H5P_DEFAULT, H5P_DEFAULT) >=
                     0);
-        w.h5->H5Oclose(outer);
+        w->h5->H5Oclose(outer);
         outer = inner;
     }
-    assert_true(EXTRA(&w, H5Lcreate_hard)(w.file, "/", outer, "root", H5P_DEFAULT, H5P_DEFAULT) >=
+    assert_true(EXTRA(w, H5Lcreate_hard)(w->file, "/", outer, "root", H5P_DEFAULT, H5P_DEFAULT) >=
                 0);
-    assert_true(EXTRA(&w, H5Lcreate_soft)("/a", outer, "soft", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    w.h5->H5Oclose(outer);
-    assert_ok(import(&w, 1, &what));
-    assert_true(what.nvars == 1 && what.nskipped == 42);
-    end(&w);
+    add_link(w, outer, "soft", NULL, "/a");
+    w->h5->H5Oclose(outer);
+    assert_ok(import(w, 1));
+    assert_true(w->what.nvars == 1 && w->what.nskipped == 42);
 }
 
 /* --- ranks ---------------------------------------------------------------------------------- */
@@ -257,22 +265,19 @@ static void test_groups_in_each_other(void **state)
 /* Several numbers where one should be, more ranks than there can be, and more than have a row. */
 static void test_claims_of_ranks(void **state)
 {
-    (void)state;
+    world *w = *state;
     static const struct {
         hsize_t n;
         uint32_t number, nranks;
     } claim[] = {{4000, 2, 1}, {1, UINT32_MAX, 1}, {1, 0, 1}, {1, 1000000, 6}, {1, 3, 3}};
     for (size_t i = 0; i < sizeof claim / sizeof *claim; i++) {
         const hsize_t six = 6;
-        world w;
-        cairn_importing what;
-        begin(&w);
-        add_numbers(&w, "numbers", 1, &six, 1);
-        add_attribute(&w, "cairn", 1, 1);
-        add_attribute(&w, "nranks", claim[i].n, claim[i].number);
-        assert_ok(import(&w, 0, &what));
-        check_numbers(&w, "numbers", claim[i].nranks, 1);
-        end(&w);
+        begin_again(w);
+        add_numbers(w, "numbers", 1, &six, 1);
+        add_attribute(w, "cairn", 1, 1);
+        add_attribute(w, "nranks", claim[i].n, claim[i].number);
+        assert_ok(import(w, 0));
+        check_numbers(w, "numbers", claim[i].nranks, 1);
     }
 }
 
@@ -306,23 +311,20 @@ static void add_own(const world *w, const uint64_t starts[3])
 /* Ranks that begin behind the end, or before the one before, have no elements. */
 static void test_claims_of_starts(void **state)
 {
-    (void)state;
+    world *w = *state;
     static const struct {
         uint64_t start[3];
         bool good;
     } claim[] = {{{0, 2, 6}, true}, {{0, 9, 6}, false}, {{0, 2, 9}, false}, {{4, 0, 6}, false}};
     for (size_t i = 0; i < sizeof claim / sizeof *claim; i++) {
-        world w;
-        cairn_importing what;
-        begin(&w);
-        add_attribute(&w, "cairn", 1, 1);
-        add_attribute(&w, "nranks", 1, 2);
-        add_own(&w, claim[i].start);
-        const cairn_status rc = import(&w, 0, &what);
+        begin_again(w);
+        add_attribute(w, "cairn", 1, 1);
+        add_attribute(w, "nranks", 1, 2);
+        add_own(w, claim[i].start);
+        const cairn_status rc = import(w, 0);
         assert_int_equal(rc, claim[i].good ? CAIRN_OK : CAIRN_EMISMATCH);
         if (claim[i].good)
-            check_numbers(&w, "own", 2, 1);
-        end(&w);
+            check_numbers(w, "own", 2, 1);
     }
 }
 
@@ -382,100 +384,81 @@ static world beside(const world *w, const char *name)
 
 static void test_other_files_are_not_read(void **state)
 {
-    (void)state;
+    world *w = *state;
     const hsize_t three = 3;
-    world w;
-    cairn_importing what;
-    begin(&w);
-    add_external(&w, "outside", "/etc/passwd");
-    add_virtual(&w, "absolute", "/etc/passwd", "numbers");
-    add_virtual(&w, "above", "../above.h5", "numbers");
-    add_pattern(&w, "any", "some-%b.h5", "numbers");
-    add_pattern(&w, "each", ".", "numbers%b");
-    add_numbers(&w, "numbers", 1, &three, 9);
-    assert_ok(import(&w, 1, &what));
-    assert_int_equal(what.nvars, 1);
-    assert_int_equal(what.nskipped, 5);
-    end(&w);
+    add_external(w, "outside", "/etc/passwd");
+    add_virtual(w, "absolute", "/etc/passwd", "numbers");
+    add_virtual(w, "above", "../above.h5", "numbers");
+    add_pattern(w, "any", "some-%b.h5", "numbers");
+    add_pattern(w, "each", ".", "numbers%b");
+    add_numbers(w, "numbers", 1, &three, 9);
+    assert_ok(import(w, 1));
+    assert_int_equal(w->what.nvars, 1);
+    assert_int_equal(w->what.nskipped, 5);
 }
 
 /* What is near leads elsewhere itself: by its own data, by a map of its own, by a link. */
 static void test_other_files_are_not_read_by_detours(void **state)
 {
-    (void)state;
+    world *w = *state;
     const hsize_t three = 3;
-    world w;
-    cairn_importing what;
-    begin(&w);
-    world b = beside(&w, "b.h5");
+    world b = beside(w, "b.h5");
     add_external(&b, "outside", "/etc/passwd");
     add_virtual(&b, "again", ".", "outside");
     add_virtual(&b, "above", "../above.h5", "numbers");
-    world c = beside(&w, "c.h5");
+    world c = beside(w, "c.h5");
     add_numbers(&c, "numbers", 1, &three, 1);
-    EXTRA(&w, H5Lcreate_external)("c.h5", "/numbers", b.file, "link", H5P_DEFAULT, H5P_DEFAULT);
-    EXTRA(&w, H5Lcreate_external)("c.h5", "/", w.file, "other", H5P_DEFAULT, H5P_DEFAULT);
-    EXTRA(&w, H5Lcreate_soft)("/other/numbers", w.file, "soft", H5P_DEFAULT, H5P_DEFAULT);
-    w.h5->H5Fclose(b.file);
-    w.h5->H5Fclose(c.file);
-    add_virtual(&w, "x1", "b.h5", "outside");
-    add_virtual(&w, "x2", "b.h5", "again");
-    add_virtual(&w, "x3", "b.h5", "above");
-    add_virtual(&w, "x4", "b.h5", "link");
-    add_virtual(&w, "x5", ".", "x1");
-    add_numbers(&w, "numbers", 1, &three, 9);
-    assert_ok(import(&w, 1, &what));
-    assert_int_equal(what.nvars, 1);
-    assert_int_equal(what.nskipped, 7); /* and "other" and "soft" */
-    end(&w);
+    add_link(w, b.file, "link", "c.h5", "/numbers");
+    add_link(w, w->file, "other", "c.h5", "/");
+    add_link(w, w->file, "soft", NULL, "/other/numbers");
+    w->h5->H5Fclose(b.file);
+    w->h5->H5Fclose(c.file);
+    add_virtual(w, "x1", "b.h5", "outside");
+    add_virtual(w, "x2", "b.h5", "again");
+    add_virtual(w, "x3", "b.h5", "above");
+    add_virtual(w, "x4", "b.h5", "link");
+    add_virtual(w, "x5", ".", "x1");
+    add_numbers(w, "numbers", 1, &three, 9);
+    assert_ok(import(w, 1));
+    assert_int_equal(w->what.nvars, 1);
+    assert_int_equal(w->what.nskipped, 7); /* and "other" and "soft" */
 }
 
 static void test_data_that_is_near_by_several_steps(void **state)
 {
-    (void)state;
+    world *w = *state;
     const hsize_t three = 3;
-    world w;
-    cairn_importing what;
-    begin(&w);
-    world b = beside(&w, "b.h5");
+    world b = beside(w, "b.h5");
     add_numbers(&b, "numbers", 1, &three, 5);
     add_virtual(&b, "50%", ".", "numbers");
-    w.h5->H5Fclose(b.file);
-    add_virtual(&w, "through", "b.h5", "50%%");
-    add_virtual(&w, "further", ".", "through");
-    assert_ok(import(&w, 1, &what));
-    assert_int_equal(what.nskipped, 0);
-    check_numbers(&w, "through", 1, 5);
-    check_numbers(&w, "further", 1, 5);
-    end(&w);
+    w->h5->H5Fclose(b.file);
+    add_virtual(w, "through", "b.h5", "50%%");
+    add_virtual(w, "further", ".", "through");
+    assert_ok(import(w, 1));
+    assert_int_equal(w->what.nskipped, 0);
+    check_numbers(w, "through", 1, 5);
+    check_numbers(w, "further", 1, 5);
 }
 
 static void test_data_that_is_made_of_itself(void **state)
 {
-    (void)state;
-    world w;
-    cairn_importing what;
-    begin(&w);
-    add_virtual(&w, "a", ".", "b");
-    add_virtual(&w, "b", ".", "a");
-    assert_fails(import(&w, 1, &what), CAIRN_EUNSUPPORTED, "'a' is made of others, and these");
-    end(&w);
+    world *w = *state;
+    add_virtual(w, "a", ".", "b");
+    add_virtual(w, "b", ".", "a");
+    assert_fails(import(w, 1), CAIRN_EUNSUPPORTED, "'a' is made of others, and these");
 }
 
 static void test_sources_that_are_not_there_are_named(void **state)
 {
-    (void)state;
+    world *w = *state;
     static const struct {
         const char *file, *dataset, *words;
     } source[] = {{"absent.h5", "numbers", "absent.h5', which is not there"},
                   {".", "absent", "'absent' in '"}};
     for (size_t i = 0; i < sizeof source / sizeof *source; i++) {
-        world w;
-        cairn_importing what;
-        begin(&w);
-        add_virtual(&w, "made", source[i].file, source[i].dataset);
-        assert_fails(import(&w, 1, &what), CAIRN_ENOTFOUND, source[i].words);
-        end(&w);
+        begin_again(w);
+        add_virtual(w, "made", source[i].file, source[i].dataset);
+        assert_fails(import(w, 1), CAIRN_ENOTFOUND, source[i].words);
     }
 }
 
@@ -550,51 +533,49 @@ static int give_up(void *arg, uint64_t done_bytes, uint64_t total_bytes)
 /* Whatever fails, the run is there as a whole or not at all; and it is the next that is there. */
 static void test_what_is_given_up_leaves_nothing(void **state)
 {
-    (void)state;
+    world *w = *state;
     const hsize_t many = 100000;
     const char *name;
-    world w;
-    cairn_importing what;
-    begin(&w);
-    add_numbers(&w, "numbers", 1, &many, 1);
-    assert_ok(import(&w, 3, &what));
-    remove_tree(w.trail);
-    what.progress = give_up;
-    assert_int_equal(cairn_import(&what), CAIRN_NOTHING);
-    assert_int_equal(count_entries(&w, &name), 0);
-    what.progress = NULL;
+    add_numbers(w, "numbers", 1, &many, 1);
+    assert_ok(import(w, 3));
+    remove_tree(w->trail);
+    w->what.progress = give_up;
+    assert_int_equal(cairn_import(&w->what), CAIRN_NOTHING);
+    assert_int_equal(count_entries(w, &name), 0);
+    w->what.progress = NULL;
     for (crn_fault f = {CRN_FAULT_ANY, CRN_FAULT_EIO, 1, 1};; f.at++) {
         crn_fault_arm(&f);
-        const cairn_status rc = cairn_import(&what);
+        const cairn_status rc = cairn_import(&w->what);
         crn_fault_arm(NULL);
-        const bool there = count_entries(&w, &name) > 0;
+        const bool there = count_entries(w, &name) > 0;
         assert_true(rc == CAIRN_EIO || rc == CAIRN_OK);
         assert_true(there || rc < 0);
         if (there)
             break; /* the last that can fail is to make the name last */
     }
     assert_string_equal(name, "run-1");
-    check_numbers(&w, "numbers", 3, 1);
-    end(&w);
+    check_numbers(w, "numbers", 3, 1);
 }
+
+#define FILE_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_longer_than_the_window),
-        cmocka_unit_test(test_empty_arrays),
-        cmocka_unit_test(test_claims_of_huge_sizes),
-        cmocka_unit_test(test_the_rest_is_left_out_and_counted),
-        cmocka_unit_test(test_groups_in_each_other),
-        cmocka_unit_test(test_claims_of_ranks),
-        cmocka_unit_test(test_claims_of_starts),
-        cmocka_unit_test(test_other_files_are_not_read),
-        cmocka_unit_test(test_other_files_are_not_read_by_detours),
-        cmocka_unit_test(test_data_that_is_near_by_several_steps),
-        cmocka_unit_test(test_data_that_is_made_of_itself),
-        cmocka_unit_test(test_sources_that_are_not_there_are_named),
+        FILE_TEST(test_rows_longer_than_the_window),
+        FILE_TEST(test_empty_arrays),
+        FILE_TEST(test_claims_of_huge_sizes),
+        FILE_TEST(test_the_rest_is_left_out_and_counted),
+        FILE_TEST(test_groups_in_each_other),
+        FILE_TEST(test_claims_of_ranks),
+        FILE_TEST(test_claims_of_starts),
+        FILE_TEST(test_other_files_are_not_read),
+        FILE_TEST(test_other_files_are_not_read_by_detours),
+        FILE_TEST(test_data_that_is_near_by_several_steps),
+        FILE_TEST(test_data_that_is_made_of_itself),
+        FILE_TEST(test_sources_that_are_not_there_are_named),
         cmocka_unit_test(test_no_thread_prints),
-        cmocka_unit_test(test_what_is_given_up_leaves_nothing),
+        FILE_TEST(test_what_is_given_up_leaves_nothing),
     };
     return cmocka_run_group_tests_name("import", tests, NULL, NULL);
 }
