@@ -11,6 +11,7 @@
 #include <cairn/compare.h>
 
 typedef struct cmd_comparison {
+    const char *first, *second; /* two runs or files; a golden file comes first */
     cairn_comparison_options how;
     const char *nan, *threads, *shape; /* as given */
     bool only_first, json, csv;
