@@ -15,6 +15,7 @@
 #include "base/base_clock.h"
 #include "base/base_rng.h"
 #include "base/base_log.h"
+#include "base/base_output.h"
 #include "base/base_opt.h"
 #include "base/base_config.h"
 #include "base/base_type.h"

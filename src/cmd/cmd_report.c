@@ -4,9 +4,6 @@
  */
 #include "cmd/cmd_trace.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "report/report.h"
@@ -125,43 +122,14 @@ static json_t *collect(report_job *job, char **names)
     return NULL;
 }
 
-/* fd is closed; below 0: it could not be opened. */
-static int print_page(json_t *data, int fd, const char *path)
-{
-    FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
-    int code = CMD_YES;
-    if (!f)
-        return cmd_fail("cannot write '%s': %s", path, strerror(errno));
-    if (crn_report_page(data, f) < 0)
-        code = cmd_fail("'%s': %s", path, crn_err_peek()->text);
-    if (fclose(f) != 0 && code == CMD_YES)
-        code = cmd_fail("cannot write '%s': %s", path, strerror(errno));
-    return code;
-}
-
-/* A reader sees the old page or the new one; names and data of a run are its owner's business. */
-static int replace_page(json_t *data, const char *path)
-{
-    char *temporary;
-    if (asprintf(&temporary, "%s.new", path) < 0)
-        return cmd_fail("no memory");
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int code = print_page(data, fd, temporary);
-    if (code == CMD_YES && rename(temporary, path) != 0)
-        code = cmd_fail("cannot replace '%s': %s", path, strerror(errno));
-    if (code != CMD_YES)
-        unlink(temporary);
-    free(temporary);
-    return code;
-}
-
-/* A pipe or a device, such as /dev/stdout, is written to, and not replaced. */
 static int write_page(json_t *data, const char *path)
 {
-    struct stat st;
-    if (stat(path, &st) != 0 || S_ISREG(st.st_mode))
-        return replace_page(data, path);
-    return print_page(data, open(path, O_WRONLY | O_CLOEXEC), path);
+    crn_buf page = {0};
+    cairn_status rc = crn_report_page(data, &page);
+    if (rc == CAIRN_OK)
+        rc = crn_output_write(path, page.at, page.n);
+    crn_buf_done(&page);
+    return rc < 0 ? cmd_fail("%s", crn_err_peek()->text) : CMD_YES;
 }
 
 int cmd_report(int argc, char **argv)

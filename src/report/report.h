@@ -42,9 +42,9 @@ cairn_status crn_report_runs(cairn_trail *trail, const char *name, size_t first,
 cairn_status crn_report_compare(const char *first, const char *second, const char *bound,
                                 json_t **ret);
 
-/* Write a page that shows data, an object as cairn-report(1) describes it, of which details of old
- * marks are dropped. */
-cairn_status crn_report_page(json_t *data, FILE *to);
+/* A page that shows data, an object as cairn-report(1) describes it, of which details of old marks
+ * are dropped; behind what page has. */
+cairn_status crn_report_page(json_t *data, crn_buf *page);
 
 /* Is this event of this kind? */
 bool crn_event_is(json_t *event, const char *kind);

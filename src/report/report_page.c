@@ -5,8 +5,6 @@
  */
 #include "report/report.h"
 
-#include <errno.h>
-
 /* What tools/embed has made, as it is: half a megabyte of numbers in C would take compilers and
  * checkers minutes. */
 __asm__(".pushsection .rodata\n"
@@ -37,26 +35,25 @@ static void leave_out_details(json_t *runs)
 }
 
 /* JSON may stand in a page as it is, but for what would end the script that it stands in. */
-static void put_safe(const char *text, FILE *to)
+static void put_safe(const char *text, crn_buf *page)
 {
+    static const char less[] = "\\u003c";
     for (const char *end; (end = strchr(text, '<')) != NULL; text = end + 1) {
-        fwrite(text, 1, (size_t)(end - text), to);
-        fputs("\\u003c", to);
+        crn_put_bytes(page, text, (size_t)(end - text));
+        crn_put_bytes(page, less, sizeof less - 1);
     }
-    fputs(text, to);
+    crn_put_bytes(page, text, strlen(text));
 }
 
-cairn_status crn_report_page(json_t *data, FILE *to)
+cairn_status crn_report_page(json_t *data, crn_buf *page)
 {
-    const char *hole = strstr(crn_page_text, place);
+    const char *hole = strstr(crn_page_text, place), *rest = hole + sizeof place - 1;
     leave_out_details(json_object_get(data, "runs"));
     char *text = json_dumps(data, JSON_COMPACT);
     CRN_FAIL_IF(!text, CAIRN_ENOMEM, "no memory for the page");
-    fwrite(crn_page_text, 1, (size_t)(hole - crn_page_text), to);
-    put_safe(text, to);
+    crn_put_bytes(page, crn_page_text, (size_t)(hole - crn_page_text));
+    put_safe(text, page);
+    crn_put_bytes(page, rest, strlen(rest));
     free(text);
-    fputs(hole + sizeof place - 1, to);
-    if (fflush(to) != 0 || ferror(to))
-        return crn_fail_sys(errno, "cannot write the page");
-    return CAIRN_OK;
+    return crn_buf_status(page);
 }

@@ -6,10 +6,6 @@
 #include "tracefmt/tracefmt.h"
 #include "tracefmt/tracefmt_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
 #include <zstd.h>
 
 /* The distinct columns so far: bytes one after another, found by an open-addressing table. */
@@ -322,48 +318,12 @@ out:
     return rc;
 }
 
-static cairn_status write_all(int fd, const crn_buf *b, const char *path)
-{
-    for (size_t done = 0; done < b->n;) {
-        ssize_t n = write(fd, b->at + done, b->n - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return crn_fail_sys(errno, "cannot write '%s'", path);
-        done += (size_t)n;
-    }
-    if (fsync(fd) < 0)
-        return crn_fail_sys(errno, "cannot sync '%s'", path);
-    return CAIRN_OK;
-}
-
-static cairn_status write_and_rename(const crn_buf *b, const char *temp, const char *path)
-{
-    int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return crn_fail_sys(errno, "cannot create '%s'", temp);
-    cairn_status rc = write_all(fd, b, temp);
-    if (close(fd) < 0 && rc == CAIRN_OK)
-        rc = crn_fail_sys(errno, "cannot close '%s'", temp);
-    if (rc == CAIRN_OK && rename(temp, path) < 0)
-        rc = crn_fail_sys(errno, "cannot rename '%s' to '%s'", temp, path);
-    if (rc < 0)
-        unlink(temp);
-    return rc;
-}
-
 cairn_status crn_trace_save(const crn_trace *t, const char *path)
 {
     crn_buf b = {0};
-    char *temp = NULL;
-    cairn_status rc;
-    size_t cap = strlen(path) + sizeof ".new";
-    CRN_TRY_OUT(rc, crn_trace_encode(t, CRN_TRACE_BEST, &b));
-    CRN_TRY_OUT(rc, crn_alloc(&temp, cap));
-    snprintf(temp, cap, "%s.new", path);
-    CRN_TRY_OUT(rc, write_and_rename(&b, temp, path));
-out:
-    free(temp);
+    cairn_status rc = crn_trace_encode(t, CRN_TRACE_BEST, &b);
+    if (rc == CAIRN_OK)
+        rc = crn_output_write(path, b.at, b.n);
     crn_buf_done(&b);
     return rc;
 }
