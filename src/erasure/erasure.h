@@ -55,10 +55,8 @@ cairn_status crn_rebuild_create(const crn_erasure *code, const bool *present, co
                                 crn_rebuild **ret);
 void crn_rebuild_free(crn_rebuild *plan);
 
-/* Does a run read this block? No more than ndata are read, whatever else is present. */
-bool crn_rebuild_reads(const crn_rebuild *plan, int block);
-
-/* Rebuild one stripe. block[i] is looked at only where block i is read or rebuilt. */
+/* Rebuild one stripe. block[i] is looked at only where block i is wanted and not present, or one of
+ * the first ndata that are: no more are read. */
 void crn_rebuild_run(const crn_rebuild *plan, size_t nbytes, unsigned char *const *block);
 
 #endif

@@ -172,14 +172,6 @@ void crn_rebuild_free(crn_rebuild *plan)
     free(plan);
 }
 
-bool crn_rebuild_reads(const crn_rebuild *plan, int block)
-{
-    for (int t = 0; t < plan->nsources; t++)
-        if (plan->source[t] == block)
-            return true;
-    return false;
-}
-
 void crn_rebuild_run(const crn_rebuild *plan, size_t nbytes, unsigned char *const *block)
 {
     unsigned char *source[CRN_ERASURE_MAX], *target[CRN_ERASURE_MAX];
