@@ -50,12 +50,6 @@ cairn_status crn_comm_create_self(crn_comm **ret);
 /* A communicator of its own for another part or thread of Cairn. Collective. */
 cairn_status crn_comm_dup(crn_comm *c, crn_comm **ret);
 
-/*
- * Ranks with equal color come together, ordered by key, then by rank in c. A negative color takes
- * part and gets NULL. Collective.
- */
-cairn_status crn_comm_split(crn_comm *c, int color, int key, crn_comm **ret);
-
 /* Collective, unless MPI was finalised before: then only memory is freed. NULL is allowed. */
 void crn_comm_free(crn_comm *c);
 
@@ -212,8 +206,7 @@ typedef struct crn_nodes {
 
 /*
  * Find the nodes: ranks that share memory, or, if node_size is not 0, virtual nodes of node_size
- * consecutive ranks each (the last may have fewer). Collective (node_size). The communicator of a
- * node is crn_comm_split(c, nodes.node, 0).
+ * consecutive ranks each (the last may have fewer). Collective (node_size).
  */
 cairn_status crn_comm_nodes(crn_comm *c, int node_size, crn_nodes *ret);
 /* The same with nodes that ranks know: those with equal numbers are on one. Collective. */

@@ -18,8 +18,8 @@ static void tell(const crn_comm *c, cairn_status code, story *s)
         err = (crn_err){.code = code, .rank = -1};
         snprintf(err.text, sizeof err.text, "%s", cairn_strerror(code));
     }
-    if (err.rank < 0) /* else agreed before, in a part of this communicator */
-        err.rank = c->origin;
+    if (err.rank < 0) /* else agreed before */
+        err.rank = c->rank;
     *s = (story){.code = err.code, .sys = err.sys, .rank = err.rank};
     memcpy(s->text, err.text, sizeof s->text);
     (void)crn_err_give(&err);

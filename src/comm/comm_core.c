@@ -41,7 +41,6 @@ void crn_comm_set_piece(crn_comm *c, size_t nbytes)
 
 static void inherit(crn_comm *child, const crn_comm *c)
 {
-    child->origin = c->origin;
     child->threaded = c->threaded;
     child->patient = c->patient;
     child->piece = c->piece;
@@ -51,14 +50,6 @@ cairn_status crn_comm_dup(crn_comm *c, crn_comm **ret)
 {
     CRN_TRY(c->ops->dup(c, ret));
     inherit(*ret, c);
-    return CAIRN_OK;
-}
-
-cairn_status crn_comm_split(crn_comm *c, int color, int key, crn_comm **ret)
-{
-    CRN_TRY(c->ops->split(c, color, key, ret));
-    if (*ret)
-        inherit(*ret, c);
     return CAIRN_OK;
 }
 

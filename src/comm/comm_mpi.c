@@ -110,7 +110,6 @@ static void fill(mpi_comm *c, MPI_Comm mpi)
     MPI_Comm_rank(mpi, &c->base.rank);
     MPI_Comm_size(mpi, &c->base.size);
     MPI_Query_thread(&level);
-    c->base.origin = c->base.rank;
     c->base.threaded = level == MPI_THREAD_MULTIPLE;
 }
 
@@ -189,23 +188,6 @@ static cairn_status mpi_dup(crn_comm *c, crn_comm **ret)
     if (rc < 0) {
         free(child);
         return rc;
-    }
-    fill(child, own);
-    *ret = &child->base;
-    return CAIRN_OK;
-}
-
-static cairn_status mpi_split(crn_comm *c, int color, int key, crn_comm **ret)
-{
-    mpi_comm *child;
-    MPI_Comm own = MPI_COMM_NULL;
-    CRN_TRY(alloc_all(c, &child));
-    int error = MPI_Comm_split(mpi_of(c), color < 0 ? MPI_UNDEFINED : color, key, &own);
-    if (own == MPI_COMM_NULL) {
-        free(child);
-        CRN_TRY_MPI(error);
-        *ret = NULL;
-        return CAIRN_OK;
     }
     fill(child, own);
     *ret = &child->base;
@@ -353,7 +335,6 @@ static void mpi_cancel(crn_comm *c, crn_msg *msg)
 }
 
 static const crn_comm_ops mpi_ops = {
-    .split = mpi_split,
     .dup = mpi_dup,
     .destroy = mpi_destroy,
     .leader = mpi_leader,

@@ -15,8 +15,7 @@
 typedef enum crn_number { CRN_NUMBER_U64, CRN_NUMBER_F64 } crn_number;
 
 typedef struct crn_comm_ops {
-    /* A new communicator, with its base filled but for what crn_comm_split inherits. */
-    cairn_status (*split)(crn_comm *c, int color, int key, crn_comm **ret);
+    /* A new communicator, with its base filled but for what crn_comm_dup inherits. */
     cairn_status (*dup)(crn_comm *c, crn_comm **ret);
 
     /* Free c itself, too. */
@@ -44,7 +43,6 @@ typedef struct crn_comm_ops {
 struct crn_comm {
     const crn_comm_ops *ops;
     int rank, size;
-    int origin;    /* this process' rank in the first communicator of the family, for messages */
     bool threaded; /* given by MPI at start */
     bool patient;
     size_t piece;

@@ -27,15 +27,6 @@ static cairn_status self_dup(crn_comm *c, crn_comm **ret)
     return crn_comm_create_self(ret);
 }
 
-static cairn_status self_split(crn_comm *c, int color, int key, crn_comm **ret)
-{
-    (void)c, (void)key;
-    if (color >= 0)
-        return crn_comm_create_self(ret);
-    *ret = NULL;
-    return CAIRN_OK;
-}
-
 static void self_destroy(crn_comm *c)
 {
     free(c);
@@ -128,7 +119,6 @@ static cairn_status self_wait(crn_comm *c, crn_msg *msg)
 }
 
 static const crn_comm_ops self_ops = {
-    .split = self_split,
     .dup = self_dup,
     .destroy = self_destroy,
     .leader = self_leader,

@@ -21,6 +21,21 @@
 #define run_mpi_tests(argc, argv, tests)                                                           \
     harness_run_mpi((argc), (argv), (tests), sizeof(tests) / sizeof *(tests))
 
+/* The lowest n ranks of a test's communicator; NULL for the others. Collective. */
+static inline crn_comm *lowest_ranks(crn_comm *all, int n)
+{
+    const bool in = crn_comm_rank(all) < n;
+    crn_comm *some = NULL;
+    MPI_Comm mpi = MPI_COMM_SELF;
+    if (crn_comm_size(all) > 1)
+        MPI_Comm_split(MPI_COMM_WORLD, in ? 0 : MPI_UNDEFINED, 0, &mpi);
+    if (in)
+        assert_ok(crn_comm_create(mpi, &some));
+    if (in && mpi != MPI_COMM_SELF)
+        MPI_Comm_free(&mpi);
+    return some;
+}
+
 static inline bool harness_is_self(int argc, char **argv)
 {
     return argc > 1 && strcmp(argv[1], "self") == 0;

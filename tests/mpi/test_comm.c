@@ -298,24 +298,6 @@ static void test_dup_keeps_messages_apart(void **state)
     crn_comm_free(b);
 }
 
-static void test_split_by_color_and_key(void **state)
-{
-    crn_comm *c = *state, *part;
-    int rank = crn_comm_rank(c), size = crn_comm_size(c);
-    assert_ok(crn_comm_split(c, rank % 2, -rank, &part));
-    int n = (size + 1 - rank % 2) / 2;
-    assert_int_equal(crn_comm_size(part), n);
-    assert_int_equal(crn_comm_rank(part), n - 1 - rank / 2);
-    uint64_t sum = (uint64_t)rank;
-    assert_ok(crn_comm_allreduce_u64(part, CRN_REDUCE_SUM, &sum, 1));
-    assert_int_equal(sum, n * (n - 1) + n * (rank % 2));
-    crn_comm_free(part);
-
-    assert_ok(crn_comm_split(c, rank == size - 1 ? -1 : 3, 0, &part));
-    assert_int_equal(part ? crn_comm_size(part) : 0, rank == size - 1 ? 0 : size - 1);
-    crn_comm_free(part);
-}
-
 static void test_virtual_nodes(void **state)
 {
     crn_comm *c = *state;
@@ -353,16 +335,12 @@ static void test_known_nodes(void **state)
 
 static void test_real_nodes(void **state)
 {
-    crn_comm *c = *state, *node;
+    crn_comm *c = *state;
     crn_nodes n;
     assert_ok(crn_comm_nodes(c, 0, &n));
     assert_int_equal(n.nnodes, 1); /* tests run on one machine */
     assert_int_equal(n.nlocal, crn_comm_size(c));
     assert_int_equal(n.local, crn_comm_rank(c));
-    assert_ok(crn_comm_split(c, n.node, 0, &node));
-    assert_int_equal(crn_comm_size(node), n.nlocal);
-    assert_int_equal(crn_comm_rank(node), n.local);
-    crn_comm_free(node);
     crn_nodes_done(&n);
 }
 
@@ -403,48 +381,31 @@ static void test_agree_on_a_bare_code_ignores_the_old_record(void **state)
     assert_int_equal(crn_err_peek()->rank, 0);
 }
 
-static void test_agree_in_parts_keeps_the_first_rank(void **state)
-{
-    crn_comm *c = *state, *part;
-    int rank = crn_comm_rank(c), last = crn_comm_size(c) - 1;
-    assert_ok(crn_comm_split(c, rank / 2, -rank, &part)); /* turned round: the last comes first */
-    cairn_status rc = rank == last ? crn_fail(CAIRN_EIO, "the disk of %d", last) : CAIRN_OK;
-    rc = crn_comm_agree(part, rc);
-    assert_int_equal(rc, rank / 2 == last / 2 ? CAIRN_EIO : CAIRN_OK);
-    assert_fails(crn_comm_agree(c, rc), CAIRN_EIO, "the disk of ");
-    assert_int_equal(crn_err_peek()->rank, last);
-    crn_comm_free(part);
-}
-
 /* The last rank's n-th allocation fails: every rank must learn it, and none may wait for ever. */
 static void test_no_memory_on_one_rank_fails_on_all(void **state)
 {
     crn_comm *c = *state, *made;
     int rank = crn_comm_rank(c), last = crn_comm_size(c) - 1;
-    bool failed[4] = {true, true, true, true};
-    for (uint64_t n = 1; failed[0] || failed[1] || failed[2] || failed[3]; n++) {
+    bool failed[3] = {true, true, true};
+    for (uint64_t n = 1; failed[0] || failed[1] || failed[2]; n++) {
         assert_in_range(n, 1, 10);
         crn_gathered g;
         crn_nodes nodes;
-        cairn_status rc[4];
+        cairn_status rc[3];
         crn_mem_fail_at(rank == last ? n : 0);
         rc[0] = crn_comm_gatherv(c, "abc", 3, CRN_COMM_ALL, &g);
         crn_mem_fail_at(rank == last ? n : 0);
         rc[1] = crn_comm_nodes(c, 2, &nodes);
         crn_mem_fail_at(rank == last ? n : 0);
-        rc[2] = crn_comm_split(c, 0, 0, &made);
+        rc[2] = crn_comm_dup(c, &made);
         if (rc[2] == CAIRN_OK)
-            crn_comm_free(made);
-        crn_mem_fail_at(rank == last ? n : 0);
-        rc[3] = crn_comm_dup(c, &made);
-        if (rc[3] == CAIRN_OK)
             crn_comm_free(made);
         crn_mem_fail_at(0);
         if (rc[0] == CAIRN_OK)
             crn_gathered_done(&g);
         if (rc[1] == CAIRN_OK)
             crn_nodes_done(&nodes);
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 3; i++) {
             uint64_t low = (uint64_t)-rc[i], high = low;
             assert_ok(crn_comm_allreduce_u64(c, CRN_REDUCE_MIN, &low, 1));
             assert_ok(crn_comm_allreduce_u64(c, CRN_REDUCE_MAX, &high, 1));
@@ -506,14 +467,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_receive_of_fewer_bytes_fails),
         cmocka_unit_test(test_cancelled_receive_lets_go),
         cmocka_unit_test(test_dup_keeps_messages_apart),
-        cmocka_unit_test(test_split_by_color_and_key),
         cmocka_unit_test(test_virtual_nodes),
         cmocka_unit_test(test_known_nodes),
         cmocka_unit_test(test_real_nodes),
         cmocka_unit_test(test_agree_on_success),
         cmocka_unit_test(test_agree_tells_the_first_failure),
         cmocka_unit_test(test_agree_on_a_bare_code_ignores_the_old_record),
-        cmocka_unit_test(test_agree_in_parts_keeps_the_first_rank),
         cmocka_unit_test(test_no_memory_on_one_rank_fails_on_all),
         cmocka_unit_test(test_patient_waits_give_the_same),
         cmocka_unit_test(test_two_threads_on_two_communicators),

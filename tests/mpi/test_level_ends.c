@@ -130,13 +130,9 @@ static void test_no_memory_on_one_rank(void **state)
 
 /* --- other numbers of ranks ----------------------------------------------------------------- */
 
-/* The lower ranks of a communicator, or NULL for the others. */
 static crn_comm *lower_half(crn_comm *c)
 {
-    crn_comm *half;
-    int rank = crn_comm_rank(c), n = (crn_comm_size(c) + 1) / 2;
-    assert_ok(crn_comm_split(c, rank < n ? 0 : -1, 0, &half));
-    return half;
+    return lowest_ranks(c, (crn_comm_size(c) + 1) / 2);
 }
 
 /* Every rank loads several shares, some of which others load as well. */
