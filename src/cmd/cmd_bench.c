@@ -82,7 +82,7 @@ static cairn_status count_written(const task *t, const char *run, outcome *ret)
     size_t number;
     CRN_TRY(cairn_trail_open(t->dir, &trail));
     cairn_status rc = cairn_trail_find_run(trail, run, &number);
-    json_t *events = rc == CAIRN_OK ? cmd_events_read(trail, number, true) : NULL;
+    json_t *events = rc == CAIRN_OK ? cmd_events_read(trail, number, CRN_DETAIL_NONE, 0) : NULL;
     json_t *event = cmd_events_find(events, "mark", t->version, NULL);
     ret->written = (uint64_t)json_integer_value(json_object_get(event, "written"));
     json_decref(events);

@@ -4,12 +4,10 @@
  */
 #include "cmd/cmd_events.h"
 
-json_t *cmd_events_read(cairn_trail *trail, size_t run, bool changes)
+json_t *cmd_events_read(cairn_trail *trail, size_t run, crn_detail detail, uint64_t version)
 {
     json_t *events;
-    cairn_status (*const get)(cairn_trail *, size_t, json_t **) =
-        changes ? crn_report_events : crn_report_leg_events;
-    if (get(trail, run, &events) == CAIRN_OK)
+    if (crn_report_events(trail, run, detail, version, &events) == CAIRN_OK)
         return events;
     cmd_fail("%s", crn_err_peek()->text);
     return NULL;

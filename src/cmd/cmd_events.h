@@ -8,9 +8,8 @@
 #include "cmd/cmd_contents.h"
 #include "report/report.h"
 
-/* The events of a run, oldest first, as a JSON array, with or without what marks did with each
- * variable; NULL after saying why they cannot be read. */
-json_t *cmd_events_read(cairn_trail *trail, size_t run, bool changes);
+/* The events of a run, as crn_report_events; NULL after saying why they cannot be read. */
+json_t *cmd_events_read(cairn_trail *trail, size_t run, crn_detail detail, uint64_t version);
 
 /* The last event of this kind about a mark, or NULL; at level, unless that is NULL. */
 json_t *cmd_events_find(json_t *events, const char *kind, uint64_t version, const char *level);

@@ -54,7 +54,7 @@ static int list_run(cairn_trail *trail, size_t r, bool json, json_t **runs)
     if (crn_alloc(&marks, run.nmarks) < 0)
         return cmd_fail("no memory for marks");
     int code = read_marks(trail, r, run.nmarks, marks);
-    json_t *events = cmd_events_read(trail, r, false), *legs = crn_report_legs(events);
+    json_t *events = cmd_events_read(trail, r, CRN_DETAIL_NONE, 0), *legs = crn_report_legs(events);
     if (code == CMD_YES && json)
         cmd_json_append(runs, json_of_run(&run, marks, legs));
     else if (code == CMD_YES)

@@ -159,7 +159,7 @@ static int read_run(cairn_trail *trail, size_t r, run_state *s)
     s->finished = run.finished;
     s->marked = run.nmarks > 0 && cairn_trail_mark(trail, r, run.nmarks - 1, &mark) == CAIRN_OK;
     s->newest = mark.version;
-    if (crn_report_leg_events(trail, r, &events) < 0)
+    if (crn_report_events(trail, r, CRN_DETAIL_NONE, 0, &events) < 0)
         return cmd_fail("%s", crn_err_peek()->text);
     json_t *legs = crn_report_legs(events);
     take_leg(json_array_get(legs, json_array_size(legs) - 1), s);

@@ -243,7 +243,9 @@ static int show(const cmd_place *place, const char *version, bool json)
     if (version && find_mark(place, &run, version, &mark) != CMD_YES)
         return CMD_UNKNOWN;
     int code = read_marks(place, mark, version ? mark + 1 : run.nmarks, json, &marks);
-    json_t *events = cmd_events_read(place->trail, place->first, version || json);
+    const crn_detail detail = json ? CRN_DETAIL_ALL : version ? CRN_DETAIL_MARK : CRN_DETAIL_NONE;
+    json_t *events = cmd_events_read(place->trail, place->first, detail,
+                                     marks.n > 0 ? marks.at[0].info.version : 0);
     if (!events)
         code = CMD_UNKNOWN;
     if (json)

@@ -11,12 +11,17 @@
 
 #include "base/base.h"
 
-/* All events of a run, oldest first, as a JSON array (docs/format/events.md); lines that are not
- * events are left out. */
-cairn_status crn_report_events(cairn_trail *trail, size_t run, json_t **ret);
+/* What marks did with each variable is most of a long log: of which marks is it wanted? */
+typedef enum crn_detail {
+    CRN_DETAIL_NONE,
+    CRN_DETAIL_MARK, /* of one version */
+    CRN_DETAIL_ALL
+} crn_detail;
 
-/* The same for who wants to know of legs only: without what marks did with each variable. */
-cairn_status crn_report_leg_events(cairn_trail *trail, size_t run, json_t **ret);
+/* The events of a run, oldest first, as a JSON array (docs/format/events.md); lines that are not
+ * events are left out. version counts for CRN_DETAIL_MARK only. */
+cairn_status crn_report_events(cairn_trail *trail, size_t run, crn_detail detail, uint64_t version,
+                               json_t **ret);
 
 /*
  * The legs of a run from its events, oldest first: a JSON array as cairn-show(1) describes it.

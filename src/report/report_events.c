@@ -27,43 +27,43 @@ json_int_t crn_event_version(json_t *event)
     return json_is_integer(version) ? json_integer_value(version) : -1;
 }
 
+typedef struct event_list {
+    json_t *events;
+    crn_detail detail;
+    uint64_t version;
+} event_list;
+
+/* As lines of details are written, they need not be parsed to be left out. */
+static bool is_wanted(const event_list *l, const char *line)
+{
+    static const char start[] = "{\"event\":\"changes\",\"version\":";
+    if (l->detail == CRN_DETAIL_ALL || strncmp(line, start, sizeof start - 1) != 0)
+        return true;
+    return l->detail == CRN_DETAIL_MARK &&
+           (uint64_t)strtoll(line + sizeof start - 1, NULL, 10) == l->version;
+}
+
 static int take_line(void *arg, const char *line)
 {
-    json_t *event = json_loads(line, 0, NULL);
+    const event_list *l = arg;
+    json_t *event = is_wanted(l, line) ? json_loads(line, 0, NULL) : NULL;
     if (json_is_string(json_object_get(event, "event")))
-        return json_array_append_new(arg, event);
+        return json_array_append_new(l->events, event);
     json_decref(event); /* cut by a crash */
     return 0;
 }
 
-/* Changes of variables are most of a long log: such lines, as they are written, are not parsed. */
-static int take_line_of_legs(void *arg, const char *line)
+cairn_status crn_report_events(cairn_trail *trail, size_t run, crn_detail detail, uint64_t version,
+                               json_t **ret)
 {
-    static const char changes[] = "{\"event\":\"changes\",";
-    return strncmp(line, changes, sizeof changes - 1) == 0 ? 0 : take_line(arg, line);
-}
-
-static cairn_status read_events(cairn_trail *trail, size_t run,
-                                int (*take)(void *arg, const char *line), json_t **ret)
-{
-    json_t *list = json_array();
-    int rc = list ? cairn_trail_events(trail, run, take, list) : CAIRN_NOTHING;
+    event_list l = {.events = json_array(), .detail = detail, .version = version};
+    int rc = l.events ? cairn_trail_events(trail, run, take_line, &l) : CAIRN_NOTHING;
     if (rc == CAIRN_OK) {
-        *ret = list;
+        *ret = l.events;
         return CAIRN_OK;
     }
-    json_decref(list);
+    json_decref(l.events);
     if (rc == CAIRN_NOTHING)
         return crn_fail(CAIRN_ENOMEM, "no memory for the events of a run");
     return crn_fail((cairn_status)rc, "%s", cairn_error_text());
-}
-
-cairn_status crn_report_events(cairn_trail *trail, size_t run, json_t **ret)
-{
-    return read_events(trail, run, take_line, ret);
-}
-
-cairn_status crn_report_leg_events(cairn_trail *trail, size_t run, json_t **ret)
-{
-    return read_events(trail, run, take_line_of_legs, ret);
 }

@@ -31,7 +31,7 @@ static cairn_status add_run(cairn_trail *trail, const char *name, size_t r, json
     json_t *events;
     int rc = cairn_trail_run(trail, r, &run);
     CRN_FAIL_IF(rc < 0, (cairn_status)rc, "%s", cairn_error_text());
-    CRN_TRY(crn_report_events(trail, r, &events));
+    CRN_TRY(crn_report_events(trail, r, CRN_DETAIL_ALL, 0, &events));
     json_t *one = json_pack(
         "{s:s, s:s, s:s, s:f, s:b, s:b, s:o, s:o, s:o, s:o}", "trail", name, "run", run.name, "id",
         run.id, "created", (double)run.created_ns * 1e-9, "finished", run.finished, "rebuilt",

@@ -403,7 +403,8 @@ cairn_status crn_run_replace_marks(crn_run *run, const crn_manifest_mark *mark, 
 /* Append a line to the run's event log. Opened to write only. */
 cairn_status crn_run_log(crn_run *run, const char *line);
 
-/* Call fn with each whole line of that log, oldest first; nonzero ends it with CAIRN_NOTHING. */
+/* Call fn with each whole line of that log, oldest first; nonzero ends it with CAIRN_NOTHING. Lines
+ * that are too long to be events, beyond 16 MiB, are left out. */
 cairn_status crn_run_events(crn_run *run, int (*fn)(void *arg, const char *line), void *arg);
 
 /* Give a sign of life, for crn_run_pulse to see. Opened to write only. Never fails: a file system

@@ -17,12 +17,7 @@
 
 #include "store/store_part.h"
 
-enum {
-    PARTS_PER_DIR = 1000,
-    PATH_TEXT = 64,
-    MANIFEST_BYTES_MAX = 1 << 30,
-    EVENTS_BYTES_MAX = 1 << 30
-};
+enum { PARTS_PER_DIR = 1000, PATH_TEXT = 64, MANIFEST_BYTES_MAX = 1 << 30 };
 
 struct crn_trail {
     int fd;
