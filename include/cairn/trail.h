@@ -148,9 +148,9 @@ typedef struct cairn_finding {
     size_t struct_bytes;
     int status;       /* CAIRN_OK: progress only; CAIRN_EIO: could not be read; else damage */
     const char *text; /* a sentence */
-    uint64_t version;
+    uint64_t version; /* of the mark; UINT64_MAX: a file of many marks */
     uint32_t rank;
-    const char *variable;             /* NULL: the part or the mark as a whole */
+    const char *variable;             /* NULL: the file or the mark as a whole */
     uint64_t block;                   /* of the variable; UINT64_MAX: all of it */
     uint64_t done_bytes, total_bytes; /* of state checked so far, and in all */
 } cairn_finding;
@@ -161,7 +161,8 @@ typedef int cairn_finding_fn(void *arg, const cairn_finding *finding);
 
 /*
  * Read every block of a mark (mark = CAIRN_ALL_MARKS: of every mark that the trail itself holds)
- * and compare it with its digest. A mark that is dropped meanwhile is passed over. CAIRN_OK: all is
+ * and compare it with its digest; with all marks also their trees, and whether those of marks for
+ * comparing only are there. A mark that is dropped meanwhile is passed over. CAIRN_OK: all is
  * well; CAIRN_ECORRUPT: damage was reported; CAIRN_EIO: none, but something could not be read;
  * CAIRN_EINVAL, CAIRN_ENOMEM: could not tell; CAIRN_NOTHING: fn ended it.
  */

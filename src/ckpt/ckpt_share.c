@@ -439,9 +439,10 @@ static void share_trees(cairn *c, crn_comm *comm)
         fail_at(c, "trees", rc);
         return;
     }
-    crn_ckpt_event(c, "{s:s, s:I, s:f, s:f, s:I}", "event", "trees", "version",
-                   (json_int_t)j->version, "held", seconds(0, j->held_ns), "stored",
-                   seconds(j->begin_ns, j->store_ns), "nbytes", (json_int_t)j->nbytes);
+    crn_ckpt_event(c, "{s:s, s:I, s:i, s:f, s:f, s:I}", "event", "trees", "version",
+                   (json_int_t)j->version, "nranks", crn_comm_size(comm), "held",
+                   seconds(0, j->held_ns), "stored", seconds(j->begin_ns, j->store_ns), "nbytes",
+                   (json_int_t)j->nbytes);
 }
 
 void crn_ckpt_share(cairn *c, crn_comm *comm)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * cairn verify: read every block of every mark and say which are not what was written.
+ * cairn verify: read every block of every mark, and its trees, and say which are not what was
+ * written.
  */
 #include "cmd/cmd.h"
 
@@ -32,8 +33,9 @@ typedef struct check {
 static json_t *json_of_finding(const check *c, const cairn_finding *f)
 {
     bool whole = !f->variable || f->block == UINT64_MAX;
-    return json_pack("{s:o, s:s, s:I, s:i, s:o, s:o, s:o}", "trail", cmd_json_text(c->place), "run",
-                     c->run, "mark", (json_int_t)f->version, "rank", (int)f->rank, "variable",
+    json_t *mark = f->version == UINT64_MAX ? json_null() : json_integer((json_int_t)f->version);
+    return json_pack("{s:o, s:s, s:o, s:i, s:o, s:o, s:o}", "trail", cmd_json_text(c->place), "run",
+                     c->run, "mark", mark, "rank", (int)f->rank, "variable",
                      f->variable ? cmd_json_text(f->variable) : json_null(), "block",
                      whole ? json_null() : json_integer((json_int_t)f->block), "text",
                      cmd_json_text(f->text));
@@ -46,6 +48,8 @@ static void report_damage(const check *c, const cairn_finding *f)
         cmd_json_append(&c->all->damage, json_of_finding(c, f));
     else if (f->variable) /* the sentence says which mark */
         cmd_line("%s: run '%s': %s", c->place, c->run, f->text);
+    else if (f->version == UINT64_MAX)
+        cmd_line("%s: run '%s', rank %" PRIu32 ": %s", c->place, c->run, f->rank, f->text);
     else
         cmd_line("%s: run '%s', mark %" PRIu64 ", rank %" PRIu32 ": %s", c->place, c->run,
                  f->version, f->rank, f->text);
@@ -54,7 +58,7 @@ static void report_damage(const check *c, const cairn_finding *f)
 static void report_unread(check *c, const cairn_finding *f)
 {
     c->unread = c->all->untold = true;
-    if (f->variable)
+    if (f->variable || f->version == UINT64_MAX)
         cmd_fail("%s: %s", c->place, f->text);
     else
         cmd_fail("%s: mark %" PRIu64 ": %s", c->place, f->version, f->text);

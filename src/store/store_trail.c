@@ -473,6 +473,22 @@ cairn_status crn_run_commit(crn_run *run, const crn_manifest_mark *mark, uint64_
     return crn_run_replace_marks(run, run->manifest.mark.at + ndrop, n + 1 - ndrop, false);
 }
 
+bool crn_trail_dropped(crn_trail *t, const char *name, const crn_manifest_mark *mark)
+{
+    crn_run *run;
+    if (crn_run_open(t, name, false, &run) < 0)
+        return false;
+    const crn_manifest *m = crn_run_manifest(run);
+    bool listed = false;
+    for (size_t i = 0; i < m->mark.n && !listed; i++) {
+        const crn_manifest_mark *k = &m->mark.at[i];
+        listed =
+            k->version == mark->version && k->series == mark->series && k->levels & CRN_IN_TRAIL;
+    }
+    crn_run_close(run);
+    return !listed;
+}
+
 cairn_status crn_run_attach(crn_trail *t, const char *name, const crn_manifest *m, crn_run **ret)
 {
     crn_run *run;

@@ -6,6 +6,7 @@
  * TEST: ranks self 2
  */
 #include "harness/session.h"
+#include "io/io.h"
 
 enum { BIG = 300000, SIDE = 40, HALO = 2, WIDE = SIDE + 2 * HALO };
 
@@ -228,6 +229,137 @@ static void test_difference_is_found(void **state)
     place_done(&p);
 }
 
+/* --- what is lost --------------------------------------------------------------------------- */
+
+/* What cairn_trail_verify says: how much is damaged, and the last of it. */
+typedef struct verdict {
+    int ndamages;
+    uint64_t version;
+    uint32_t rank;
+    char text[400];
+} verdict;
+
+static int on_finding(void *arg, const cairn_finding *f)
+{
+    verdict *v = arg;
+    if (f->status == CAIRN_OK)
+        return 0;
+    v->ndamages++;
+    v->version = f->version;
+    v->rank = f->rank;
+    snprintf(v->text, sizeof v->text, "%s", f->text);
+    return 0;
+}
+
+static verdict verify(const place *p)
+{
+    verdict v = {0};
+    char path[96];
+    cairn_trail *t;
+    snprintf(path, sizeof path, "%s/trail", p->dir);
+    assert_ok(cairn_trail_open(path, &t));
+    const int rc = cairn_trail_verify(t, 0, CAIRN_ALL_MARKS, on_finding, &v);
+    assert_int_equal(rc, v.ndamages > 0 ? CAIRN_ECORRUPT : CAIRN_OK);
+    cairn_trail_close(t);
+    return v;
+}
+
+/* Take bytes off the end of a file of the only run, called "run". */
+static void cut(const place *p, const char *name, off_t nbytes)
+{
+    char path[200];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/trail/run/%s", p->dir, name);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(truncate(path, st.st_size - nbytes), 0);
+}
+
+/* Let the log end where these words are. */
+static void cut_log(const place *p, const char *words)
+{
+    char path[200];
+    void *log;
+    size_t nbytes;
+    int dir;
+    snprintf(path, sizeof path, "%s/trail/run", p->dir);
+    assert_ok(crn_dir_open_path(path, false, &dir));
+    assert_ok(crn_file_slurp(dir, "events", 1 << 20, &log, &nbytes));
+    close(dir);
+    const char *at = strstr(log, words);
+    assert_non_null(at);
+    cut(p, "events", (off_t)strlen(at));
+    free(log);
+}
+
+/* Marks of one run, each a letter: "mtt". */
+static void take_some(place *p, cairn *c, uint64_t first, const char *kinds)
+{
+    for (uint64_t i = 0; kinds[i]; i++) {
+        set(first + i);
+        if (kinds[i] == 'm')
+            assert_ok(cairn_mark(c, first + i, CAIRN_AUTO));
+        else
+            assert_ok(cairn_mark_trees(c, first + i));
+    }
+    assert_ok(cairn_settle(c));
+    assert_ok(crn_comm_barrier(p->comm));
+}
+
+static void test_lost_trees_are_missed(void **state)
+{
+    place p;
+    place_init(&p, *state, "");
+    write_config(&p, "run", "");
+    cairn *c = open_session(&p);
+    reset();
+    take_some(&p, c, 1, "mttt");
+    assert_ok(cairn_close(c));
+    assert_ok(crn_comm_barrier(p.comm));
+    if (p.rank == 0) {
+        char name[128];
+        const uint32_t last = (uint32_t)p.nranks - 1;
+        assert_int_equal(verify(&p).ndamages, 0);
+        snprintf(name, sizeof name, "trees/000/trees-%06u", last);
+        cut(&p, name, 1);
+        verdict v = verify(&p);
+        assert_int_equal(v.ndamages, 1);
+        assert_int_equal(v.version, 4);
+        assert_int_equal(v.rank, last);
+        assert_non_null(strstr(v.text, "of 1 mark from here on were finished, and are gone"));
+        snprintf(name, sizeof name, "%s/trail/run/trees", p.dir);
+        remove_tree(name);
+        v = verify(&p);
+        assert_int_equal(v.ndamages, p.nranks);
+        assert_int_equal(v.version, 2);
+        assert_non_null(strstr(v.text, "of 3 marks"));
+    }
+    place_done(&p);
+}
+
+/* A run that went back has other marks now, also where it died before it told of them. */
+static void test_replaced_trees_are_not_missed(void **state)
+{
+    place p;
+    uint64_t version;
+    place_init(&p, *state, "");
+    write_config(&p, "run", "");
+    cairn *c = open_session(&p);
+    reset();
+    take_some(&p, c, 1, "mttt");
+    leave_session(c);
+    c = open_session(&p);
+    assert_ok(cairn_resume(c, &version));
+    take_some(&p, c, 2, "tt");
+    leave_session(c);
+    assert_ok(crn_comm_barrier(p.comm));
+    if (p.rank == 0) {
+        assert_int_equal(verify(&p).ndamages, 0);
+        cut_log(&p, "\"event\":\"resume\"");
+        assert_int_equal(verify(&p).ndamages, 0);
+    }
+    place_done(&p);
+}
+
 static void test_order(void **state)
 {
     place p;
@@ -258,6 +390,8 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(test_more_than_there_is_room_for),
                                        cmocka_unit_test(test_marks_do_not_notice),
                                        cmocka_unit_test(test_difference_is_found),
+                                       cmocka_unit_test(test_lost_trees_are_missed),
+                                       cmocka_unit_test(test_replaced_trees_are_not_missed),
                                        cmocka_unit_test(test_order)};
     return run_mpi_tests(argc, argv, tests);
 }

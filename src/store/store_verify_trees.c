@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Checking the trees of a run. What a trees file has is checked by its digests. What it should have
+ * cannot be seen from it: a file that was cut looks like one whose last records were never written,
+ * as a crash leaves it. Marks for comparing only are nowhere else; but the log tells of those that
+ * all ranks had.
+ */
+#include "store/store_inspect.h"
+
+#include <jansson.h>
+
+/* A mark for comparing only that was finished. */
+typedef struct finished_mark {
+    uint64_t version;
+    double time; /* seconds since 1970: its records are older, what replaces them is newer */
+    uint32_t nranks;
+} finished_mark;
+
+typedef struct finished_marks {
+    CRN_VEC(finished_mark) at; /* by ascending versions */
+    bool failed;               /* no memory */
+} finished_marks;
+
+/* --- what the log tells --------------------------------------------------------------------- */
+
+/* Does the line tell of a mark, or of one for comparing only? Others need not be parsed. */
+static bool tells_of_mark(const char *line)
+{
+    static const char mark[] = "{\"event\":\"mark\",", trees[] = "{\"event\":\"trees\",";
+    return strncmp(line, mark, sizeof mark - 1) == 0 || strncmp(line, trees, sizeof trees - 1) == 0;
+}
+
+/* A mark of a version replaces all of that version and above: the run went back. */
+static void take_mark(finished_marks *f, json_t *event)
+{
+    const json_int_t nranks = json_integer_value(json_object_get(event, "nranks"));
+    const finished_mark m = {
+        .version = (uint64_t)json_integer_value(json_object_get(event, "version")),
+        .time = json_number_value(json_object_get(event, "time")),
+        .nranks = nranks > 0 && nranks <= CRN_RANKS_MAX ? (uint32_t)nranks : 0};
+    const char *kind = json_string_value(json_object_get(event, "event"));
+    while (f->at.n > 0 && f->at.at[f->at.n - 1].version >= m.version)
+        f->at.n--;
+    if (kind && strcmp(kind, "trees") == 0)
+        f->failed |= crn_vec_push(&f->at, m) < 0;
+}
+
+static int take_line(void *arg, const char *line)
+{
+    finished_marks *f = arg;
+    json_t *event = tells_of_mark(line) ? json_loads(line, 0, NULL) : NULL;
+    if (json_is_integer(json_object_get(event, "version")))
+        take_mark(f, event);
+    json_decref(event);
+    return f->failed;
+}
+
+/* --- a rank's file -------------------------------------------------------------------------- */
+
+static cairn_status check_marks(crn_verification *v, crn_trees *t)
+{
+    for (size_t i = 0; i < crn_trees_nmarks(t); i++) {
+        crn_trees_mark *m = crn_trees_at(t, i);
+        v->now.version = m->version;
+        for (size_t k = 0; k < m->nvars && !v->stopped; k++) {
+            v->now.variable = m->var[k].var.spec.name;
+            cairn_status rc = crn_trees_load(t, m, &m->var[k]);
+            crn_trees_unload(&m->var[k]);
+            if (rc < 0)
+                CRN_TRY(crn_verify_note(v, rc));
+        }
+    }
+    return CAIRN_OK;
+}
+
+/* Is a mark in the file of a rank, or has it given way to a newer one, which need not have been
+ * finished? last: the newest record there of at most its version, or NULL. */
+static bool is_accounted_for(const finished_mark *m, const crn_trees_mark *last)
+{
+    return last && (last->version == m->version || (double)last->wall_ns * 1e-9 > m->time);
+}
+
+/* t is NULL where there is no file. */
+static cairn_status check_finished(crn_verification *v, const crn_trees *t, const finished_marks *f)
+{
+    const size_t nmarks = t ? crn_trees_nmarks(t) : 0;
+    const crn_trees_mark *last = NULL;
+    uint64_t nlost = 0;
+    for (size_t i = 0, k = 0; i < f->at.n; i++) {
+        const finished_mark *m = &f->at.at[i];
+        for (; k < nmarks && crn_trees_at(t, k)->version <= m->version; k++)
+            last = crn_trees_at(t, k);
+        if (v->now.rank < m->nranks && !is_accounted_for(m, last) && nlost++ == 0)
+            v->now.version = m->version;
+    }
+    if (nlost == 0)
+        return CAIRN_OK;
+    return crn_verify_note(
+        v, crn_fail(CAIRN_ECORRUPT,
+                    "the trees of %" PRIu64 " mark%s from here on were finished, "
+                    "and are gone: 'trees-%06u' is %s",
+                    nlost, nlost == 1 ? "" : "s", v->now.rank, t ? "cut or damaged" : "not there"));
+}
+
+static cairn_status check_file(crn_verification *v, crn_trees *t, const finished_marks *f)
+{
+    const size_t nplaces = crn_trees_ndamaged(t);
+    if (nplaces > 0)
+        CRN_TRY(crn_verify_note(v, crn_fail(CAIRN_ECORRUPT,
+                                            "'trees-%06u' is damaged in %zu place%s: trees that "
+                                            "were there are gone",
+                                            v->now.rank, nplaces, nplaces == 1 ? "" : "s")));
+    CRN_TRY(check_marks(v, t));
+    v->now.variable = NULL;
+    return check_finished(v, t, f);
+}
+
+/* A rank without a file is fine, unless the log says otherwise: not all runs have trees. */
+static cairn_status check_rank(crn_verification *v, const finished_marks *f, bool *ret_there)
+{
+    crn_trees *t;
+    cairn_status rc = crn_run_trees(v->t->run.at[v->run].run, v->now.rank, false, &t);
+    *ret_there = rc != CAIRN_ENOTFOUND;
+    v->now.version = UINT64_MAX;
+    v->now.variable = NULL;
+    if (rc == CAIRN_ENOTFOUND)
+        return check_finished(v, NULL, f);
+    if (rc < 0)
+        return crn_verify_note(v, rc);
+    rc = check_file(v, t, f);
+    crn_trees_close(t);
+    return rc;
+}
+
+/* --- all of them ---------------------------------------------------------------------------- */
+
+/* Ranks that a mark tells of: of these each is looked for. */
+static uint32_t count_ranks(const crn_run *run, const finished_marks *f)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < run->manifest.mark.n; i++)
+        n = CRN_MAX(n, run->manifest.mark.at[i].nranks);
+    for (size_t i = 0; i < f->at.n; i++)
+        n = CRN_MAX(n, f->at.at[i].nranks);
+    return n;
+}
+
+cairn_status crn_verify_trees(crn_verification *v)
+{
+    crn_run *run = v->t->run.at[v->run].run;
+    finished_marks f = {0};
+    /* first, so that what is told of is there by now */
+    cairn_status rc = crn_run_events(run, take_line, &f);
+    v->now.version = UINT64_MAX;
+    v->now.variable = NULL;
+    if (rc == CAIRN_NOTHING)
+        rc = crn_fail(CAIRN_ENOMEM, "no memory for what the log of run '%s' tells", run->name);
+    else if (rc < 0)
+        rc = crn_verify_note(v, rc);
+    const uint32_t nranks = count_ranks(run, &f);
+    bool there = true;
+    for (uint32_t rank = 0; rc == CAIRN_OK && !v->stopped && (rank < nranks || there); rank++) {
+        v->now.rank = rank;
+        rc = check_rank(v, &f, &there);
+        crn_verify_tell(v, CAIRN_OK, "", UINT64_MAX);
+    }
+    crn_vec_done(&f.at);
+    return rc;
+}
