@@ -9,6 +9,7 @@
  */
 #include <hdf5.h>
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -32,13 +33,15 @@ static void pick_from(const cell *block, int unknown, double value[EDGE * EDGE *
                 *value++ = block[(z * WIDE + y) * WIDE + x][unknown];
 }
 
-static void pick(const mesh *m, int unknown)
+/* The values of an unknown; for a plot file the small ones. */
+static const void *pick(const mesh *m, int unknown, bool plot)
 {
     size_t each = (size_t)EDGE * EDGE * EDGE;
     for (size_t b = 0; b < m->nblocks; b++)
         pick_from(m->cell + b * WIDE * WIDE * WIDE, unknown, m->value + b * each);
-    for (size_t i = 0; i < m->nblocks * each; i++)
+    for (size_t i = 0; plot && i < m->nblocks * each; i++)
         m->small[i] = (float)m->value[i];
+    return plot ? (const void *)m->small : m->value;
 }
 
 /* One unknown: this rank's blocks of an array (blocks, EDGE, EDGE, EDGE) of all. */
@@ -59,7 +62,7 @@ static int write_unknown(hid_t file, const char *name, const mesh *m, hid_t type
     return rc < 0 ? -1 : 0;
 }
 
-static int write_file(const char *path, const mesh *m, int unknowns, hid_t type, const void *data)
+static int write_file(const char *path, const mesh *m, bool plot)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fapl_mpio(access, MPI_COMM_WORLD, MPI_INFO_NULL);
@@ -67,12 +70,12 @@ static int write_file(const char *path, const mesh *m, int unknowns, hid_t type,
     H5Pclose(access);
     if (file < 0)
         return -1;
+    hid_t type = plot ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
     int rc = 0;
-    for (int i = 0; i < unknowns && rc == 0; i++) {
+    for (int i = 0; i < (plot ? PLOTTED : UNKNOWNS) && rc == 0; i++) {
         char name[8];
         snprintf(name, sizeof name, "u%02d", i);
-        pick(m, i);
-        rc = write_unknown(file, name, m, type, data);
+        rc = write_unknown(file, name, m, type, pick(m, i, plot));
     }
     return H5Fclose(file) < 0 ? -1 : rc;
 }
@@ -108,10 +111,10 @@ int main(int argc, char **argv)
     for (int i = 0; i < checkpoints; i++) {
         char name[64];
         snprintf(name, sizeof name, "flash_chk_%04d.h5", i);
-        int rc = write_file(name, &m, UNKNOWNS, H5T_NATIVE_DOUBLE, m.value);
+        int rc = write_file(name, &m, false);
         for (int k = 0; k < 2 && rc == 0; k++) {
             snprintf(name, sizeof name, "flash_plt_%04d.h5", 2 * i + k);
-            rc = write_file(name, &m, PLOTTED, H5T_NATIVE_FLOAT, m.small);
+            rc = write_file(name, &m, true);
         }
         if (rc < 0)
             MPI_Abort(MPI_COMM_WORLD, 1);

@@ -93,7 +93,7 @@ static const crn_comm_info *refresh(known_comm *k, MPI_Comm comm, unsigned now)
 
 const crn_comm_info *crn_comm_of(MPI_Comm comm)
 {
-    known_comm *k = &cache[(key_of(comm) >> 6 ^ key_of(comm)) % CACHE];
+    known_comm *k = &cache[crn_handle_hash(key_of(comm)) % CACHE];
     unsigned now = atomic_load_explicit(&changes, memory_order_acquire) + 1;
     return k->comm == comm && k->changes == now ? &k->info : refresh(k, comm, now);
 }

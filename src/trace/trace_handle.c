@@ -10,8 +10,7 @@ enum { SLOT_NBYTES = sizeof(struct crn_handle) + sizeof(bool) + sizeof(crn_comm_
 
 static size_t home(const crn_handles *h, uintptr_t handle)
 {
-    uint64_t x = (uint64_t)handle * 0x9e3779b97f4a7c15u;
-    return (size_t)(x >> 32) & (h->nslots - 1);
+    return crn_handle_hash(handle) & (h->nslots - 1);
 }
 
 /* The slot that holds the handle, or the free one where it would be. nslots > 0. */

@@ -46,7 +46,12 @@ static crn_combiner combiner_of(int combiner)
 }
 
 /* Only what is worth its room: the contents of giant types would outweigh the trace. */
-enum { CONTENTS_MAX = 1 << 16 };
+enum { CONTENTS_MAX = 1 << 16, CONTENTS_FEW = 32 };
+
+static size_t contents_count(const crn_contents *c)
+{
+    return (size_t)c->nints + c->naddrs + c->ntypes;
+}
 
 /* Types that MPI_Type_get_contents gives are ours to free, unless they are predefined. */
 static void free_if_derived(MPI_Datatype type)
@@ -58,19 +63,18 @@ static void free_if_derived(MPI_Datatype type)
 }
 
 /*
- * What a derived type is made of: the values of c, which the caller frees. MPI wants arrays of
- * three kinds: they lie behind the values, in the same memory.
+ * What a derived type is made of: the values of c, in value, which has room for all of them twice.
+ * MPI wants arrays of three kinds: they lie behind the values.
  */
-static cairn_status get_contents(MPI_Datatype type, crn_contents *c, int64_t **ret)
+static void get_contents(MPI_Datatype type, crn_contents *c, int64_t *value)
 {
-    size_t n = (size_t)c->nints + c->naddrs + c->ntypes;
-    int64_t *value, *v;
-    CRN_TRY(crn_alloc(&value, 2 * n));
+    size_t n = contents_count(c);
+    int64_t *v = value;
     int *ints = (int *)(value + n);
     MPI_Aint *addrs = (MPI_Aint *)(value + n + c->nints);
     MPI_Datatype *types = (MPI_Datatype *)(value + n + c->nints + c->naddrs);
     PMPI_Type_get_contents(type, (int)c->nints, (int)c->naddrs, (int)c->ntypes, ints, addrs, types);
-    c->value = v = *ret = value;
+    c->value = value;
     for (uint32_t i = 0; i < c->nints; i++)
         *v++ = ints[i];
     for (uint32_t i = 0; i < c->naddrs; i++)
@@ -79,7 +83,6 @@ static cairn_status get_contents(MPI_Datatype type, crn_contents *c, int64_t **r
         *v++ = look_up(types[i]);
         free_if_derived(types[i]);
     }
-    return CAIRN_OK;
 }
 
 static crn_type measured(MPI_Datatype type)
@@ -104,19 +107,22 @@ static cairn_status describe_named(MPI_Datatype type, uint32_t *ret)
 static cairn_status describe_derived(MPI_Datatype type, crn_contents *c, uint32_t *ret)
 {
     crn_type d;
-    int64_t *value;
+    int64_t few[2 * CONTENTS_FEW], *value = few;
+    size_t n = contents_count(c);
     cairn_status rc = CAIRN_OK;
-    if (c->combiner == CRN_COMBINER_OTHER || c->nints + c->naddrs + c->ntypes > CONTENTS_MAX ||
-        get_contents(type, c, &value) < 0) {
+    if (c->combiner == CRN_COMBINER_OTHER || n > CONTENTS_MAX ||
+        (n > CONTENTS_FEW && crn_alloc(&value, 2 * n) < 0)) {
         d = measured(type);
         d.combiner = CRN_COMBINER_OTHER;
         return crn_tables_type(&crn_rec.tables, &d, ret);
     }
+    get_contents(type, c, value);
     if (!crn_tables_find_type(&crn_rec.tables, c, ret)) {
         d = measured(type);
         rc = crn_tables_describe_type(&crn_rec.tables, c, &d, ret);
     }
-    free(value);
+    if (value != few)
+        free(value);
     return rc;
 }
 
@@ -159,8 +165,10 @@ static uint32_t look_up_used(MPI_Datatype type)
 {
     crn_rec_lock();
     uint32_t index = look_up(type);
-    remember(type, index);
-    crn_rec_grown();
+    if (crn_handles_find(&handles, (uintptr_t)type) < 0) {
+        remember(type, index);
+        crn_rec_grown();
+    }
     crn_rec_unlock();
     return index;
 }
@@ -177,7 +185,7 @@ static int64_t refresh(known_type *k, MPI_Datatype type, unsigned now)
 
 static inline size_t place_of(MPI_Datatype type)
 {
-    return ((uintptr_t)type >> 4 ^ (uintptr_t)type) % CACHE;
+    return crn_handle_hash((uintptr_t)type) % CACHE;
 }
 
 int64_t crn_type_of(MPI_Datatype type)

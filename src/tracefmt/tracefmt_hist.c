@@ -30,7 +30,8 @@ static void remove_bin(crn_hist *h, int32_t i)
     memmove(&h->bin[i], &h->bin[i + 1], (size_t)(h->nbins - i) * sizeof *h->bin);
 }
 
-static void unite_cheapest(crn_hist *h)
+/* Which bin and its next one became one. */
+static int32_t unite_cheapest(crn_hist *h)
 {
     int32_t best = 0;
     double least = join_cost(&h->bin[0], &h->bin[1]);
@@ -43,6 +44,14 @@ static void unite_cheapest(crn_hist *h)
     }
     bin_join(&h->bin[best], &h->bin[best + 1]);
     remove_bin(h, best + 1);
+    return best;
+}
+
+static void insert_bin(crn_hist *h, int32_t i, crn_bin bin)
+{
+    memmove(&h->bin[i + 1], &h->bin[i], (size_t)(h->nbins - i) * sizeof *h->bin);
+    h->bin[i] = bin;
+    h->nbins++;
 }
 
 /* Unite bins until at most nbins are left. */
@@ -68,9 +77,7 @@ static void add_bin(crn_hist *h, crn_bin bin)
         add_bin(h, bin); /* the bins have moved */
         return;
     }
-    memmove(&h->bin[i + 1], &h->bin[i], (size_t)(h->nbins - i) * sizeof *h->bin);
-    h->bin[i] = bin;
-    h->nbins++;
+    insert_bin(h, i, bin);
 }
 
 static void note_extremes(crn_hist *h, int64_t min, int32_t min_rank, int64_t max, int32_t max_rank)
@@ -84,14 +91,20 @@ static void note_extremes(crn_hist *h, int64_t min, int32_t min_rank, int64_t ma
 void crn_hist_add_slow(crn_hist *h, int64_t v, uint64_t n, int32_t rank)
 {
     note_extremes(h, v, rank, v, rank);
-    for (int32_t i = 0; i < h->nbins; i++) { /* most values fall into a bin that is there */
-        if (crn_bin_has(&h->bin[i], v)) {
-            h->recent = i;
-            crn_bin_add(&h->bin[i], v, n);
-            return;
-        }
+    int32_t i = 0;
+    while (i < h->nbins && h->bin[i].max < v)
+        i++;
+    bool between = i == h->nbins || v < h->bin[i].min;
+    if (between && h->nbins == CRN_HIST_BINS) {
+        int32_t united = unite_cheapest(h);
+        between = i != united + 1; /* or it lies within the new one */
+        i -= i > united;
     }
-    add_bin(h, (crn_bin){.n = n, .min = v, .max = v, .mean = (double)v});
+    if (between)
+        insert_bin(h, i, (crn_bin){.n = n, .min = v, .max = v, .mean = (double)v});
+    else
+        crn_bin_add(&h->bin[i], v, n);
+    h->recent = i;
 }
 
 void crn_hist_merge(crn_hist *h, const crn_hist *other)
