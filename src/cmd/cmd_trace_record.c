@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,8 @@ static const char usage[] =
     "cairn trace record [-o FILE] [--precision P] [--no-times] -- COMMAND [ARGUMENT ...]";
 
 #define LIBRARY "libcairn-trace.so"
+
+enum { NOT_FOUND = 127 }; /* the exit code of a command that is not there, as shells have it */
 
 /* Beside the program as it is installed, or as it is built. */
 static int find_library(char buf[PATH_MAX])
@@ -53,17 +56,27 @@ typedef struct recording {
     char library[PATH_MAX], path[PATH_MAX];
 } recording;
 
+/* What the recorder reads; the guide tells what it means. */
+static const char *const variables[] = {
+    "LD_PRELOAD",       "CAIRN_TRACE_OUT",    "CAIRN_TRACE_PRECISION", "CAIRN_TRACE_TIMES",
+    "CAIRN_TRACE_KEEP", "CAIRN_TRACE_MEMORY", "CAIRN_TRACE_PLAIN",     "CAIRN_TRACE_OFF"};
+
 /*
  * Open MPI hands to other machines only those variables that it is told, by -x or by this one, not
- * by both.
+ * by both; and it complains about such as are not set.
  */
 static int set_handed_on(char **command)
 {
+    char list[256];
+    size_t n = 0;
     for (char **word = command; *word; word++)
         if (strcmp(*word, "-x") == 0)
             return 0;
-    return setenv("OMPI_MCA_mca_base_env_list",
-                  "LD_PRELOAD;CAIRN_TRACE_OUT;CAIRN_TRACE_PRECISION;CAIRN_TRACE_TIMES", 0);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (getenv(variables[i]))
+            n +=
+                (size_t)snprintf(list + n, sizeof list - n, "%s%s", n > 0 ? ";" : "", variables[i]);
+    return setenv("OMPI_MCA_mca_base_env_list", list, 0);
 }
 
 static int set_environment(const recording *r, char **command)
@@ -73,39 +86,112 @@ static int set_environment(const recording *r, char **command)
     snprintf(preload, sizeof preload, "%s%s%s", r->library, before && *before ? ":" : "",
              before ? before : "");
     if (setenv("LD_PRELOAD", preload, 1) != 0 || setenv("CAIRN_TRACE_OUT", r->path, 1) != 0 ||
-        setenv("CAIRN_TRACE_PRECISION", r->precision ? r->precision : "100", 1) != 0 ||
-        setenv("CAIRN_TRACE_TIMES", r->no_times ? "0" : "1", 1) != 0 || set_handed_on(command) != 0)
+        (r->precision && setenv("CAIRN_TRACE_PRECISION", r->precision, 1) != 0) ||
+        (r->no_times && setenv("CAIRN_TRACE_TIMES", "0", 1) != 0) || set_handed_on(command) != 0)
         return cmd_fail("no memory for the environment");
     return CMD_YES;
+}
+
+/* ---- running it ---- */
+
+/* These are the command's. */
+static void signals_of_interest(sigset_t *ret)
+{
+    sigemptyset(ret);
+    sigaddset(ret, SIGTERM);
+    sigaddset(ret, SIGHUP);
+    sigaddset(ret, SIGINT);
+    sigaddset(ret, SIGQUIT);
+    sigaddset(ret, SIGCHLD);
+}
+
+/*
+ * Until the command has ended, hand signals on to it. Not those of the terminal, which it gets
+ * itself: of two, Open MPI's launcher takes the second as impatience.
+ */
+static int wait_for(pid_t child, int *ret_status)
+{
+    sigset_t set;
+    siginfo_t info;
+    pid_t ended;
+    signals_of_interest(&set);
+    while ((ended = waitpid(child, ret_status, WNOHANG)) == 0)
+        if (sigwaitinfo(&set, &info) > 0 && info.si_signo != SIGCHLD && info.si_code != SI_KERNEL)
+            kill(child, info.si_signo);
+    return ended == child ? 0 : -1;
 }
 
 /* Run it; its exit code, as a shell would give it. */
 static int run(const recording *r, char **command)
 {
     int status;
+    sigset_t set, was;
+    signals_of_interest(&set);
+    signal(SIGCHLD, SIG_DFL); /* where it is ignored, nobody learns how a child has ended */
+    sigprocmask(SIG_BLOCK, &set, &was);
     pid_t child = fork();
     if (child < 0)
         return cmd_fail("cannot start '%s': %s", command[0], strerror(errno));
     if (child == 0) {
+        sigprocmask(SIG_SETMASK, &was, NULL);
         if (set_environment(r, command) == CMD_YES)
             execvp(command[0], command);
         cmd_fail("cannot start '%s': %s", command[0], strerror(errno));
-        _exit(127);
+        _exit(NOT_FOUND);
     }
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return cmd_fail("cannot wait for '%s': %s", command[0], strerror(errno));
+    if (wait_for(child, &status) < 0)
+        return cmd_fail("cannot wait for '%s': %s", command[0], strerror(errno));
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Is this the name of a trace, or of what one rank left of it: BASE or BASE.7? */
+/* ---- what is there before and after ---- */
+
+/* A word that was mistyped must not cost an earlier run's trace. */
+static bool can_be_found(const char *command)
+{
+    const char *folders = getenv("PATH");
+    char path[2 * PATH_MAX];
+    if (strchr(command, '/'))
+        return access(command, X_OK) == 0;
+    for (const char *at = folders ? folders : "/bin:/usr/bin", *end; at;
+         at = *end ? end + 1 : NULL) {
+        end = strchrnul(at, ':');
+        snprintf(path, sizeof path, "%.*s%s%s", (int)(end - at), at, end > at ? "/" : "", command);
+        if (access(path, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The folder of an absolute name, with the slash. */
+static void folder_of(const char *path, char buf[PATH_MAX])
+{
+    snprintf(buf, PATH_MAX, "%.*s", (int)(strrchr(path, '/') + 1 - path), path);
+}
+
+/* Before a run of hours, not after it. */
+static int check_output(const recording *r)
+{
+    char folder[PATH_MAX];
+    struct stat st;
+    folder_of(r->path, folder);
+    if (lstat(r->path, &st) == 0 && !S_ISREG(st.st_mode))
+        return cmd_fail("'%s' is something else than a file: name another one", r->out);
+    if (access(folder, W_OK | X_OK) != 0)
+        return cmd_fail("'%s' cannot be written: %s", r->out, strerror(errno));
+    return CMD_YES;
+}
+
+/* Is this the name of a trace, or of what one rank left of it, BASE or BASE.7, whole or not? */
 static bool is_of(const char *name, const char *base)
 {
     const size_t n = strlen(base);
     if (strncmp(name, base, n) != 0)
         return false;
     const char *rest = name + n;
-    return !*rest || (*rest == '.' && rest[1] && !rest[1 + strspn(rest + 1, "0123456789")]);
+    if (*rest == '.' && rest[1] >= '0' && rest[1] <= '9')
+        rest += 1 + strspn(rest + 1, "0123456789");
+    return !*rest || strcmp(rest, ".new") == 0;
 }
 
 /* What an earlier run left would be taken for this one's. */
@@ -116,7 +202,7 @@ static int remove_old(const char *path)
     struct dirent *entry;
     struct stat st;
     int rc = 0;
-    snprintf(folder, sizeof folder, "%.*s", (int)(base - path), path);
+    folder_of(path, folder);
     DIR *d = opendir(folder);
     while (d && rc == 0 && (entry = readdir(d))) {
         snprintf(name, sizeof name, "%s%s", folder, entry->d_name);
@@ -129,7 +215,7 @@ static int remove_old(const char *path)
 }
 
 /* Say what there is now, on standard error: standard output is the program's. */
-static void report(const recording *r)
+static int report(const recording *r)
 {
     char size[CRN_NUMBER_TEXT];
     struct stat st;
@@ -138,16 +224,16 @@ static void report(const recording *r)
     if (stat(r->path, &st) == 0) {
         fprintf(stderr, "cairn: wrote '%s', %s\n", r->out,
                 crn_format_nbytes((uint64_t)st.st_size, size, sizeof size));
-        return;
+        return CMD_YES;
     }
-    if (cairn_trace_open(r->path, &left) < 0) {
-        cmd_fail("'%s' was not written: the command is no MPI program, or was killed early",
-                 r->out);
-        return;
-    }
+    if (cairn_trace_open(r->path, &left) < 0)
+        return cmd_fail("'%s' was not written: unless the recorder says why, the command is no MPI "
+                        "program, or ended early and without MPI_Finalize",
+                        r->out);
     if (cairn_trace_describe(left, &info) == CAIRN_OK && info.incomplete)
         cmd_fail("'%s' is incomplete, but can be read: %s", r->out, info.incomplete);
     cairn_trace_close(left);
+    return CMD_YES;
 }
 
 static int check(recording *r)
@@ -155,7 +241,7 @@ static int check(recording *r)
     uint64_t precision;
     if (r->precision && cmd_trace_number("--precision", r->precision, 100, &precision) != CMD_YES)
         return CMD_UNKNOWN;
-    if (absolute(r->out, r->path, sizeof r->path) != CMD_YES)
+    if (absolute(r->out, r->path, sizeof r->path) != CMD_YES || check_output(r) != CMD_YES)
         return CMD_UNKNOWN;
     return find_library(r->library);
 }
@@ -175,9 +261,12 @@ int cmd_trace_record(int argc, char **argv)
         return cmd_misuse(usage, "a command must be given");
     if (check(&r) != CMD_YES)
         return CMD_UNKNOWN;
+    if (!can_be_found(argv[0])) {
+        cmd_fail("cannot start '%s': %s", argv[0], strerror(errno));
+        return NOT_FOUND;
+    }
     if (remove_old(r.path) != CMD_YES)
         return CMD_UNKNOWN;
     code = run(&r, argv);
-    report(&r);
-    return code;
+    return report(&r) == CMD_YES || code != 0 ? code : CMD_UNKNOWN;
 }

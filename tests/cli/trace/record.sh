@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 cairn trace record -o t.ctr -- sh -c 'exit 7'
 echo $?
+cairn trace record -o t.ctr -- true
+echo $?
 cairn trace record -p 101 -- true
-cairn trace record -- no-such-command
 cairn trace record
