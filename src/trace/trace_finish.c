@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <unistd.h>
 
-enum { TAG = 1 };
+enum { TAG = 1, PIECE = 1 << 30 }; /* bytes of a message: its count is an int */
 
 static void complain(const char *what)
 {
@@ -74,10 +74,14 @@ static cairn_status own_trace(bool cut, crn_trace **ret)
 
 /* ---- the tree ---- */
 
-/* Send a trace to another rank; one that cannot be had goes as nothing. */
+/*
+ * Send a trace to another rank; one that cannot be had goes as nothing. The other one says whether
+ * it has room: nobody waits for who has none.
+ */
 static void send_trace(crn_trace *t, int to)
 {
     crn_buf b = {0};
+    int room = 0;
     if (t && crn_trace_encode(t, CRN_TRACE_QUICK, &b) < 0) {
         complain("the trace of this and further ranks is lost");
         b.n = 0;
@@ -85,7 +89,9 @@ static void send_trace(crn_trace *t, int to)
     uint64_t n = b.n;
     PMPI_Send(&n, 1, MPI_UINT64_T, to, TAG, crn_rec.comm);
     if (n > 0)
-        PMPI_Send(b.at, (int)n, MPI_BYTE, to, TAG, crn_rec.comm);
+        PMPI_Recv(&room, 1, MPI_INT, to, TAG, crn_rec.comm, MPI_STATUS_IGNORE);
+    for (uint64_t at = 0; room && at < n; at += PIECE)
+        PMPI_Send(b.at + at, (int)CRN_MIN(n - at, PIECE), MPI_BYTE, to, TAG, crn_rec.comm);
     crn_buf_done(&b);
 }
 
@@ -97,11 +103,15 @@ static crn_trace *receive_trace(int from)
     PMPI_Recv(&n, 1, MPI_UINT64_T, from, TAG, crn_rec.comm, MPI_STATUS_IGNORE);
     if (n == 0)
         return NULL;
-    if (crn_alloc(&data, n) < 0) {
+    int room = crn_alloc(&data, n) == 0;
+    PMPI_Send(&room, 1, MPI_INT, from, TAG, crn_rec.comm);
+    if (!room) {
         complain("a trace does not fit into memory");
-        return NULL; /* the sender waits only if its message is large: then the run hangs no less */
+        return NULL;
     }
-    PMPI_Recv(data, (int)n, MPI_BYTE, from, TAG, crn_rec.comm, MPI_STATUS_IGNORE);
+    for (uint64_t at = 0; at < n; at += PIECE)
+        PMPI_Recv(data + at, (int)CRN_MIN(n - at, PIECE), MPI_BYTE, from, TAG, crn_rec.comm,
+                  MPI_STATUS_IGNORE);
     if (crn_trace_decode(data, n, &t) < 0)
         complain("a trace did not arrive");
     free(data);
@@ -206,7 +216,10 @@ void crn_keep_aside(void)
     crn_quiet_leave(q);
 }
 
-/* After an event: keep aside if it is time, one thread at a time. */
+/*
+ * After an event: keep aside if it is time, one thread at a time. Until the usual time has passed,
+ * a run is half as old as when it does so the next time.
+ */
 void crn_keep_maybe(uint64_t now)
 {
     uint64_t due = atomic_load_explicit(&crn_rec.keep_next, memory_order_relaxed);
@@ -217,8 +230,7 @@ void crn_keep_maybe(uint64_t now)
                                                  memory_order_relaxed, memory_order_relaxed))
         return;
     crn_keep_aside();
-    uint64_t took = crn_now_ns() - now;
-    atomic_store_explicit(&crn_rec.keep_next,
-                          now + CRN_MAX(crn_rec.keep_every, crn_rec.keep_cost * took),
+    uint64_t took = crn_now_ns() - now, usual = CRN_MIN(crn_rec.keep_every, now - crn_rec.began);
+    atomic_store_explicit(&crn_rec.keep_next, now + CRN_MAX(usual, crn_rec.keep_cost * took),
                           memory_order_relaxed);
 }

@@ -16,7 +16,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { KEEP_COST = 200 }; /* keeping aside takes at most one part in so many of the time */
+enum {
+    KEEP_COST = 200, /* keeping aside takes at most one part in so many of the time */
+    KEEP_FIRST = 64  /* and begins after this part of what lies between two: many runs die young */
+};
 
 crn_recorder crn_rec = {.lock = PTHREAD_MUTEX_INITIALIZER, .comm = MPI_COMM_NULL};
 
@@ -88,7 +91,7 @@ void crn_rec_start(void)
     r->want_plain = getenv("CAIRN_TRACE_PLAIN") != NULL;
     r->began = crn_now_ns();
     r->began_wall = crn_wall_ns();
-    r->keep_next = r->began + r->keep_every;
+    r->keep_next = r->began + r->keep_every / KEEP_FIRST;
     if (number_from("CAIRN_TRACE_OFF", 0, 0, 1) != 0 ||
         crn_strdup(out && *out ? out : "cairn.ctr", &r->out) < 0 ||
         crn_tables_init(&r->tables) < 0 || pthread_key_create(&at_exit, thread_ended) != 0 ||

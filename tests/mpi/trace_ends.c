@@ -40,6 +40,19 @@ static void make_children(void)
     }
 }
 
+/* Until all ranks have kept their traces aside, or for ten seconds at least. */
+static void exchange_for_long(int rank)
+{
+    char name[4096];
+    const char *out = getenv("CAIRN_TRACE_OUT");
+    snprintf(name, sizeof name, "%s.%d", out ? out : "", rank);
+    for (int i = 0, kept = 0; i < 1000 && !kept; i++) {
+        exchange(50);
+        kept = access(name, F_OK) == 0;
+        MPI_Allreduce(MPI_IN_PLACE, &kept, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int rank;
@@ -49,7 +62,9 @@ int main(int argc, char **argv)
     exchange(400);
     if (strcmp(how, "abort") == 0 && rank == 1)
         MPI_Abort(MPI_COMM_WORLD, 7);
-    if (strcmp(how, "kill") == 0 && rank == 1)
+    if (strcmp(how, "early") == 0)
+        exchange_for_long(rank);
+    if ((strcmp(how, "kill") == 0 || strcmp(how, "early") == 0) && rank == 1)
         raise(SIGKILL);
     if (strcmp(how, "exit") == 0)
         _Exit(rank == 1 ? 3 : 0);
