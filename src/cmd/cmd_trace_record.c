@@ -228,7 +228,7 @@ static int report(const recording *r)
     }
     if (cairn_trace_open(r->path, &left) < 0)
         return cmd_fail("'%s' was not written: unless the recorder says why, the command is no MPI "
-                        "program, or ended early and without MPI_Finalize",
+                        "program, or ended early and in another way than it should",
                         r->out);
     if (cairn_trace_describe(left, &info) == CAIRN_OK && info.incomplete)
         cmd_fail("'%s' is incomplete, but can be read: %s", r->out, info.incomplete);
