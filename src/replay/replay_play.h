@@ -280,8 +280,8 @@ cairn_status crn_play_posix(crn_player *p);
 
 /*
  * DESIGN, threads. The watchdog is a thread that never calls MPI. It reads the event count, which
- * the player writes before each event, and, once that has stood still for too long, the text that
- * the player left under the lock.
+ * the player writes before each event, and, once that has stood still for too long, what the
+ * player left about it under the lock.
  */
 cairn_status crn_watch_start(crn_player *p, crn_watch **ret);
 void crn_watch_note(crn_watch *w, const crn_player *p, uint64_t expected_ns);

@@ -5,9 +5,24 @@
  */
 #include "replay/replay_play.h"
 
+#include <stdarg.h>
 #include <time.h>
 
-enum { STATE = 2048, LOOK_NS = 100000000 };
+enum { STATE = 2048, LEVELS = 16, SLOTS = 8, LOOK_NS = 100000000 };
+
+/* What the player is at: copied before each event, put into words only when it stands still. */
+typedef struct snapshot {
+    int rank;
+    bool begun;
+    uint64_t nevents;
+    const crn_call *call;
+    int ncolumns;
+    uint8_t kind[CRN_COLUMNS];
+    int64_t value[CRN_COLUMNS];
+    crn_walk_level level[LEVELS];
+    size_t slot[SLOTS]; /* requests that are under way, the first of them */
+    size_t nlevels, nslots, nlate;
+} snapshot;
 
 struct crn_watch {
     pthread_t thread;
@@ -17,28 +32,58 @@ struct crn_watch {
     _Atomic uint64_t nevents; /* written by the player before each event */
     _Atomic uint64_t until;   /* written by the player: it computes until then */
     pthread_mutex_t lock;     /* guards what follows */
-    char state[STATE];        /* about the current event */
+    snapshot now;
 };
 
-/* The text is made for each event: cheap beside an MPI call, and nothing else sees the player. */
-static void describe(char *buf, const crn_player *p)
+static void take(snapshot *s, const crn_player *p)
 {
     const crn_walk_level *level;
-    size_t nlevels = crn_walk_levels(p->walk, &level);
-    size_t used = (size_t)snprintf(buf, STATE, "rank %d, event %llu: %s", p->rank,
-                                   (unsigned long long)p->result->nevents, p->e.call->name);
-    for (int i = 0; i < p->e.ncolumns && used < STATE; i++)
-        used += (size_t)snprintf(buf + used, STATE - used, " %s=%lld", crn_kind_name(p->e.kind[i]),
-                                 (long long)p->e.value[i]);
-    for (size_t i = 0; i < nlevels && used < STATE; i++)
-        used += (size_t)snprintf(buf + used, STATE - used, "%sturn %llu of %llu",
-                                 i ? ", " : "\n  in ", (unsigned long long)level[i].turn + 1,
-                                 (unsigned long long)level[i].turns);
-    for (size_t i = 0; i < p->slot.n && used < STATE; i++)
+    const size_t n = (size_t)p->e.ncolumns;
+    s->begun = true;
+    s->nevents = p->result->nevents;
+    s->call = p->e.call;
+    s->ncolumns = p->e.ncolumns;
+    memcpy(s->kind, p->e.kind, n * sizeof *s->kind);
+    memcpy(s->value, p->e.value, n * sizeof *s->value);
+    s->nlevels = CRN_MIN(crn_walk_levels(p->walk, &level), LEVELS);
+    memcpy(s->level, level, s->nlevels * sizeof *s->level);
+    s->nslots = 0;
+    for (size_t i = 0; i < p->slot.n && s->nslots < SLOTS; i++)
         if (p->slot.at[i].request != MPI_REQUEST_NULL)
-            used += (size_t)snprintf(buf + used, STATE - used, "\n  request %zu is under way", i);
-    if (p->late.n > 0 && used < STATE)
-        snprintf(buf + used, STATE - used, "\n  %zu requests go on in the background", p->late.n);
+            s->slot[s->nslots++] = i;
+    s->nlate = p->late.n;
+}
+
+static size_t add(char *buf, size_t used, const char *fmt, ...) CAIRN_PRINTF(3);
+
+/* Append to a text of STATE bytes; returns its length, had there been room. */
+static size_t add(char *buf, size_t used, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int n = used < STATE ? vsnprintf(buf + used, STATE - used, fmt, args) : 0;
+    va_end(args);
+    return used + (size_t)CRN_MAX(n, 0);
+}
+
+static void describe(char *buf, const snapshot *s)
+{
+    size_t used;
+    if (!s->begun) {
+        add(buf, 0, "rank %d has not begun", s->rank);
+        return;
+    }
+    used = add(buf, 0, "rank %d, event %llu: %s", s->rank, (unsigned long long)s->nevents,
+               s->call->name);
+    for (int i = 0; i < s->ncolumns; i++)
+        used = add(buf, used, " %s=%lld", crn_kind_name(s->kind[i]), (long long)s->value[i]);
+    for (size_t i = 0; i < s->nlevels; i++)
+        used = add(buf, used, "%sturn %llu of %llu", i ? ", " : "\n  in ",
+                   (unsigned long long)s->level[i].turn + 1, (unsigned long long)s->level[i].turns);
+    for (size_t i = 0; i < s->nslots; i++)
+        used = add(buf, used, "\n  request %zu is under way", s->slot[i]);
+    if (s->nlate > 0)
+        add(buf, used, "\n  %zu requests go on in the background", s->nlate);
 }
 
 void crn_watch_note(crn_watch *w, const crn_player *p, uint64_t expected_ns)
@@ -46,7 +91,7 @@ void crn_watch_note(crn_watch *w, const crn_player *p, uint64_t expected_ns)
     if (!w)
         return;
     pthread_mutex_lock(&w->lock);
-    describe(w->state, p);
+    take(&w->now, p);
     pthread_mutex_unlock(&w->lock);
     /* relaxed: only that they change matters */
     atomic_store_explicit(&w->until, crn_now_ns() + expected_ns, memory_order_relaxed);
@@ -57,7 +102,7 @@ static void say(crn_watch *w)
 {
     char state[STATE];
     pthread_mutex_lock(&w->lock);
-    memcpy(state, w->state, sizeof state);
+    describe(state, &w->now);
     pthread_mutex_unlock(&w->lock);
     w->opt->stuck(w->opt->arg, state);
 }
@@ -92,7 +137,7 @@ cairn_status crn_watch_start(crn_player *p, crn_watch **ret)
     w->opt = p->opt;
     w->patience_ns = (uint64_t)(1e9 * (p->opt->patience > 0 ? p->opt->patience : 60));
     pthread_mutex_init(&w->lock, NULL);
-    snprintf(w->state, sizeof w->state, "rank %d has not begun", p->rank);
+    w->now.rank = p->rank;
     int rc = pthread_create(&w->thread, NULL, watch, w);
     if (rc != 0) {
         free(w);
