@@ -277,7 +277,8 @@ void crn_seq_add_run(crn_seq_build *b, int64_t v, int64_t stride, uint64_t n)
     }
 }
 
-bool crn_seq_build_constant(const crn_seq_build *b)
+/* Is it one value, however often? */
+static bool is_constant(const crn_seq_build *b)
 {
     return b->n == b->count && (b->n < 2 || b->stride == 0);
 }
@@ -317,7 +318,7 @@ cairn_status crn_seq_encode(crn_seq_build *b, const int64_t *more, bool fold, cr
 {
     crn_buf buf = {0};
     int64_t base = b->count > 0 || !more ? b->base : *more;
-    if (!fold || !crn_seq_build_constant(b) || (more && *more != base)) {
+    if (!fold || !is_constant(b) || (more && *more != base)) {
         unfollow(b);
         crn_put_bytes(&buf, b->old.at, b->old.n);
         for (size_t i = 0; i < b->nitems; i++)
@@ -344,7 +345,8 @@ cairn_status crn_seq_of(const int64_t *value, size_t n, crn_seq *ret)
     return rc;
 }
 
-void crn_seq_add_seq(crn_seq_build *b, const crn_seq *s, uint64_t n)
+/* Add the first n values of s to b. */
+static void add_seq(crn_seq_build *b, const crn_seq *s, uint64_t n)
 {
     crn_seq_iter it;
     int64_t v, stride;
@@ -358,8 +360,8 @@ cairn_status crn_seq_concat(const crn_seq *a, uint64_t na, const crn_seq *b, uin
                             crn_seq *ret)
 {
     crn_seq_build build = {0};
-    crn_seq_add_seq(&build, a, na);
-    crn_seq_add_seq(&build, b, nb);
+    add_seq(&build, a, na);
+    add_seq(&build, b, nb);
     cairn_status rc = crn_seq_encode(&build, NULL, fold, ret);
     crn_seq_build_done(&build);
     return rc;

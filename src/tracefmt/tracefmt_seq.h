@@ -89,9 +89,6 @@ static inline void crn_seq_add(crn_seq_build *b, int64_t v)
         crn_seq_add_slow(b, v);
 }
 
-/* Is it one value, however often? */
-bool crn_seq_build_constant(const crn_seq_build *b);
-
 /* Bytes that b holds, for keeping within a memory bound; and without those of loops, however large
  * they are: how much of it is irregular. */
 size_t crn_seq_build_nbytes(const crn_seq_build *b);
@@ -113,9 +110,6 @@ uint64_t crn_values_hash(const int64_t *value, size_t n);
 /* The first na values of a, then the first nb of b. */
 cairn_status crn_seq_concat(const crn_seq *a, uint64_t na, const crn_seq *b, uint64_t nb, bool fold,
                             crn_seq *ret);
-
-/* Add the first n values of s to b. */
-void crn_seq_add_seq(crn_seq_build *b, const crn_seq *s, uint64_t n);
 
 /* Reading: value by value, or run by run. The sequence must outlive the iterator. */
 typedef struct crn_seq_iter {
