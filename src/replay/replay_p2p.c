@@ -24,7 +24,7 @@ static int mpi_peer(int64_t peer)
                                   : (int)peer;
 }
 
-crn_play_message crn_play_message_of(const crn_player *p, int nth, bool sends)
+static crn_play_message message_of(const crn_player *p, int nth, bool sends)
 {
     int64_t tag = crn_play_value(p, CRN_KIND_TAG, nth, 0);
     return (crn_play_message){
@@ -200,7 +200,7 @@ static cairn_status start_all(crn_player *p)
 
 static cairn_status sendrecv(crn_player *p)
 {
-    crn_play_message out = crn_play_message_of(p, 0, true), in = crn_play_message_of(p, 1, false);
+    crn_play_message out = message_of(p, 0, true), in = message_of(p, 1, false);
     const crn_play_type *to = crn_play_type_of(p, out.type), *from = crn_play_type_of(p, in.type);
     void *sbuf, *rbuf;
     name_sender(p, &in);
@@ -216,7 +216,7 @@ static cairn_status sendrecv(crn_player *p)
 /* A probe that saw a message waits for it; one that did not only looks. */
 static cairn_status probe(crn_player *p)
 {
-    crn_play_message m = crn_play_message_of(p, 0, false);
+    crn_play_message m = message_of(p, 0, false);
     uint32_t call = p->e.place->call;
     MPI_Message message;
     int flag;
@@ -236,7 +236,7 @@ static cairn_status probe(crn_player *p)
 /* Messages that were probed are received in the order of the probes. */
 static cairn_status receive_probed(crn_player *p)
 {
-    crn_play_message m = crn_play_message_of(p, 0, false);
+    crn_play_message m = message_of(p, 0, false);
     const crn_play_type *y = crn_play_type_of(p, m.type);
     crn_play_slot *slot;
     void *buf;
@@ -271,7 +271,7 @@ static bool is_init(uint32_t call)
 static cairn_status start_new(crn_player *p)
 {
     uint32_t call = p->e.place->call;
-    crn_play_message m = crn_play_message_of(p, 0, crn_call_sends(call));
+    crn_play_message m = message_of(p, 0, crn_call_sends(call));
     crn_play_slot *slot;
     CRN_TRY(new_slot(p, &slot));
     if (!is_init(call))
@@ -289,7 +289,7 @@ static cairn_status pass_by(crn_player *p)
     uint32_t call = p->e.place->call;
     bool both = call == CRN_CALL_MPI_Sendrecv || call == CRN_CALL_MPI_Sendrecv_replace;
     bool saw = crn_play_value(p, CRN_KIND_FLAG, 0, 1) != 0;
-    crn_play_message m = crn_play_message_of(p, both, crn_call_sends(call) && !both);
+    crn_play_message m = message_of(p, both, crn_call_sends(call) && !both);
     crn_play_skip(p);
     if (is_init(call))
         return start_new(p);
@@ -303,7 +303,7 @@ static cairn_status pass_by(crn_player *p)
 cairn_status crn_play_p2p(crn_player *p)
 {
     uint32_t call = p->e.place->call;
-    crn_play_message m = crn_play_message_of(p, 0, crn_call_sends(call));
+    crn_play_message m = message_of(p, 0, crn_call_sends(call));
     if (call == CRN_CALL_MPI_Start || call == CRN_CALL_MPI_Startall)
         return start_all(p);
     if (call == CRN_CALL_MPI_Mrecv || call == CRN_CALL_MPI_Imrecv)
@@ -333,7 +333,7 @@ static cairn_status complete(crn_player *p, int64_t number)
 }
 
 /* Where the trace does not know which requests these were (DESIGN in replay_play.h). */
-static cairn_status complete_in_time(crn_player *p, const crn_numbers *done)
+static cairn_status complete_by_shadows(crn_player *p, const crn_numbers *done)
 {
     crn_play_slot *s;
     for (size_t i = 0; i < done->n; i++) {
@@ -341,7 +341,7 @@ static cairn_status complete_in_time(crn_player *p, const crn_numbers *done)
         if (s && s->request != MPI_REQUEST_NULL)
             CRN_TRY(crn_play_wait_in_time(p, &s->request));
     }
-    return CAIRN_OK;
+    return crn_shadows_wait(p);
 }
 
 /* Statuses are asked for, since gcc takes MPICH's MPI_STATUSES_IGNORE for an array. */
@@ -411,7 +411,7 @@ cairn_status crn_play_wait(crn_player *p)
         return forget(p);
     cairn_status rc = crn_completed_of(&p->e, &done);
     if (rc == CAIRN_OK && done.n > 0 && p->by_shadows)
-        rc = complete_in_time(p, &done);
+        rc = complete_by_shadows(p, &done);
     else if (rc == CAIRN_OK)
         rc = done.n == 0 ? look(p) : done.n == 1 ? complete(p, done.at[0]) : complete_all(p, &done);
     crn_vec_done(&done);

@@ -2,25 +2,43 @@
  *
  * Computing as waiting, at the pace of the recorded run.
  *
- * DESIGN. Times between calls are drawn from histograms over all ranks, on all ranks alike. Where
+ * DESIGN. Times between calls are drawn from histograms over ranks, on all of them alike. Where
  * ranks computed unequally long, they waited for one another in calls; drawn alike they do not, and
  * the replay would come to its end too early. How long they waited is known on average: what calls
- * took beyond the least. So a rank knows when the run was here, on average, and what of that was
+ * took beyond the least. So a rank knows when the run was here, about, and what of that was
  * waiting. If it is ahead, it computes for longer, but for no longer in all than calls waited:
  * being ahead for other reasons, such as a faster network, is what a replay is to show. Waiting
  * that comes from the structure of the program happens by itself, and then no rank is ahead.
+ *
+ * All that passes between two calls is computing: what the replay needs for itself there, drawing
+ * values and walking the shadows, is taken off what it sleeps, now or later.
  */
 #include "replay/replay_play.h"
 
+#include <sched.h>
+#include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
-/* Shorter waits are put together: a sleep takes that long by itself. When they are made up for goes
- * by what was drawn, so that all ranks sleep at the same call, and not one after the other. */
-enum { SLEEP_NS = 200000 };
+/*
+ * Shorter waits are put together: a sleep takes about as long by itself. When they are made up for
+ * goes by what was drawn, so that all ranks sleep at the same call, and not one after the other. A
+ * rank that sleeps too long pays that back later, but whoever waits for it does not: so sleeps end
+ * early, and the rest is spent looking at the clock. Where each rank has a core, sleeps are for
+ * long waits only: one that slept needs a while to be as fast as one that computed.
+ */
+enum { TOGETHER_NS = 200000, EARLY_NS = 60000, AWAKE_NS = 2000000 };
 
-void crn_pace_compute(crn_pace *c, double mean, double drawn, double elapsed)
+void crn_pace_spend(crn_pace *c, double elapsed)
 {
-    c->recorded += mean;
+    c->owed -= elapsed - c->spent;
+    c->spent = elapsed;
+}
+
+void crn_pace_compute(crn_pace *c, double drawn, double elapsed)
+{
+    crn_pace_spend(c, elapsed);
+    c->recorded += drawn;
     c->owed += drawn;
     c->drawn += drawn;
     const double ahead = c->recorded - elapsed - c->owed, more = CRN_MIN(ahead, c->waited);
@@ -30,8 +48,9 @@ void crn_pace_compute(crn_pace *c, double mean, double drawn, double elapsed)
     }
 }
 
-void crn_pace_call(crn_pace *c, double least, double waited)
+void crn_pace_call(crn_pace *c, double least, double waited, double elapsed)
 {
+    c->spent = elapsed;
     c->recorded += least + waited;
     c->waited += waited;
 }
@@ -41,8 +60,13 @@ static double speed_of(const crn_player *p)
     return p->opt->speed > 0 ? p->opt->speed : 1;
 }
 
+static double elapsed(const crn_player *p)
+{
+    return (double)(crn_now_ns() - p->began);
+}
+
 /* Time between two calls of the program; what MPI-IO did between its own calls is not. */
-static const crn_hist *gap_before(const crn_player *p)
+static const crn_gap *gap_before(const crn_player *p)
 {
     const crn_lane *lane = &p->t->lane[0];
     if (p->opt->no_delay || p->e.place->call == CRN_CALL_match ||
@@ -53,42 +77,64 @@ static const crn_hist *gap_before(const crn_player *p)
 
 static void add_gap(crn_player *p)
 {
-    const crn_hist *gap = gap_before(p);
-    if (!gap)
-        return;
-    crn_rng rng = crn_rng_of(p->opt->seed, p->e.symbol); /* a slow turn is slow on all ranks */
-    rng.n = p->e.index;
-    crn_pace_compute(&p->pace, crn_hist_mean(gap) / speed_of(p),
-                     (double)crn_hist_draw(gap, crn_rng_u64(&rng)) / speed_of(p),
-                     (double)(crn_now_ns() - p->began));
+    const crn_gap *gap = gap_before(p);
+    if (gap)
+        crn_pace_compute(&p->pace, crn_times_draw(&p->times, gap) / speed_of(p), elapsed(p));
 }
 
-/* Sleeping longer than asked is paid back by the waits that follow. */
+/* The kernel may let a sleep end later than asked, by this many nanoseconds. */
+int crn_play_set_slack(int ns)
+{
+    const int before = prctl(PR_GET_TIMERSLACK);
+    (void)prctl(PR_SET_TIMERSLACK, (unsigned long)ns);
+    return before;
+}
+
+cairn_status crn_play_find_cores(crn_player *p)
+{
+    MPI_Comm node;
+    int nranks;
+    CRN_TRY_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+    CRN_TRY_MPI(MPI_Comm_size(node, &nranks));
+    CRN_TRY_MPI(MPI_Comm_free(&node));
+    p->awake_ns = nranks <= sysconf(_SC_NPROCESSORS_ONLN) ? AWAKE_NS : EARLY_NS;
+    return CAIRN_OK;
+}
+
+static void wait_for(crn_player *p, uint64_t ns)
+{
+    const uint64_t until = crn_now_ns() + ns, asleep = ns - CRN_MIN(ns, p->awake_ns);
+    const struct timespec sleep = {.tv_sec = (time_t)(asleep / 1000000000),
+                                   .tv_nsec = (long)(asleep % 1000000000)};
+    if (asleep > 0)
+        nanosleep(&sleep, NULL);
+    while (crn_now_ns() < until)
+        sched_yield(); /* to other ranks, if there are more than cores */
+    crn_pace_spend(&p->pace, elapsed(p));
+}
+
 void crn_play_compute(crn_player *p)
 {
     add_gap(p);
     crn_watch_note(p->watch, p, p->pace.owed > 0 ? (uint64_t)p->pace.owed : 0);
-    if (p->pace.drawn < SLEEP_NS)
+    if (p->pace.drawn < TOGETHER_NS)
         return;
     p->pace.drawn = 0;
-    if (p->pace.owed <= 0)
-        return;
-    uint64_t start = crn_now_ns();
-    struct timespec wait = {.tv_sec = (time_t)(p->pace.owed * 1e-9),
-                            .tv_nsec = (long)((uint64_t)p->pace.owed % 1000000000)};
-    nanosleep(&wait, NULL);
-    p->pace.owed -= (double)(crn_now_ns() - start);
+    if (p->pace.owed > 0)
+        wait_for(p, (uint64_t)p->pace.owed);
 }
 
-/* A call in which ranks wait for one another; the time that files take is the machine's. */
 void crn_play_passed(crn_player *p, uint64_t took_ns)
 {
-    const crn_hist *took = p->t->lane[0].took ? &p->t->lane[0].took[p->e.symbol] : NULL;
-    const crn_layer layer = p->e.call->layer;
-    if (!took || took->nbins == 0 || layer < CRN_LAYER_P2P || layer > CRN_LAYER_RMA) {
-        crn_pace_call(&p->pace, (double)took_ns, 0);
-        return;
-    }
-    const double least = (double)took->bin[0].min;
-    crn_pace_call(&p->pace, least, (crn_hist_mean(took) - least) / speed_of(p));
+    const crn_passing call = crn_times_passing(&p->times, p->e.symbol);
+    if (call.known)
+        crn_pace_call(&p->pace, call.least, call.waited / speed_of(p), elapsed(p));
+    else
+        crn_pace_call(&p->pace, (double)took_ns, 0, elapsed(p));
+}
+
+uint64_t crn_play_expected_end(const crn_player *p)
+{
+    const crn_passing call = crn_times_passing(&p->times, p->e.symbol);
+    return p->began + (uint64_t)(p->pace.recorded + call.least + call.waited / speed_of(p));
 }

@@ -54,6 +54,13 @@ void crn_play_skip(crn_player *p)
 
 /* ---- events ---- */
 
+static bool blocks(uint32_t call)
+{
+    return call == CRN_CALL_MPI_Recv || call == CRN_CALL_MPI_Mrecv || call == CRN_CALL_MPI_Probe ||
+           call == CRN_CALL_MPI_Mprobe || call == CRN_CALL_MPI_Sendrecv ||
+           call == CRN_CALL_MPI_Sendrecv_replace;
+}
+
 /* With shadows, sends alone count: receives, waits and probes follow from them. */
 static cairn_status play_by_shadows(crn_player *p, crn_bind *bind, crn_meaning *m)
 {
@@ -61,7 +68,7 @@ static cairn_status play_by_shadows(crn_player *p, crn_bind *bind, crn_meaning *
     const cairn_trace_message *message = m->many.n > 0 ? m->many.at : m->few;
     for (size_t i = 0; i < m->nmessages; i++)
         CRN_TRY(crn_shadows_send(p, &message[i]));
-    return CAIRN_OK;
+    return blocks(p->e.place->call) ? crn_shadows_wait(p) : CAIRN_OK;
 }
 
 static cairn_status play_event(crn_player *p, crn_bind *bind, crn_meaning *m)
@@ -94,16 +101,17 @@ static cairn_status play_events(crn_player *p)
     crn_meaning m = {0};
     cairn_status rc = crn_bind_init(&bind, p->t, (uint32_t)p->rank);
     while (rc == CAIRN_OK && crn_walk_next(p->walk, &p->e)) {
+        if (p->by_shadows) /* first: what it takes is taken off the computing */
+            rc = crn_shadows_follow(p);
         crn_play_compute(p);
         const uint64_t start = crn_now_ns();
-        rc = play_event(p, &bind, &m);
+        if (rc == CAIRN_OK)
+            rc = play_event(p, &bind, &m);
         crn_play_passed(p, crn_now_ns() - start);
         if (rc == CAIRN_OK && p->shadows)
             rc = crn_shadows_learn(p);
         if (rc == CAIRN_OK && p->by_shadows)
             rc = crn_bind_learn(&bind, &p->e);
-        if (rc == CAIRN_OK && p->by_shadows)
-            rc = crn_shadows_follow(p);
     }
     if (rc < 0)
         crn_err_prefix("rank %d, event %llu, %s: ", p->rank, (unsigned long long)p->result->nevents,
@@ -178,6 +186,8 @@ static cairn_status set_up(crn_player *p)
     p->payload.random = true;
     p->by_shadows = needs_shadows(p->t);
     CRN_TRY(count_other_threads(p));
+    CRN_TRY(crn_times_init(&p->times, p->t, 0, (uint32_t)p->rank));
+    CRN_TRY(crn_play_find_cores(p));
     CRN_TRY(crn_play_types_make(p));
     CRN_TRY(crn_play_comms_make(p));
     CRN_TRY(crn_walk_open(p->t, 0, (uint32_t)p->rank, p->opt->seed, &p->walk));
@@ -193,6 +203,7 @@ static void tear_down(crn_player *p)
     crn_shadows_free(p->shadows);
     crn_scout_free(p->scout);
     crn_walk_close(p->walk);
+    crn_times_done(&p->times);
     crn_play_types_free(p);
     for (size_t i = 0; i < p->slot.n; i++)
         crn_play_slot_done(&p->slot.at[i]);
@@ -258,7 +269,9 @@ static cairn_status replay_on_world(cairn_trace *trace, const cairn_replay_optio
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     CRN_TRY(crn_comm_create(MPI_COMM_WORLD, &comm));
     crn_player p = {.t = trace->t, .opt = opt, .result = r, .rank = r->rank, .size = r->size};
+    const int slack = crn_play_set_slack(1);
     cairn_status rc = replay(&p, comm);
+    crn_play_set_slack(slack);
     tear_down(&p);
     crn_comm_free(comm);
     return rc;

@@ -4,9 +4,11 @@
  *
  *     replay_play.c    the public call, the loop over events
  *     replay_pace.c    computing as waiting
+ *     replay_times.c   for how long
  *     replay_p2p.c     messages, requests, completion
  *     replay_scout.c   whom a wildcard receive will meet
  *     replay_shadow.c  what the others send, and bring to collectives
+ *     replay_flight.c  their messages
  *     replay_meet.c    which collectives of two ranks are one
  *     replay_coll.c    collectives
  *     replay_comm.c    communicators
@@ -30,10 +32,12 @@
  * for one another in a circle, or the program would have: blocking collectives, and calls that make
  * communicators and share files. Messages are completed at collectives in which all ranks block,
  * those that were sent before it, and at the end: no rank waits for a message that needs itself to
- * be sent. Non-blocking collectives are started in their order, but which of them a recorded wait
- * or test completed is known by distribution only: it waits for a while, and then goes on. A
- * collective to which a member never comes, or comes with another call, is left out by all: its
- * threads share a communicator, and only the first one is replayed.
+ * be sent. At recorded receives and waits a rank looks after what is under way for as long as the
+ * recorded call took, and no longer: so messages move when they did, into memory that is in use,
+ * and nothing depends on it. Non-blocking collectives are started in their order, but which of them
+ * a recorded wait or test completed is known by distribution only: it waits for a while, and then
+ * goes on. A collective to which a member never comes, or comes with another call, is left out by
+ * all: its threads share a communicator, and only the first one is replayed.
  */
 #ifndef CAIRN_REPLAY_PLAY_H
 #define CAIRN_REPLAY_PLAY_H
@@ -96,12 +100,31 @@ typedef struct crn_play_memory {
     bool random;
 } crn_play_memory;
 
+/* How far a histogram of times was drawn from (replay_times.c). */
+typedef struct crn_time_walk {
+    uint64_t at, stride;
+} crn_time_walk;
+
+/* The times of a thread of a rank. */
+typedef struct crn_times {
+    const crn_lane *lane;
+    crn_time_walk *walk; /* of each gap */
+    double waiting;      /* of this rank, against that of all on average */
+} crn_times;
+
+/* A call as recorded, on average. */
+typedef struct crn_passing {
+    bool known; /* false: it is the machine's affair how long it takes */
+    double least, waited;
+} crn_passing;
+
 /* Where the recorded run would be, in nanoseconds from its start (replay_pace.c). */
 typedef struct crn_pace {
-    double recorded; /* it was here then, on average */
+    double recorded; /* it was here then, as drawn and on average */
     double waited;   /* of that, in calls and for others: as far as it was not made up for */
     double owed;     /* computing that is still to be waited for */
     double drawn;    /* since the last sleep: the same on all ranks that do the same */
+    double spent;    /* the time up to which all is accounted for */
 } crn_pace;
 
 typedef struct crn_scout crn_scout;
@@ -129,7 +152,9 @@ typedef struct crn_player {
     crn_shadows *shadows;
     crn_play_files *files;
     crn_watch *watch;
+    crn_times times;
     crn_pace pace;
+    uint64_t awake_ns; /* of a wait: how much of its end is not slept through */
     uint64_t began;
 } crn_player;
 
@@ -142,15 +167,26 @@ int64_t crn_play_value(const crn_player *p, unsigned kind, int nth, int64_t othe
 crn_list crn_play_list(const crn_player *p, unsigned kind, int nth);
 void crn_play_skip(crn_player *p);
 
+/* ---- times (replay_times.c) ---- */
+
+cairn_status crn_times_init(crn_times *t, const crn_trace *trace, size_t lane, uint32_t rank);
+void crn_times_done(crn_times *t);
+double crn_times_draw(crn_times *t, const crn_gap *gap); /* the next one of the gap */
+crn_passing crn_times_passing(const crn_times *t, uint32_t symbol);
+
 /* ---- computing (replay_pace.c) ---- */
 
-/* A time of computing, on average and as it was drawn; elapsed: since the replay began. */
-void crn_pace_compute(crn_pace *c, double mean, double drawn, double elapsed);
-void crn_pace_call(crn_pace *c, double least,
-                   double waited); /* a call that took both, on average */
+/* A time of computing; elapsed: since the replay began. */
+void crn_pace_compute(crn_pace *c, double drawn, double elapsed);
+void crn_pace_spend(crn_pace *c, double elapsed); /* what has passed since then was computing */
+void crn_pace_call(crn_pace *c, double least, double waited,
+                   double elapsed); /* a call that took both, on average, is over */
 
-void crn_play_compute(crn_player *p);                  /* before the current event */
+int crn_play_set_slack(int ns);                  /* of this thread's sleeps; returns the old */
+cairn_status crn_play_find_cores(crn_player *p); /* collective */
+void crn_play_compute(crn_player *p);            /* before the current event */
 void crn_play_passed(crn_player *p, uint64_t took_ns); /* after it, which took that long here */
+uint64_t crn_play_expected_end(const crn_player *p);   /* of it in the run, on average */
 
 /* ---- datatypes and memory (replay_type.c) ---- */
 
@@ -178,7 +214,6 @@ cairn_status crn_play_finish(crn_player *p); /* all that is under way */
 
 /* Requests of collectives on a communicator or of transfers of a file, before it goes. */
 cairn_status crn_play_complete_on(crn_player *p, unsigned kind, int64_t number);
-crn_play_message crn_play_message_of(const crn_player *p, int nth, bool sends);
 
 /* ---- wildcards (replay_scout.c) ---- */
 
@@ -243,11 +278,41 @@ typedef struct crn_meeting {
 
 void crn_meeting_done(crn_meeting *m);
 
+/* ---- messages of shadows (replay_flight.c) ---- */
+
+enum { CRN_FLIGHT_SIZES = 26 };
+
+/* Beside the request of a message. */
+typedef struct crn_flight_load {
+    uint64_t epoch; /* of its sender when it was sent */
+    void *buf;      /* of a receive; NULL: it is sent */
+    int size;       /* where it is spare */
+} crn_flight_load;
+
+typedef struct crn_flights {
+    MPI_Comm comm; /* of all ranks; messages of the replay alone */
+    CRN_VEC(MPI_Request) request;
+    CRN_VEC(crn_flight_load) load;           /* beside request */
+    size_t nreceives;                        /* of them */
+    size_t many;                             /* requests at which to look which are done */
+    CRN_VEC(void *) spare[CRN_FLIGHT_SIZES]; /* memory, by size */
+    CRN_VEC(int) index;                      /* room for MPI to say which are done, */
+    CRN_VEC(MPI_Status) status;              /* and how */
+} crn_flights;
+
+void crn_flights_done(crn_flights *f); /* the communicator is the caller's */
+cairn_status crn_flights_send(crn_flights *f, const void *buf, uint64_t nbytes, int to,
+                              uint64_t epoch);
+cairn_status crn_flights_receive(crn_flights *f, uint64_t nbytes, int from, uint64_t epoch);
+cairn_status crn_flights_wait(crn_flights *f, uint64_t until_ns);   /* for receives */
+cairn_status crn_flights_complete(crn_flights *f, uint64_t before); /* an epoch, and both ways */
+
 /* ---- shadows (replay_shadow.c) ---- */
 
 cairn_status crn_shadows_create(crn_player *p, crn_shadows **ret);
 void crn_shadows_free(crn_shadows *s);
 cairn_status crn_shadows_send(crn_player *p, const cairn_trace_message *m);
+cairn_status crn_shadows_wait(crn_player *p);   /* for what is posted, as long as recorded */
 cairn_status crn_shadows_follow(crn_player *p); /* post receives, as far as the player is */
 cairn_status crn_shadows_learn(crn_player *p);  /* of communicators that the player makes */
 

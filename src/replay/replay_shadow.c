@@ -24,24 +24,13 @@ typedef struct shadow {
     bool over;
 } shadow;
 
-/* Beside the request of a message that is under way. */
-typedef struct cargo {
-    uint64_t epoch; /* of its sender when it was sent */
-    void *buf;      /* of a receive */
-} cargo;
-
 struct crn_shadows {
-    MPI_Comm comm; /* of all ranks; messages of the replay alone */
-    shadow *of;    /* by rank; the player's own has its tally only */
+    crn_flights flights;
+    shadow *of; /* by rank; the player's own has its tally only */
     int n;
     uint64_t nevents, epoch; /* of the player */
     crn_meaning meaning;
-    CRN_VEC(MPI_Request) request; /* under way, both ways */
-    CRN_VEC(cargo) cargo;
-    size_t many; /* requests at which to look which are done */
 };
-
-enum { TAG = 1, MANY = 256 };
 
 static bool is_of_all(const crn_event *e, uint32_t nranks)
 {
@@ -72,14 +61,11 @@ void crn_shadows_free(crn_shadows *s)
         return;
     for (int i = 0; s->of && i < s->n; i++)
         shadow_done(&s->of[i]);
-    for (size_t i = 0; i < s->cargo.n; i++)
-        free(s->cargo.at[i].buf);
-    crn_vec_done(&s->request);
-    crn_vec_done(&s->cargo);
+    crn_flights_done(&s->flights);
     crn_meaning_done(&s->meaning);
     free(s->of);
-    if (s->comm != MPI_COMM_NULL)
-        MPI_Comm_free(&s->comm);
+    if (s->flights.comm != MPI_COMM_NULL)
+        MPI_Comm_free(&s->flights.comm);
     free(s);
 }
 
@@ -92,7 +78,7 @@ static cairn_status open_shadows(crn_player *p, crn_shadows *s)
         if (i != p->rank)
             CRN_TRY(crn_walk_open(p->t, 0, (uint32_t)i, p->opt->seed, &s->of[i].walk));
     }
-    CRN_TRY_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &s->comm));
+    CRN_TRY_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &s->flights.comm));
     return CAIRN_OK;
 }
 
@@ -100,9 +86,8 @@ cairn_status crn_shadows_create(crn_player *p, crn_shadows **ret)
 {
     crn_shadows *s;
     CRN_TRY(crn_alloc(&s, 1));
-    s->comm = MPI_COMM_NULL;
+    s->flights.comm = MPI_COMM_NULL;
     s->n = p->size;
-    s->many = MANY;
     cairn_status rc = open_shadows(p, s);
     if (rc < 0) {
         crn_shadows_free(s);
@@ -119,70 +104,23 @@ static bool fits(uint64_t nbytes)
     return nbytes <= INT32_MAX;
 }
 
-/* Take out what is done: wait for what was sent before an epoch, look at the rest. */
-static cairn_status complete(crn_shadows *s, uint64_t before)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < s->request.n; i++) {
-        int done = 1;
-        if (s->cargo.at[i].epoch < before)
-            CRN_TRY_MPI(MPI_Wait(&s->request.at[i], MPI_STATUS_IGNORE));
-        else
-            CRN_TRY_MPI(MPI_Test(&s->request.at[i], &done, MPI_STATUS_IGNORE));
-        if (done) {
-            free(s->cargo.at[i].buf);
-            continue;
-        }
-        s->request.at[n] = s->request.at[i];
-        s->cargo.at[n++] = s->cargo.at[i];
-    }
-    s->request.n = s->cargo.n = n;
-    s->many = CRN_MAX(MANY, 2 * n);
-    return CAIRN_OK;
-}
-
-/* Room for one more message, at request.n and cargo.n. */
-static cairn_status make_room(crn_shadows *s)
-{
-    if (s->request.n >= s->many)
-        CRN_TRY(complete(s, 0));
-    CRN_TRY(crn_vec_reserve(&s->request, 1));
-    return crn_vec_reserve(&s->cargo, 1);
-}
-
-static void add_cargo(crn_shadows *s, cargo c)
-{
-    s->request.n++;
-    s->cargo.at[s->cargo.n++] = c;
-}
-
 cairn_status crn_shadows_send(crn_player *p, const cairn_trace_message *m)
 {
     crn_shadows *s = p->shadows;
     char *buf;
-    if (!m->sent || m->peer < 0 || m->peer >= p->size || m->peer == p->rank || !fits(m->nbytes))
+    if (!m->sent || m->peer < 0 || m->peer >= p->size || !fits(m->nbytes))
         return CAIRN_OK;
+    if (m->peer == p->rank)
+        CRN_TRY(crn_flights_receive(&s->flights, m->nbytes, p->rank, s->epoch));
     CRN_TRY(crn_play_bytes(&p->payload, m->nbytes, p->opt->seed, &buf));
-    CRN_TRY(make_room(s));
-    CRN_TRY_MPI(MPI_Isend(buf, (int)m->nbytes, MPI_BYTE, (int)m->peer, TAG, s->comm,
-                          &s->request.at[s->request.n]));
-    add_cargo(s, (cargo){.epoch = s->epoch});
+    CRN_TRY(crn_flights_send(&s->flights, buf, m->nbytes, (int)m->peer, s->epoch));
     p->result->sent_bytes += m->nbytes;
     return CAIRN_OK;
 }
 
-static cairn_status receive(crn_shadows *s, int from, const cairn_trace_message *m)
+cairn_status crn_shadows_wait(crn_player *p)
 {
-    char *buf;
-    CRN_TRY(make_room(s));
-    CRN_TRY(crn_alloc(&buf, CRN_MAX(m->nbytes, 1)));
-    int rc =
-        MPI_Irecv(buf, (int)m->nbytes, MPI_BYTE, from, TAG, s->comm, &s->request.at[s->request.n]);
-    if (rc != MPI_SUCCESS)
-        free(buf);
-    CRN_TRY_MPI(rc);
-    add_cargo(s, (cargo){s->of[from].epoch, buf});
-    return CAIRN_OK;
+    return crn_flights_wait(&p->shadows->flights, crn_play_expected_end(p));
 }
 
 static cairn_status receive_all(crn_player *p, int from, const crn_event *e)
@@ -192,7 +130,7 @@ static cairn_status receive_all(crn_player *p, int from, const crn_event *e)
     const cairn_trace_message *m = s->meaning.many.n > 0 ? s->meaning.many.at : s->meaning.few;
     for (size_t i = 0; i < s->meaning.nmessages; i++)
         if (m[i].sent && m[i].peer == p->rank && fits(m[i].nbytes))
-            CRN_TRY(receive(s, from, &m[i]));
+            CRN_TRY(crn_flights_receive(&s->flights, m[i].nbytes, from, s->of[from].epoch));
     return CAIRN_OK;
 }
 
@@ -310,7 +248,9 @@ cairn_status crn_shadows_follow(crn_player *p)
 
 cairn_status crn_shadows_settle(crn_player *p)
 {
-    return ends_epoch(&p->e, p->t->nranks) ? complete(p->shadows, p->shadows->epoch) : CAIRN_OK;
+    return ends_epoch(&p->e, p->t->nranks)
+               ? crn_flights_complete(&p->shadows->flights, p->shadows->epoch)
+               : CAIRN_OK;
 }
 
 cairn_status crn_shadows_finish(crn_player *p)
@@ -319,5 +259,5 @@ cairn_status crn_shadows_finish(crn_player *p)
     for (int i = 0; i < s->n; i++)
         while (i != p->rank && !s->of[i].over)
             CRN_TRY(step(p, i));
-    return complete(s, UINT64_MAX);
+    return crn_flights_complete(&s->flights, UINT64_MAX);
 }

@@ -376,7 +376,7 @@ out:
     return rc;
 }
 
-const crn_hist *crn_lane_gap(const crn_lane *lane, uint32_t from, uint32_t to)
+const crn_gap *crn_lane_gap(const crn_lane *lane, uint32_t from, uint32_t to)
 {
     size_t lo = 0, hi = lane->ngaps;
     uint64_t key = (uint64_t)(from + 1) << 32 | to; /* the start of the lane sorts first */
@@ -384,7 +384,7 @@ const crn_hist *crn_lane_gap(const crn_lane *lane, uint32_t from, uint32_t to)
         size_t mid = lo + (hi - lo) / 2;
         uint64_t at = (uint64_t)(lane->gap[mid].from + 1) << 32 | lane->gap[mid].to;
         if (at == key)
-            return &lane->gap[mid].hist;
+            return &lane->gap[mid];
         if (at < key)
             lo = mid + 1;
         else

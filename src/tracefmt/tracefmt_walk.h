@@ -86,7 +86,7 @@ bool crn_runs_next(crn_runs *r, crn_run *ret);
 /* A peer as a rank of the communicator; special values (below 0) stay. */
 int64_t crn_peer_rank(const crn_column *c, int64_t value, const crn_comm_view *comm);
 
-/* The histogram of the time before an event, or NULL. */
-const crn_hist *crn_lane_gap(const crn_lane *lane, uint32_t from, uint32_t to);
+/* The time before an event, or NULL. */
+const crn_gap *crn_lane_gap(const crn_lane *lane, uint32_t from, uint32_t to);
 
 #endif

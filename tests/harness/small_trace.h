@@ -18,17 +18,30 @@ typedef struct small_rank {
     uint64_t now;
 } small_rank;
 
+/* An event after a microsecond of computing. */
+static inline void small_add(small_rank *x, crn_record *r, uint32_t site, uint64_t took)
+{
+    if (site)
+        assert_ok(crn_tables_site(&x->tables, (crn_site){.module = 1, .off = site}, &r->site));
+    r->start = x->now + 1000;
+    r->end = x->now = r->start + took;
+    crn_build_add(&x->build, r);
+}
+
 /* Values without lists, in the order of the call's columns. */
-static inline void small_event(small_rank *x, uint32_t call, uint32_t site, const int64_t *value)
+static inline void small_event_took(small_rank *x, uint32_t call, uint32_t site,
+                                    const int64_t *value, uint64_t took)
 {
     crn_record r = {.call = call, .comm_rank = x->rank, .comm_size = x->nranks};
     r.ncolumns = crn_call_row(call)->ncolumns;
     if (value)
         memcpy(r.value, value, (size_t)r.ncolumns * sizeof *value);
-    assert_ok(crn_tables_site(&x->tables, (crn_site){.module = 1, .off = site}, &r.site));
-    r.start = x->now + 1000;
-    r.end = x->now += 1500;
-    crn_build_add(&x->build, &r);
+    small_add(x, &r, site, took);
+}
+
+static inline void small_event(small_rank *x, uint32_t call, uint32_t site, const int64_t *value)
+{
+    small_event_took(x, call, site, value, 500);
 }
 
 /* The same with the list of the call's column at. */
@@ -39,10 +52,7 @@ static inline void small_event_list(small_rank *x, uint32_t call, uint32_t site,
     r.ncolumns = crn_call_row(call)->ncolumns;
     memcpy(r.value, value, (size_t)r.ncolumns * sizeof *value);
     r.list[at] = (crn_list){list, n};
-    assert_ok(crn_tables_site(&x->tables, (crn_site){.module = 1, .off = site}, &r.site));
-    r.start = x->now + 1000;
-    r.end = x->now += 1500;
-    crn_build_add(&x->build, &r);
+    small_add(x, &r, site, 500);
 }
 
 static inline void small_open(small_rank *x, const char *name, int64_t fd)
@@ -56,9 +66,7 @@ static inline void small_open(small_rank *x, const char *name, int64_t fd)
     r.value[2] = fd;
     memcpy(&r.value[3], number, (size_t)n * sizeof *number);
     r.ncolumns = 3 + n;
-    r.start = x->now + 1000;
-    r.end = x->now += 1500;
-    crn_build_add(&x->build, &r);
+    small_add(x, &r, 0, 500);
 }
 
 /* Receive from the left, send to the right, wait, reduce: the classic ring. */
@@ -131,14 +139,22 @@ static inline crn_trace *small_record(uint32_t rank, uint32_t nranks, uint32_t p
     return t;
 }
 
-/* All ranks merged, into the file at path. */
-static inline void small_trace(const char *path, uint32_t nranks, uint32_t precision, bool times,
-                               void (*program)(small_rank *x))
+/* All ranks merged. */
+static inline crn_trace *small_merged(uint32_t nranks, uint32_t precision, bool times,
+                                      void (*program)(small_rank *x))
 {
     crn_trace *all = small_record(0, nranks, precision, times, program);
     for (uint32_t r = 1; r < nranks; r++)
         assert_ok(crn_trace_merge(all, small_record(r, nranks, precision, times, program)));
     assert_ok(crn_trace_finish(all));
+    return all;
+}
+
+/* The same, into the file at path. */
+static inline void small_trace(const char *path, uint32_t nranks, uint32_t precision, bool times,
+                               void (*program)(small_rank *x))
+{
+    crn_trace *all = small_merged(nranks, precision, times, program);
     assert_ok(crn_trace_save(all, path));
     crn_trace_free(all);
 }

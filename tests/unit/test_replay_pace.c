@@ -13,6 +13,7 @@ typedef struct turn {
     double drawn[2];      /* in turns */
     double least, waited; /* the call, as recorded */
     double takes;         /* in the replay */
+    double itself;        /* what the replay does between calls */
 } turn;
 
 static double play(turn t)
@@ -20,10 +21,12 @@ static double play(turn t)
     crn_pace c = {0};
     double now = 0;
     for (int i = 0; i < TURNS; i++) {
-        crn_pace_compute(&c, (t.drawn[0] + t.drawn[1]) / 2, t.drawn[i % 2], now);
-        now += c.owed + t.takes;
-        c.owed = 0;
-        crn_pace_call(&c, t.least, t.waited);
+        crn_pace_compute(&c, t.drawn[i % 2], now);
+        now += c.owed;
+        crn_pace_spend(&c, now);
+        now += t.takes;
+        crn_pace_call(&c, t.least, t.waited, now);
+        now += t.itself;
     }
     return now / TURNS;
 }
@@ -38,29 +41,36 @@ static void expect_near(double a, double b)
 static void test_ranks_that_wait_for_one_another(void **state)
 {
     (void)state;
-    expect_near(play((turn){{2, 6}, 0.1, 2, 0.1}), 6.1);
-    expect_near(play((turn){{6, 2}, 0.1, 2, 0.1}), 6.1);
+    expect_near(play((turn){{2, 6}, 0.1, 2, 0.1, 0}), 6.1);
+    expect_near(play((turn){{6, 2}, 0.1, 2, 0.1, 0}), 6.1);
 }
 
 /* All are slow in the same turns: nobody waits, and nothing is added. */
 static void test_turns_that_differ(void **state)
 {
     (void)state;
-    expect_near(play((turn){{2, 6}, 0.1, 0, 0.1}), 4.1);
+    expect_near(play((turn){{2, 6}, 0.1, 0, 0.1, 0}), 4.1);
 }
 
 /* What a rank waits for in the replay, too, is not added once more. */
 static void test_structure_waits_by_itself(void **state)
 {
     (void)state;
-    expect_near(play((turn){{4, 4}, 0.1, 2, 2.1}), 6.1);
+    expect_near(play((turn){{4, 4}, 0.1, 2, 2.1, 0}), 6.1);
 }
 
 static void test_a_faster_network_is_faster(void **state)
 {
     (void)state;
-    expect_near(play((turn){{4, 4}, 3, 0, 0.5}), 4.5);
-    expect_near(play((turn){{4, 4}, 0.5, 0, 3}), 7); /* and a slower one slower */
+    expect_near(play((turn){{4, 4}, 3, 0, 0.5, 0}), 4.5);
+    expect_near(play((turn){{4, 4}, 0.5, 0, 3, 0}), 7); /* and a slower one slower */
+}
+
+/* What the replay does for itself between calls is not added to what it waits for. */
+static void test_the_replay_itself(void **state)
+{
+    (void)state;
+    expect_near(play((turn){{4, 4}, 0.5, 0, 0.5, 1}), 4.5);
 }
 
 int main(void)
@@ -70,6 +80,7 @@ int main(void)
         cmocka_unit_test(test_turns_that_differ),
         cmocka_unit_test(test_structure_waits_by_itself),
         cmocka_unit_test(test_a_faster_network_is_faster),
+        cmocka_unit_test(test_the_replay_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
