@@ -3,9 +3,7 @@
  * At 0 per cent only the shape is kept, and distributions: sums over all ranks, call by call and
  * site by site, are still those of the lossless trace, up to what histograms lose.
  */
-#include "harness/small_trace.h"
-
-#include <cairn/traces.h>
+#include "harness/opened_trace.h"
 
 enum { NRANKS = 6, TURNS = 300, SIZES = 1000, SITES = 32, UNIT = 8 };
 
@@ -60,15 +58,9 @@ static int add_row(void *arg, const cairn_trace_row *r)
 
 static void sum_up(uint32_t precision, sums *ret)
 {
-    char dir[64], path[96];
-    summing s = {.into = ret};
-    make_scratch(dir, sizeof dir, "lossy");
-    snprintf(path, sizeof path, "%s/t.ctr", dir);
-    small_trace(path, NRANKS, precision, false, irregular_program);
-    assert_ok(cairn_trace_open(path, &s.t));
+    summing s = {opened_trace(NRANKS, precision, false, irregular_program), ret};
     assert_ok(cairn_trace_sum(s.t, CAIRN_TRACE_BY_CALL | CAIRN_TRACE_BY_SITE, add_row, &s));
     cairn_trace_close(s.t);
-    remove_tree(dir);
 }
 
 static void expect_near(uint64_t a, uint64_t b, double most)

@@ -3,9 +3,7 @@
  * Looking at traces: what visits and sums say of known programs, without order and with repeat
  * counts, is what counting event by event says.
  */
-#include "harness/small_trace.h"
-
-#include <cairn/traces.h>
+#include "harness/opened_trace.h"
 
 enum { NRANKS = 5 };
 
@@ -26,18 +24,6 @@ static int add(void *arg, const cairn_trace_event *e)
     return 0;
 }
 
-static cairn_trace *open_small(uint32_t nranks, void (*program)(small_rank *x))
-{
-    char dir[64], path[96];
-    cairn_trace *t;
-    make_scratch(dir, sizeof dir, "visit");
-    snprintf(path, sizeof path, "%s/t.ctr", dir);
-    small_trace(path, nranks, 100, true, program);
-    assert_ok(cairn_trace_open(path, &t));
-    remove_tree(dir);
-    return t;
-}
-
 /* Both ways of looking at a rank agree; the one without order needs far fewer calls. */
 static void expect_agreement(cairn_trace *t, uint32_t nranks, uint64_t fewer)
 {
@@ -55,7 +41,7 @@ static void expect_agreement(cairn_trace *t, uint32_t nranks, uint64_t fewer)
 static void test_visit_repeats(void **state)
 {
     (void)state;
-    cairn_trace *t = open_small(NRANKS, small_program);
+    cairn_trace *t = opened_trace(NRANKS, 100, true, small_program);
     expect_agreement(t, NRANKS, 20);
     cairn_trace_close(t);
 }
@@ -106,7 +92,7 @@ static int expect_file(void *arg, const cairn_trace_row *row)
 static void test_numbers_that_are_used_again(void **state)
 {
     (void)state;
-    cairn_trace *t = open_small(NRANKS, reusing_program);
+    cairn_trace *t = opened_trace(NRANKS, 100, true, reusing_program);
     uint64_t seen = 0;
     sums s = {0};
     expect_agreement(t, NRANKS, 1);
@@ -146,7 +132,7 @@ static int expect_size(void *arg, const cairn_trace_row *row)
 static void test_sum_by_size(void **state)
 {
     (void)state;
-    cairn_trace *t = open_small(1, growing_program);
+    cairn_trace *t = opened_trace(1, 100, true, growing_program);
     uint64_t seen = 0;
     expect_agreement(t, 1, 20);
     assert_ok(cairn_trace_sum(t, CAIRN_TRACE_BY_SIZE, expect_size, &seen));
@@ -173,7 +159,7 @@ static int stop_at_once(void *arg, const cairn_trace_row *row)
 static void test_sum_by_pair(void **state)
 {
     (void)state;
-    cairn_trace *t = open_small(NRANKS, small_program);
+    cairn_trace *t = opened_trace(NRANKS, 100, true, small_program);
     uint64_t n = 0;
     assert_ok(cairn_trace_sum(t, CAIRN_TRACE_BY_RANK | CAIRN_TRACE_BY_PEER, expect_pair, &n));
     assert_int_equal(n, NRANKS);
@@ -195,7 +181,7 @@ static int count_pieces(void *arg, const cairn_trace_piece *p)
 static void test_outline(void **state)
 {
     (void)state;
-    cairn_trace *t = open_small(NRANKS, small_program);
+    cairn_trace *t = opened_trace(NRANKS, 100, true, small_program);
     uint64_t n[2] = {0};
     cairn_trace_info info = {.struct_bytes = sizeof info};
     assert_ok(cairn_trace_outline(t, count_pieces, n));
@@ -210,7 +196,7 @@ static void test_outline(void **state)
 static void test_ranks_that_are_not_there(void **state)
 {
     (void)state;
-    cairn_trace *t = open_small(2, small_program);
+    cairn_trace *t = opened_trace(2, 100, true, small_program);
     sums s = {0};
     assert_fails(cairn_trace_visit(t, 2, add, &s), CAIRN_EINVAL, "has ranks 0 to 1, not 2");
     assert_int_equal(cairn_trace_walk(t, 0, 1, add, &s), CAIRN_NOTHING);
