@@ -379,7 +379,8 @@ static int neighboring(const args *a, uint32_t call)
     case CRN_CALL_MPI_Ineighbor_alltoall:
         return BOTH(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, a->send, a->count[0], a->type[0],
                     a->recv, a->count[1], a->type[1], a->comm);
-    default:
+    default: /* MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, and MPI_Neighbor_alltoallw by bytes
+              */
         return BOTH(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, a->send, a->counts[0],
                     a->displs[0], a->type[0], a->recv, a->counts[1], a->displs[1], a->type[1],
                     a->comm);
@@ -396,7 +397,8 @@ static bool is_rooted(uint32_t call)
 
 static bool is_neighboring(uint32_t call)
 {
-    return call >= CRN_CALL_MPI_Neighbor_allgather && call <= CRN_CALL_MPI_Ineighbor_alltoallv;
+    return (call >= CRN_CALL_MPI_Neighbor_allgather && call <= CRN_CALL_MPI_Ineighbor_alltoallv) ||
+           call == CRN_CALL_MPI_Neighbor_alltoallw || call == CRN_CALL_MPI_Ineighbor_alltoallw;
 }
 
 static bool has_topology(MPI_Comm comm)

@@ -116,6 +116,8 @@ int crn_coll_lists(uint32_t call)
     case CRN_CALL_MPI_Ialltoallv:
     case CRN_CALL_MPI_Neighbor_alltoallv:
     case CRN_CALL_MPI_Ineighbor_alltoallv:
+    case CRN_CALL_MPI_Neighbor_alltoallw: /* whose lists are bytes */
+    case CRN_CALL_MPI_Ineighbor_alltoallw:
         return 3;
     default:
         return 0;

@@ -134,7 +134,7 @@ static int get(const crn_player *p, void *buf, part a, part b, MPI_Win win, MPI_
     return MPI_Get(buf, a.count, a.type->mpi, from, at, b.count, b.type->mpi, win);
 }
 
-/* All that combine. What a target gets is one and the same type on both sides. */
+/* All that combine. What a target fetches is one and the same type on both sides. */
 static int combine(const crn_player *p, const void *in, void *out, part x, MPI_Op op, MPI_Win win,
                    MPI_Request *req)
 {
@@ -150,6 +150,9 @@ static int combine(const crn_player *p, const void *in, void *out, part x, MPI_O
         return MPI_Compare_and_swap(in, in, out, type, to, at, win);
     case CRN_CALL_MPI_Fetch_and_op:
         return MPI_Fetch_and_op(in, out, type, to, at, op, win);
+    case CRN_CALL_MPI_Rget_accumulate:
+        return MPI_Rget_accumulate(in, x.count, type, out, x.count, type, to, at, x.count, type, op,
+                                   win, req);
     default: /* MPI_Get_accumulate */
         return MPI_Get_accumulate(in, x.count, type, out, x.count, type, to, at, x.count, type, op,
                                   win);
@@ -193,7 +196,10 @@ static cairn_status move(crn_player *p, MPI_Win win, bool puts)
 
 static cairn_status accumulate(crn_player *p, MPI_Win win)
 {
-    part x = part_of(p, p->e.place->call == CRN_CALL_MPI_Get_accumulate ? 2 : 1);
+    const uint32_t call = p->e.place->call;
+    const bool fetches =
+        call == CRN_CALL_MPI_Get_accumulate || call == CRN_CALL_MPI_Rget_accumulate;
+    part x = part_of(p, fetches ? 2 : 1); /* the target's */
     MPI_Request *req;
     crn_play_slot *slot;
     MPI_Op op = MPI_OP_NULL;

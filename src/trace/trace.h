@@ -56,6 +56,7 @@ typedef struct crn_thread {
     CRN_VEC(MPI_Status) status;  /* where the program ignores them */
     CRN_VEC(MPI_Request) handle; /* the requests, indices and statuses of a Fortran call */
     CRN_VEC(int) index;
+    CRN_VEC(MPI_Datatype) type[2]; /* of what is sent and what is received */
     CRN_VEC(MPI_Fint) fstatus;
     FILE *plain;
 } crn_thread;
@@ -178,6 +179,9 @@ typedef struct crn_comm_info {
 const crn_comm_info *crn_comm_of(MPI_Comm comm);
 crn_comm_info crn_comm_new(MPI_Comm comm, crn_ints *world);
 void crn_comm_drop(MPI_Comm comm);
+
+/* How many this process has in the topology that it sends to (out) or receives from. */
+int crn_comm_neighbors(MPI_Comm comm, bool out);
 
 int64_t crn_type_of(MPI_Datatype type);
 void crn_type_drop(MPI_Datatype type);
@@ -312,6 +316,8 @@ void crn_ev_type_counts(crn_ev *e, int c, const int *counts, const MPI_Datatype 
 void crn_ev_send_type_counts(crn_ev *e, int c, const int *counts, const MPI_Datatype *types,
                              const void *buf);
 void crn_ev_neighbor_counts(crn_ev *e, int c, const int *counts, MPI_Comm comm, bool out);
+void crn_ev_neighbor_type_counts(crn_ev *e, int c, const int *counts, const MPI_Datatype *types,
+                                 MPI_Comm comm, bool out);
 void crn_ev_cart_dims(crn_ev *e, int c, const int *dims, MPI_Comm comm);
 void crn_ev_new_comm(crn_ev *e, int c, MPI_Comm comm);
 void crn_ev_old_comm(crn_ev *e, int c, MPI_Comm comm);

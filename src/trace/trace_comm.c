@@ -147,3 +147,20 @@ void crn_comm_drop(MPI_Comm comm)
     atomic_fetch_add_explicit(&changes, 1, memory_order_release);
     crn_rec_unlock();
 }
+
+int crn_comm_neighbors(MPI_Comm comm, bool out)
+{
+    int status, in_n = 0, out_n = 0, weighted, rank;
+    PMPI_Topo_test(comm, &status);
+    if (status == MPI_DIST_GRAPH) {
+        PMPI_Dist_graph_neighbors_count(comm, &in_n, &out_n, &weighted);
+        return out ? out_n : in_n;
+    }
+    if (status == MPI_CART) {
+        PMPI_Cartdim_get(comm, &in_n);
+        return 2 * in_n;
+    }
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Graph_neighbors_count(comm, rank, &in_n);
+    return in_n;
+}

@@ -86,7 +86,8 @@ static size_t scratch_nbytes(const crn_thread *t)
 {
     size_t n = t->request.cap * sizeof *t->request.at + t->status.cap * sizeof *t->status.at +
                t->handle.cap * sizeof *t->handle.at + t->index.cap * sizeof *t->index.at +
-               t->fstatus.cap * sizeof *t->fstatus.at;
+               t->fstatus.cap * sizeof *t->fstatus.at +
+               (t->type[0].cap + t->type[1].cap) * sizeof(MPI_Datatype);
     for (int i = 0; i < CRN_COLUMNS; i++)
         n += t->list[i].cap * sizeof *t->list[i].at;
     return n;
@@ -424,15 +425,19 @@ void crn_ev_root_counts(crn_ev *e, int c, const int *counts, int root)
     crn_ev_counts(e, c, counts, here ? e->r.comm_size : 0);
 }
 
+static int64_t type_nbytes(int count, MPI_Datatype type)
+{
+    int size = 0;
+    if (count > 0) /* else the type need not be one */
+        PMPI_Type_size(type, &size);
+    return (int64_t)count * size;
+}
+
 void crn_ev_type_counts(crn_ev *e, int c, const int *counts, const MPI_Datatype *types)
 {
     int64_t total = 0;
-    for (int64_t i = 0; counts && types && i < e->r.comm_size; i++) {
-        int size = 0;
-        if (counts[i] > 0)
-            PMPI_Type_size(types[i], &size);
-        total += (int64_t)counts[i] * size;
-    }
+    for (int64_t i = 0; counts && types && i < e->r.comm_size; i++)
+        total += type_nbytes(counts[i], types[i]);
     e->r.value[c] = total;
 }
 
@@ -442,26 +447,26 @@ void crn_ev_send_type_counts(crn_ev *e, int c, const int *counts, const MPI_Data
     crn_ev_type_counts(e, c, buf == MPI_IN_PLACE ? NULL : counts, types);
 }
 
-static int neighbors(MPI_Comm comm, bool out)
-{
-    int status, in_n = 0, out_n = 0, weighted, rank;
-    PMPI_Topo_test(comm, &status);
-    if (status == MPI_DIST_GRAPH) {
-        PMPI_Dist_graph_neighbors_count(comm, &in_n, &out_n, &weighted);
-        return out ? out_n : in_n;
-    }
-    if (status == MPI_CART) {
-        PMPI_Cartdim_get(comm, &in_n);
-        return 2 * in_n;
-    }
-    PMPI_Comm_rank(comm, &rank);
-    PMPI_Graph_neighbors_count(comm, rank, &in_n);
-    return in_n;
-}
-
 void crn_ev_neighbor_counts(crn_ev *e, int c, const int *counts, MPI_Comm comm, bool out)
 {
-    crn_ev_counts(e, c, counts, neighbors(comm, out));
+    crn_ev_counts(e, c, counts, crn_comm_neighbors(comm, out));
+}
+
+/* As above, but bytes: each neighbour has its own type. */
+void crn_ev_neighbor_type_counts(crn_ev *e, int c, const int *counts, const MPI_Datatype *types,
+                                 MPI_Comm comm, bool out)
+{
+    crn_ints *list = &e->t->list[c + 1];
+    int n = crn_comm_neighbors(comm, out);
+    list->n = 0;
+    e->r.value[c] = e->r.value[c + 1] = 0;
+    if (n > 0 && counts && types && crn_vec_reserve(list, (size_t)n) == 0) {
+        for (int i = 0; i < n; i++) {
+            list->at[list->n++] = type_nbytes(counts[i], types[i]);
+            e->r.value[c] += list->at[i];
+        }
+    }
+    e->r.list[c + 1] = (crn_list){list->at, list->n};
 }
 
 void crn_ev_cart_dims(crn_ev *e, int c, const int *dims, MPI_Comm comm)

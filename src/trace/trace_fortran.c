@@ -42,6 +42,16 @@ MPI_Request *crn_fortran_requests(crn_ev *e, MPI_Fint n, const MPI_Fint *request
     return t->handle.at;
 }
 
+const MPI_Datatype *crn_fortran_types(crn_ev *e, bool other, int64_t n, const MPI_Fint *type)
+{
+    crn_thread *t = e->t;
+    if (crn_vec_reserve(&t->type[other], (size_t)CRN_MAX(n, 1)) < 0)
+        return NULL;
+    for (int64_t i = 0; i < n; i++)
+        t->type[other].at[i] = PMPI_Type_f2c(type[i]);
+    return t->type[other].at;
+}
+
 size_t crn_fortran_length(const char *name, size_t n)
 {
     while (n > 0 && name[n - 1] == ' ')

@@ -24,6 +24,8 @@ void *crn_fortran_buf(void *buf);
 int crn_fortran_index(MPI_Fint index);
 int *crn_fortran_indices(crn_ev *e, MPI_Fint n, const MPI_Fint *index);
 MPI_Request *crn_fortran_requests(crn_ev *e, MPI_Fint n, const MPI_Fint *request);
+/* Of the two lists that a call has, the first or the other one. */
+const MPI_Datatype *crn_fortran_types(crn_ev *e, bool other, int64_t n, const MPI_Fint *type);
 size_t crn_fortran_length(const char *name, size_t n);
 
 /* Where the call is to put its statuses, and what they say afterwards. */

@@ -28,6 +28,9 @@ static void put_and_get(MPI_Win win, double *own)
     MPI_Fetch_and_op(&one, &old, MPI_DOUBLE, 0, 3, MPI_SUM, win);
     MPI_Rput(x, 1, MPI_DOUBLE, next, 1, 1, MPI_DOUBLE, win, &q);
     MPI_Wait(&q, MPI_STATUS_IGNORE);
+    MPI_Rget_accumulate(x, 2, MPI_DOUBLE, y, 2, MPI_DOUBLE, next, 4, 2, MPI_DOUBLE, MPI_SUM, win,
+                        &q);
+    MPI_Wait(&q, MPI_STATUS_IGNORE);
     MPI_Win_flush_all(win);
     MPI_Win_unlock_all(win);
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, win);

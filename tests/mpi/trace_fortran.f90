@@ -10,6 +10,8 @@ program trace_fortran
     double precision :: x(100), y(100)
     logical :: flag
     character(len=40) :: name
+    integer :: counts(3), displs(3)
+    integer :: types(3)
 
     call mpi_init(ierr)
     call mpi_comm_rank(MPI_COMM_WORLD, rank, ierr)
@@ -32,6 +34,11 @@ program trace_fortran
         end if
         call mpi_iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, flag, MPI_STATUS_IGNORE, ierr)
     end do
+    counts = (/ 1, 2, 3 /)
+    displs = (/ 0, 64, 128 /)
+    types = (/ MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION /)
+    call mpi_alltoallw(x, (/ (counts(rank + 1), i = 1, 3) /), displs, types, &
+                       y, counts, displs, types, MPI_COMM_WORLD, ierr)
     write (name, '(a,i0)') 'fortran.', rank
     call mpi_file_open(MPI_COMM_SELF, name, MPI_MODE_CREATE + MPI_MODE_RDWR, MPI_INFO_NULL, fh, ierr)
     call mpi_file_write_at(fh, int(800, MPI_OFFSET_KIND), x, 100, MPI_DOUBLE_PRECISION, status, ierr)

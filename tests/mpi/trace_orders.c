@@ -78,8 +78,14 @@ static MPI_Comm ring;
 static void neighbors(int turn)
 {
     int right = (rank + 1) % size, left = (rank + size - 1) % size;
-    int n = irregular(turn, LARGE);
+    int n = irregular(turn, LARGE), out[] = {1, 3}, in[] = {3, 1}; /* to the left, to the right */
+    MPI_Aint at[] = {0, 64};
+    MPI_Datatype out_type[] = {MPI_INT, MPI_DOUBLE}, in_type[] = {MPI_DOUBLE, MPI_INT};
+    MPI_Request q;
     MPI_Neighbor_allgather(sent, 3, MPI_DOUBLE, got, 3, MPI_DOUBLE, ring);
+    MPI_Neighbor_alltoallw(sent, out, at, out_type, got, in, at, in_type, ring);
+    MPI_Ineighbor_alltoallw(sent, out, at, out_type, got, in, at, in_type, ring, &q);
+    MPI_Wait(&q, MPI_STATUS_IGNORE);
     MPI_Sendrecv(sent, LARGE + n, MPI_DOUBLE, right, 2, got, ROOM, MPI_DOUBLE, left, 2, all[0],
                  MPI_STATUS_IGNORE);
     if (turn % 3 == 0)
@@ -166,6 +172,7 @@ static void tested(int turn)
         for (int i = before; i < MANY; i++)
             MPI_Ibarrier(all[0], &q[i]);
     }
+    MPI_Request_get_status(q[MANY - 1], &flag, MPI_STATUS_IGNORE);
     for (int i = 0; i < MANY; i++) {
         flag = even && i == first;
         while (!flag)
