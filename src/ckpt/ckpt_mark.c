@@ -295,6 +295,7 @@ int cairn_commit(cairn *c)
     if (!c->open)
         return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL, "no mark is open"));
     c->open_ns = crn_now_ns();
+    crn_ckpt_tell_recorder(c->job.version); /* what came since the mark was begun may be in it */
     cairn_status rc = check_again(c);
     if (rc < 0)
         cancel(c);

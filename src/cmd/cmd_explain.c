@@ -3,12 +3,9 @@
  * cairn explain: where two runs part, and what their traces say about why: what happened in another
  * order between the last mark that agrees and the first that does not.
  */
-#include <mpi.h>
 #include <unistd.h>
 
-#include "cmd/cmd_compare.h"
 #include "cmd/cmd_explain.h"
-#include "cmd/cmd_trace.h"
 
 static const char usage[] = "cairn explain [--all] [--bound BOUND] [--variable NAME] [--nan WORD] "
                             "[--json] RUN RUN [TRACE TRACE]";
@@ -17,42 +14,13 @@ enum { SHOWN = 3 }; /* receives of a rank, unless all are asked for */
 
 typedef struct explanation {
     cmd_comparison compare;
-    cairn_comparison result;
-    uint64_t seen; /* the newest mark of which something was compared */
-    bool any;
-    cmd_stretch stretch;
+    cmd_parting parting;
     char *trace[2];
     bool all, json;
     uint64_t ndeviations;
+    cmd_remarks remarks;
     json_t *list;
 } explanation;
-
-/* ---- the runs ---- */
-
-/* Marks come in order, up to the first that differs: the one before it agrees. */
-static int on_row(void *arg, const cairn_comparison_row *r)
-{
-    explanation *x = arg;
-    if (x->any && r->version != x->seen) {
-        x->stretch.from_start = false;
-        x->stretch.from = x->seen;
-    }
-    x->seen = r->version;
-    x->any = true;
-    return 0;
-}
-
-static int compare_runs(explanation *x, char **run)
-{
-    x->compare.how.struct_bytes = sizeof x->compare.how;
-    x->compare.how.row = on_row;
-    x->compare.how.arg = x;
-    x->result.struct_bytes = sizeof x->result;
-    if (cairn_compare(MPI_COMM_SELF, run[0], run[1], &x->compare.how, &x->result) < 0)
-        return cmd_fail("%s", cairn_error_text());
-    x->stretch.to = x->result.first.version;
-    return CMD_YES;
-}
 
 /* ---- the traces ---- */
 
@@ -105,6 +73,11 @@ static int find_traces(explanation *x, int argc, char **argv)
 
 /* ---- telling ---- */
 
+static json_t *json_thread(int64_t thread)
+{
+    return thread < 0 ? json_null() : json_integer((json_int_t)thread);
+}
+
 static json_t *json_of(const cmd_deviation *d)
 {
     json_t *matches = json_array();
@@ -116,10 +89,14 @@ static json_t *json_of(const cmd_deviation *d)
                                             (json_int_t)m->source[0], (json_int_t)m->source[1],
                                             "tags", (json_int_t)m->tag[0], (json_int_t)m->tag[1]));
     }
-    json_t *row = json_pack("{s:i, s:i, s:[I,I], s:o, s:o}", "rank", (int)d->rank, "thread",
-                            (int)d->thread, "received", (json_int_t)d->nreceived[0],
-                            (json_int_t)d->nreceived[1], "matches", matches, "parted",
-                            d->parted ? json_integer((json_int_t)d->ncommon + 1) : json_null());
+    json_t *row =
+        json_pack("{s:i, s:[o,o], s:[I,I], s:o, s:o}", "rank", (int)d->rank, "threads",
+                  json_thread(d->thread[0]), json_thread(d->thread[1]), "received",
+                  (json_int_t)d->nreceived[0], (json_int_t)d->nreceived[1], "matches", matches,
+                  "parted", d->parted ? json_integer((json_int_t)d->ncommon + 1) : json_null());
+    if (d->cut)
+        row = cmd_json_merge(
+            row, json_pack("{s:[I,I]}", "marked", (json_int_t)d->ncut[0], (json_int_t)d->ncut[1]));
     if (d->nth_file == 0)
         return row;
     return cmd_json_merge(row,
@@ -150,6 +127,33 @@ static void print_matches(const explanation *x, const cmd_deviation *d)
         cmd_line("  wildcard receives: %" PRIu64 " and %" PRIu64, d->nreceived[0], d->nreceived[1]);
 }
 
+static void print_files(const cmd_deviation *d)
+{
+    const char *quote[2];
+    for (int i = 0; i < 2; i++)
+        quote[i] = d->file[i] ? "'" : "";
+    cmd_line("  %s: file %" PRIu64 " is %s%s%s and %s%s%s",
+             d->same_files ? "files are read in another order" : "other files are read",
+             d->nth_file, quote[0], d->file[0] ? d->file[0] : "none", quote[0], quote[1],
+             d->file[1] ? d->file[1] : "none", quote[1]);
+}
+
+static void print_thread(const cmd_deviation *d)
+{
+    const int64_t a = d->thread[0], b = d->thread[1];
+    if (a == 0 && b == 0)
+        cmd_line("rank %" PRIu32 ":", d->rank);
+    else if (a == b)
+        cmd_line("rank %" PRIu32 ", thread %" PRId64 ":", d->rank, a);
+    else if (a >= 0 && b >= 0)
+        cmd_line("rank %" PRIu32 ", thread %" PRId64 " of the first and %" PRId64
+                 " of the second run:",
+                 d->rank, a, b);
+    else
+        cmd_line("rank %" PRIu32 ", thread %" PRId64 " of the %s run, which the other has not:",
+                 d->rank, CRN_MAX(a, b), a >= 0 ? "first" : "second");
+}
+
 static void on_deviation(void *arg, const cmd_deviation *d)
 {
     explanation *x = arg;
@@ -158,69 +162,108 @@ static void on_deviation(void *arg, const cmd_deviation *d)
         cmd_json_append(&x->list, json_of(d));
         return;
     }
-    if (d->thread > 0)
-        cmd_line("rank %" PRIu32 ", thread %" PRIu32 ":", d->rank, d->thread);
-    else
-        cmd_line("rank %" PRIu32 ":", d->rank);
+    print_thread(d);
     print_matches(x, d);
+    if (d->cut)
+        cmd_line("  mark %" PRIu64 ", which another thread took, came after %" PRIu64
+                 " and %" PRIu64 " of its wildcard receives",
+                 x->parting.stretch.to, d->ncut[0], d->ncut[1]);
     if (d->nth_file > 0)
-        cmd_line("  %s: file %" PRIu64 " is %s%s%s and %s%s%s",
-                 d->same_files ? "files are read in another order" : "other files are read",
-                 d->nth_file, d->file[0] ? "'" : "none", d->file[0] ? d->file[0] : "",
-                 d->file[0] ? "'" : "", d->file[1] ? "'" : "none", d->file[1] ? d->file[1] : "",
-                 d->file[1] ? "'" : "");
+        print_files(d);
 }
 
-static void print_stretch(const explanation *x)
+static void print_stretch(const cmd_stretch *s)
 {
-    if (x->stretch.from_start)
-        cmd_line("from the start to mark %" PRIu64 ":", x->stretch.to);
+    if (s->from_start)
+        cmd_line("from the start to mark %" PRIu64 ":", s->to);
     else
-        cmd_line("between mark %" PRIu64 " and mark %" PRIu64 ":", x->stretch.from, x->stretch.to);
+        cmd_line("between mark %" PRIu64 " and mark %" PRIu64 ":", s->from, s->to);
 }
 
-static int print_json(explanation *x, bool differ)
+static void print_remarks(const explanation *x)
 {
+    if (x->ndeviations == 0)
+        cmd_line(
+            "  all wildcard receives matched the same senders, and files were read in the same "
+            "order: the cause is in what the ranks computed");
+    if (x->remarks.rebuilt)
+        cmd_line("the programs were not built alike: receives were compared in their order, "
+                 "wherever they are");
+    if (x->remarks.nnameless > 0)
+        cmd_line("%" PRIu64 " reads of files that other threads had opened were left out: their "
+                 "names are not known",
+                 x->remarks.nnameless);
+}
+
+/* ---- the command ---- */
+
+/* Marks that only one run has make runs differ, too, but no trace can tell why. */
+static cairn_verdict verdict_of(const cmd_parting *p)
+{
+    return p->nalone > 0 && p->verdict < CAIRN_ONLY_FIRST ? CAIRN_ONLY_FIRST : p->verdict;
+}
+
+static int print_json(explanation *x)
+{
+    const cmd_parting *p = &x->parting;
+    const bool from = p->differ && !p->stretch.from_start;
     return cmd_print_json(
         json_pack(
-            "{s:s, s:o, s:o, s:o, s:o}", "verdict", cmd_comparison_word(x->result.verdict), "first",
-            differ ? cmd_comparison_json(&x->compare, &x->result.first) : json_null(), "from",
-            differ && !x->stretch.from_start ? json_integer((json_int_t)x->stretch.from)
-                                             : json_null(),
-            "to", differ ? json_integer((json_int_t)x->stretch.to) : json_null(), "ranks", x->list),
-        cmd_comparison_code(x->result.verdict));
+            "{s:s, s:o, s:o, s:o, s:o, s:b, s:I}", "verdict", cmd_comparison_word(verdict_of(p)),
+            "first", p->differ ? cmd_comparison_json(&x->compare, &p->first) : json_null(), "from",
+            from ? json_integer((json_int_t)p->stretch.from) : json_null(), "to",
+            p->differ ? json_integer((json_int_t)p->stretch.to) : json_null(), "ranks", x->list,
+            "rebuilt", (int)x->remarks.rebuilt, "nameless", (json_int_t)x->remarks.nnameless),
+        cmd_comparison_code(verdict_of(p)));
+}
+
+/* There is nothing to explain. */
+static void print_likeness(const cmd_parting *p)
+{
+    if (p->nmarks == 0)
+        cmd_line("the runs have no mark in common: there is nothing to explain");
+    else if (p->verdict != CAIRN_SAME)
+        cmd_line("%s: no mark is known to differ, so that there is nothing to explain",
+                 cmd_comparison_word(p->verdict));
+    else
+        cmd_line("%s: there is nothing to explain",
+                 p->nalone > 0 ? "the marks that both runs have agree" : "the runs agree");
+}
+
+static int look_into_traces(explanation *x)
+{
+    const cmd_parting *p = &x->parting;
+    if (!x->json) {
+        cmd_comparison_print_first(&p->first);
+        print_stretch(&p->stretch);
+    }
+    if (cmd_explain_traces(x->trace, &p->stretch, on_deviation, x, &x->remarks) != CMD_YES)
+        return CMD_UNKNOWN;
+    if (!x->json)
+        print_remarks(x);
+    return CMD_YES;
 }
 
 static int explain(explanation *x, int argc, char **argv)
 {
-    if (compare_runs(x, argv) != CMD_YES)
+    const cmd_parting *p = &x->parting;
+    if (cmd_parting_find(&x->compare.how, argv, &x->parting) != CMD_YES)
         return CMD_UNKNOWN;
-    const bool differ = x->result.first.struct_bytes > 0;
-    if (differ && find_traces(x, argc, argv) != CMD_YES)
-        return CMD_UNKNOWN;
-    if (!x->json && differ) {
-        cmd_comparison_print_first(&x->result.first);
-        print_stretch(x);
-    }
     x->list = x->json ? json_array() : NULL;
-    if (differ && cmd_explain_traces(x->trace, &x->stretch, on_deviation, x) != CMD_YES) {
+    if (p->differ && (find_traces(x, argc, argv) != CMD_YES || look_into_traces(x) != CMD_YES)) {
         json_decref(x->list);
         return CMD_UNKNOWN;
     }
     if (x->json)
-        return print_json(x, differ);
-    if (!differ)
-        cmd_line("the runs agree: there is nothing to explain");
-    else if (x->ndeviations == 0)
-        cmd_line(
-            "  all wildcard receives matched the same senders, and files were read in the same "
-            "order: the cause is in what the ranks computed");
-    return cmd_comparison_code(x->result.verdict);
+        return print_json(x);
+    if (!p->differ)
+        print_likeness(p);
+    return cmd_comparison_code(verdict_of(p));
 }
 
 int cmd_explain(int argc, char **argv)
 {
-    explanation x = {.stretch = {.from_start = true}};
+    explanation x = {0};
     int code;
     const cmd_option options[] = {
         CMD_FLAG('a', "all", &x.all, "show all receives that matched other senders"),
@@ -236,6 +279,7 @@ int cmd_explain(int argc, char **argv)
     if (!cmd_comparison_check(&x.compare, usage))
         return CMD_UNKNOWN;
     code = explain(&x, argc, argv);
+    cmd_parting_done(&x.parting);
     free(x.trace[0]);
     free(x.trace[1]);
     return code;

@@ -1,155 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What two traces say of the stretch between two marks. Each thread of each rank is walked in both;
- * of the stretch only the order-dependent events are kept: whom wildcard receives got, and which
- * files were read.
+ * How what two traces say of the stretch between two marks differs: rank by rank, thread by thread.
+ *
+ * Threads are numbered as they first call MPI or use a file, which need not be the same in two
+ * runs: those that did the very same are taken for each other first, and explain nothing; what is
+ * left is compared by number.
  */
 #include "cmd/cmd_explain.h"
 
-/* Texts as numbers, which are the same for both traces. */
-typedef struct names {
-    json_t *number; /* by text */
-    CRN_VEC(const char *) text;
-} names;
-
-typedef struct receipt {
-    uint32_t site; /* number of its text */
-    const char *call;
-    int64_t source, tag;
-} receipt;
-
-/* One trace, and what a thread of it did in the stretch. */
-typedef struct side {
-    const char *path;
-    cairn_trace *t;
-    cairn_trace_info info;
-    const cmd_stretch *stretch;
-    names *names;
-    CRN_VEC(uint32_t) site;   /* by site: number of its text + 1; 0: not asked yet */
-    CRN_VEC(receipt) receipt; /* from here on of the thread */
-    CRN_VEC(uint32_t) file;   /* that were read; one for reads that follow each other */
-    const char *call;         /* the newest one that is no remark */
-    bool within, ended;       /* the first mark was met; the second one, too */
-    bool has_from, has_to;    /* some thread of the rank met them */
-    bool failed;
-} side;
+typedef CRN_VEC(cmd_lane) lanes;
 
 typedef struct explainer {
-    names names;
-    side side[2];
+    const cmd_stretch *stretch;
+    cmd_names names;
+    cmd_side side[2];
+    lanes lane[2]; /* of the rank that is looked at: those that have all of the stretch */
+    bool has_from[2], has_to[2]; /* the first thread of it, which has all marks: these, */
+    uint64_t first_mark[2];      /* and first of all this one */
     CRN_VEC(cmd_match) match;
     cmd_deviation_fn *fn;
     void *arg;
+    cmd_remarks *remarks;
 } explainer;
 
-/* ---- names ---- */
+/* ---- two threads ---- */
 
-static bool number_of(names *n, const char *text, uint32_t *ret)
+static bool same_message(const cmd_receipt *p, const cmd_receipt *q)
 {
-    json_t *known = json_object_get(n->number, text);
-    if (!known) {
-        known = json_integer((json_int_t)n->text.n);
-        if (crn_vec_reserve(&n->text, 1) < 0 ||
-            json_object_set_new_nocheck(n->number, text, known) < 0)
-            return false;
-        n->text.at[n->text.n++] =
-            json_object_iter_key(json_object_iter_at(n->number, text)); /* as long as the object */
-    }
-    *ret = (uint32_t)json_integer_value(known);
-    return true;
+    return p->source == q->source && p->tag == q->tag;
 }
 
-static bool site_number(side *s, uint32_t site, uint32_t *ret)
+static bool same_place(const explainer *x, const cmd_receipt *p, const cmd_receipt *q)
 {
-    char text[512];
-    while (s->site.n <= site)
-        if (crn_vec_push(&s->site, 0) < 0)
-            return false;
-    if (s->site.at[site] == 0) {
-        if (!number_of(s->names, cairn_trace_site(s->t, site, text, sizeof text), ret))
-            return false;
-        s->site.at[site] = *ret + 1;
-    }
-    *ret = s->site.at[site] - 1;
-    return true;
+    return x->remarks->rebuilt || p->site == q->site;
 }
 
-/* ---- one thread of one trace ---- */
-
-static bool keep_receipt(side *s, const cairn_trace_event *e)
+static bool compare_receipts(explainer *x, const cmd_lane *a, const cmd_lane *b, cmd_deviation *d)
 {
-    receipt r = {.call = s->call, .source = e->value[0].value, .tag = e->value[1].value};
-    return site_number(s, e->site, &r.site) && crn_vec_push(&s->receipt, r) == CAIRN_OK;
-}
-
-/* What MPI-IO reads below itself follows from what it is asked for. */
-static bool is_read(const cairn_trace_event *e)
-{
-    return e->file && !e->within && (strstr(e->call, "read") || strcmp(e->call, "mmap") == 0);
-}
-
-static bool keep_read(side *s, const cairn_trace_event *e)
-{
-    uint32_t file;
-    if (!number_of(s->names, e->file, &file))
-        return false;
-    if (s->file.n > 0 && s->file.at[s->file.n - 1] == file)
-        return true;
-    return crn_vec_push(&s->file, file) == CAIRN_OK;
-}
-
-/*
- * A run that is resumed passes a mark again, and a thread is taken to have begun within the stretch
- * until it passes the first mark: what was before no longer counts.
- */
-static bool at_mark(side *s, uint64_t version)
-{
-    if (version == s->stretch->from && !s->stretch->from_start) {
-        s->within = s->has_from = true;
-        s->receipt.n = s->file.n = 0;
-    }
-    s->has_to |= version == s->stretch->to;
-    s->ended = s->within && version == s->stretch->to;
-    return s->ended;
-}
-
-static int on_event(void *arg, const cairn_trace_event *e)
-{
-    side *s = arg;
-    bool kept = true;
-    if (strcmp(e->call, "@mark") == 0)
-        return at_mark(s, (uint64_t)e->value[0].value);
-    if (strcmp(e->call, "@match") == 0)
-        kept = !s->within || keep_receipt(s, e);
-    else
-        s->call = e->call;
-    if (s->within && is_read(e))
-        kept = keep_read(s, e);
-    s->failed |= !kept;
-    return s->failed;
-}
-
-static int collect(side *s, uint32_t rank, uint32_t thread)
-{
-    s->receipt.n = s->file.n = 0;
-    s->within = s->stretch->from_start || thread > 0; /* the first one begins with the run */
-    s->ended = s->failed = false;
-    if (cairn_trace_walk(s->t, rank, thread, on_event, s) < 0)
-        return cmd_fail("%s", cairn_error_text());
-    return s->failed ? cmd_fail("no memory for what '%s' tells", s->path) : CMD_YES;
-}
-
-/* ---- two of them ---- */
-
-static bool compare_receipts(explainer *x, cmd_deviation *d)
-{
-    const side *a = &x->side[0], *b = &x->side[1];
     const size_t n = CRN_MIN(a->receipt.n, b->receipt.n);
     x->match.n = 0;
     for (; d->ncommon < n && !d->parted; d->ncommon += !d->parted) {
-        const receipt *p = &a->receipt.at[d->ncommon], *q = &b->receipt.at[d->ncommon];
-        d->parted = p->site != q->site;
-        if (d->parted || (p->source == q->source && p->tag == q->tag))
+        const cmd_receipt *p = &a->receipt.at[d->ncommon], *q = &b->receipt.at[d->ncommon];
+        d->parted = !same_place(x, p, q);
+        if (d->parted || same_message(p, q))
             continue;
         if (crn_vec_push(&x->match, (cmd_match){.nth = d->ncommon + 1,
                                                 .call = p->call,
@@ -158,8 +51,8 @@ static bool compare_receipts(explainer *x, cmd_deviation *d)
                                                 .tag = {p->tag, q->tag}}) < 0)
             return false;
     }
-    for (int i = 0; i < 2; i++)
-        d->nreceived[i] = x->side[i].receipt.n;
+    d->nreceived[0] = a->receipt.n;
+    d->nreceived[1] = b->receipt.n;
     d->match = x->match.at;
     d->nmatches = x->match.n;
     return true;
@@ -171,89 +64,293 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts them: the last thing that is done with the files of a thread. */
-static bool same_files(side *a, side *b)
+/* A sorted copy; NULL without memory. */
+static uint32_t *sorted(const cmd_lane *l)
 {
-    if (a->file.n != b->file.n)
-        return false;
-    qsort(a->file.at, a->file.n, sizeof *a->file.at, by_number);
-    qsort(b->file.at, b->file.n, sizeof *b->file.at, by_number);
-    return memcmp(a->file.at, b->file.at, a->file.n * sizeof *a->file.at) == 0;
+    uint32_t *copy;
+    if (crn_alloc(&copy, l->file.n + 1) < 0)
+        return NULL;
+    for (size_t i = 0; i < l->file.n; i++)
+        copy[i] = l->file.at[i];
+    qsort(copy, l->file.n, sizeof *copy, by_number);
+    return copy;
 }
 
-static void compare_files(explainer *x, cmd_deviation *d)
+static bool same_files(const cmd_lane *a, const cmd_lane *b, bool *ret)
 {
-    side *a = &x->side[0], *b = &x->side[1];
+    uint32_t *p = sorted(a), *q = sorted(b);
+    *ret = p && q && a->file.n == b->file.n && memcmp(p, q, a->file.n * sizeof *p) == 0;
+    const bool had_memory = p && q;
+    free(p);
+    free(q);
+    return had_memory;
+}
+
+static bool compare_files(const explainer *x, const cmd_lane *a, const cmd_lane *b,
+                          cmd_deviation *d)
+{
     size_t i = 0;
     while (i < a->file.n && i < b->file.n && a->file.at[i] == b->file.at[i])
         i++;
     if (i == a->file.n && i == b->file.n)
-        return;
+        return true;
     d->nth_file = i + 1;
-    for (int k = 0; k < 2; k++)
-        if (i < x->side[k].file.n)
-            d->file[k] = x->names.text.at[x->side[k].file.at[i]];
-    d->same_files = same_files(a, b);
+    d->file[0] = i < a->file.n ? x->names.text.at[a->file.at[i]] : NULL;
+    d->file[1] = i < b->file.n ? x->names.text.at[b->file.at[i]] : NULL;
+    return same_files(a, b, &d->same_files);
 }
 
-static int compare_thread(explainer *x, uint32_t rank, uint32_t thread, bool *ret_marked)
+/* b NULL: the trace has no such thread. */
+static int compare_lanes(explainer *x, uint32_t rank, const cmd_lane *a, const cmd_lane *b,
+                         cmd_deviation *ret)
 {
-    cmd_deviation d = {.rank = rank, .thread = thread};
-    for (int i = 0; i < 2; i++)
-        if (collect(&x->side[i], rank, thread) != CMD_YES)
-            return CMD_UNKNOWN;
-    if (!x->side[0].ended || !x->side[1].ended)
-        return CMD_YES; /* a thread that ended before, or began after the stretch */
-    *ret_marked = true;
-    if (!compare_receipts(x, &d))
-        return cmd_fail("no memory");
-    compare_files(x, &d);
-    if (d.nmatches > 0 || d.parted || d.nreceived[0] != d.nreceived[1] || d.nth_file > 0)
+    static const cmd_lane none;
+    *ret = (cmd_deviation){.rank = rank,
+                           .thread = {a ? (int64_t)a->thread : -1, b ? (int64_t)b->thread : -1}};
+    a = a ? a : &none;
+    b = b ? b : &none;
+    return compare_receipts(x, a, b, ret) && compare_files(x, a, b, ret) ? CMD_YES
+                                                                         : cmd_fail("no memory");
+}
+
+/* How much there is to tell; 0: nothing. */
+static size_t weight(const cmd_deviation *d)
+{
+    return d->nmatches + (d->parted || d->nreceived[0] != d->nreceived[1]) + (d->nth_file > 0);
+}
+
+/* ---- threads that other threads' marks do not stop ---- */
+
+static cmd_span join(cmd_span a, cmd_span b)
+{
+    return (cmd_span){CRN_MIN(a.first, b.first), CRN_MAX(a.end, b.end)};
+}
+
+static bool same_span(cmd_span a, cmd_span b)
+{
+    return a.first == b.first && a.end == b.end;
+}
+
+/* Has nothing stopped either thread at the marks, which came after other numbers of things? */
+static bool are_met_elsewhere(const explainer *x, const cmd_lane *a, const cmd_lane *b)
+{
+    return a && b && !a->marks && !b->marks && x->first_mark[0] == x->first_mark[1] &&
+           !(same_span(a->receipts, b->receipts) && same_span(a->files, b->files));
+}
+
+/*
+ * Compare receipts and files by number, of both stretches. *ret_like: what came before was the
+ * same.
+ */
+static int compare_by_number(explainer *x, uint32_t rank, const cmd_lane *a, const cmd_lane *b,
+                             cmd_deviation *ret, bool *ret_like)
+{
+    const cmd_span receipts = join(a->receipts, b->receipts), files = join(a->files, b->files);
+    cmd_lane p, q;
+    if (cmd_lane_collect_spans(&x->side[0], rank, a->thread, receipts, files, &p) != CMD_YES)
+        return CMD_UNKNOWN;
+    int code = cmd_lane_collect_spans(&x->side[1], rank, b->thread, receipts, files, &q);
+    if (code == CMD_YES) {
+        code = compare_lanes(x, rank, &p, &q, ret);
+        *ret_like = p.history == q.history;
+        cmd_lane_done(&q);
+    }
+    cmd_lane_done(&p);
+    ret->cut = a->receipts.end != b->receipts.end;
+    ret->ncut[0] = a->receipts.end;
+    ret->ncut[1] = b->receipts.end;
+    return code;
+}
+
+/*
+ * Between the marks first. Where these met the threads at other places, numbers tell what belongs
+ * together, if the threads were alike up to there; if not, then whatever leaves less to explain:
+ * chance makes differences, not likeness.
+ */
+static int compare_pair(explainer *x, uint32_t rank, const cmd_lane *a, const cmd_lane *b,
+                        cmd_deviation *ret)
+{
+    cmd_deviation d;
+    bool like;
+    if (compare_lanes(x, rank, a, b, ret) != CMD_YES)
+        return CMD_UNKNOWN;
+    if (weight(ret) == 0 || !are_met_elsewhere(x, a, b))
+        return CMD_YES;
+    if (compare_by_number(x, rank, a, b, &d, &like) != CMD_YES)
+        return CMD_UNKNOWN;
+    if (!like && weight(&d) >= weight(ret))
+        return compare_lanes(x, rank, a, b, ret); /* its matches were overwritten */
+    *ret = d;
+    return CMD_YES;
+}
+
+static int tell_pair(explainer *x, uint32_t rank, const cmd_lane *a, const cmd_lane *b)
+{
+    cmd_deviation d;
+    if (compare_pair(x, rank, a, b, &d) != CMD_YES)
+        return CMD_UNKNOWN;
+    if (weight(&d) > 0 || d.cut)
         x->fn(x->arg, &d);
     return CMD_YES;
 }
 
-/* No thread of the rank has both marks in both traces: say which is missing where. */
-static int say_unmarked(const explainer *x, uint32_t rank)
+/* ---- the threads of a rank ---- */
+
+static bool did_the_same(const explainer *x, const cmd_lane *a, const cmd_lane *b)
 {
-    const cmd_stretch *s = x->side[0].stretch;
-    const bool complete = (s->from_start || x->side[0].has_from) && x->side[0].has_to;
-    const side *which = &x->side[complete];
-    return cmd_fail("'%s' has no mark %" PRIu64 " of rank %" PRIu32
-                    ": is it of this run, and of the leg in which it was taken?",
-                    which->path, s->from_start || which->has_from ? s->to : s->from, rank);
+    if (a->receipt.n != b->receipt.n || a->file.n != b->file.n)
+        return false;
+    for (size_t i = 0; i < a->receipt.n; i++)
+        if (!same_place(x, &a->receipt.at[i], &b->receipt.at[i]) ||
+            !same_message(&a->receipt.at[i], &b->receipt.at[i]))
+            return false;
+    for (size_t i = 0; i < a->file.n; i++)
+        if (a->file.at[i] != b->file.at[i])
+            return false;
+    return true;
 }
 
-static int compare_ranks(explainer *x)
+enum { SAME = 1, NUMBER = 2, ROLE = 4 }; /* what two threads have in common */
+
+static bool have_in_common(const explainer *x, const cmd_lane *a, const cmd_lane *b, unsigned what)
 {
-    const uint32_t nranks = x->side[0].info.nranks,
-                   nthreads = CRN_MIN(x->side[0].info.nthreads, x->side[1].info.nthreads);
-    if (nranks != x->side[1].info.nranks)
-        return cmd_fail("'%s' has %" PRIu32 " ranks, '%s' %" PRIu32
-                        ": their messages cannot be compared",
-                        x->side[0].path, nranks, x->side[1].path, x->side[1].info.nranks);
-    for (uint32_t r = 0; r < nranks; r++) {
-        bool marked = false;
-        for (int i = 0; i < 2; i++)
-            x->side[i].has_from = x->side[i].has_to = false;
-        for (uint32_t t = 0; t < nthreads; t++)
-            if (compare_thread(x, r, t, &marked) != CMD_YES)
-                return CMD_UNKNOWN;
-        if (!marked)
-            return say_unmarked(x, r);
+    return !(what & ROLE && a->marks != b->marks) && !(what & NUMBER && a->thread != b->thread) &&
+           !(what & SAME && !did_the_same(x, a, b));
+}
+
+static void find_partner(explainer *x, cmd_lane *a, unsigned what)
+{
+    for (size_t i = 0; i < x->lane[1].n && !a->paired; i++) {
+        cmd_lane *b = &x->lane[1].at[i];
+        if (b->paired || !have_in_common(x, a, b, what))
+            continue;
+        a->paired = b->paired = true;
+        a->other = b;
+    }
+}
+
+static void pair_up(explainer *x)
+{
+    static const unsigned what[] = {SAME | NUMBER, SAME, NUMBER | ROLE, ROLE, NUMBER};
+    for (size_t i = 0; i < sizeof what / sizeof *what; i++)
+        for (size_t k = 0; k < x->lane[0].n; k++)
+            find_partner(x, &x->lane[0].at[k], what[i]);
+}
+
+static int tell_threads(explainer *x, uint32_t rank)
+{
+    pair_up(x);
+    for (size_t i = 0; i < x->lane[0].n; i++)
+        if (tell_pair(x, rank, &x->lane[0].at[i], x->lane[0].at[i].other) != CMD_YES)
+            return CMD_UNKNOWN;
+    for (size_t i = 0; i < x->lane[1].n; i++)
+        if (!x->lane[1].at[i].paired && tell_pair(x, rank, NULL, &x->lane[1].at[i]) != CMD_YES)
+            return CMD_UNKNOWN;
+    return CMD_YES;
+}
+
+static void drop_lanes(lanes *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        cmd_lane_done(&l->at[i]);
+    l->n = 0;
+}
+
+/* Threads that ended before the stretch, or began after it, are left out. */
+static int collect_threads(explainer *x, int which, uint32_t rank)
+{
+    cmd_side *s = &x->side[which];
+    lanes *l = &x->lane[which];
+    drop_lanes(l);
+    if (crn_vec_reserve(l, s->info.nthreads) < 0)
+        return cmd_fail("no memory");
+    for (uint32_t t = 0; t < s->info.nthreads; t++) {
+        cmd_lane *lane = &l->at[l->n];
+        if (cmd_lane_collect(s, rank, t, x->stretch, lane) != CMD_YES)
+            return CMD_UNKNOWN;
+        if (t == 0) {
+            x->has_from[which] = lane->has_from;
+            x->has_to[which] = lane->has_to;
+            x->first_mark[which] = lane->first_mark;
+        }
+        x->remarks->nnameless += lane->whole ? lane->nnameless : 0;
+        if (lane->whole)
+            l->n++;
+        else
+            cmd_lane_done(lane);
     }
     return CMD_YES;
 }
 
-static int open_traces(explainer *x, char *const path[2], const cmd_stretch *stretch)
+/* ---- the ranks ---- */
+
+/* The rank's first thread has not both marks: say which is missing. */
+static int say_unmarked(const explainer *x, int which, uint32_t rank)
+{
+    const cmd_stretch *s = x->stretch;
+    const bool has_from = s->from_start || x->has_from[which];
+    if (has_from && x->has_to[which])
+        return cmd_fail("in '%s' mark %" PRIu64 " of rank %" PRIu32 " does not follow mark %" PRIu64
+                        ": name the trace of the leg in which it was taken",
+                        x->side[which].path, s->to, rank, s->from);
+    return cmd_fail("'%s' has no mark %" PRIu64 " of rank %" PRIu32
+                    ": is it of this run, and of the leg in which it was taken?",
+                    x->side[which].path, has_from ? s->to : s->from, rank);
+}
+
+/* Programs that are built alike call MPI_Init at the same place. */
+static bool were_rebuilt(const explainer *x)
+{
+    const uint32_t a = x->side[0].start, b = x->side[1].start;
+    return a > 0 && b > 0 && a != b;
+}
+
+static int compare_rank(explainer *x, uint32_t rank)
+{
+    for (int i = 0; i < 2; i++) {
+        if (collect_threads(x, i, rank) != CMD_YES)
+            return CMD_UNKNOWN;
+        if (x->lane[i].n == 0 || x->lane[i].at[0].thread > 0)
+            return say_unmarked(x, i, rank);
+    }
+    x->remarks->rebuilt = were_rebuilt(x);
+    return tell_threads(x, rank);
+}
+
+static int compare_ranks(explainer *x)
+{
+    const uint32_t nranks = x->side[0].info.nranks;
+    if (nranks != x->side[1].info.nranks)
+        return cmd_fail("'%s' has %" PRIu32 " ranks, '%s' %" PRIu32
+                        ": their messages cannot be compared",
+                        x->side[0].path, nranks, x->side[1].path, x->side[1].info.nranks);
+    for (uint32_t r = 0; r < nranks; r++)
+        if (compare_rank(x, r) != CMD_YES)
+            return CMD_UNKNOWN;
+    return CMD_YES;
+}
+
+/* Only said: clocks may be wrong. */
+static void doubt_time(const cmd_side *s, const cmd_stretch *stretch, uint64_t taken)
+{
+    enum { NEAR = 1000000000 }; /* clocks of several machines */
+    char from[CMD_WORDS], to[CMD_WORDS], at[CMD_WORDS];
+    const uint64_t began = s->info.began_ns, ended = began + s->info.lasted_ns;
+    if (taken == 0 || began == 0 || (taken + NEAR >= began && taken <= ended + NEAR))
+        return;
+    cmd_fail("'%s' was recorded from %s to %s, but mark %" PRIu64 " was taken at %s: is it of this "
+             "run?",
+             s->path, cmd_date(began, from), cmd_date(ended, to), stretch->to, cmd_date(taken, at));
+}
+
+static int open_traces(explainer *x, char *const path[2])
 {
     x->names.number = json_object();
     if (!x->names.number)
         return cmd_fail("no memory");
     for (int i = 0; i < 2; i++) {
-        side *s = &x->side[i];
+        cmd_side *s = &x->side[i];
         s->path = path[i];
-        s->stretch = stretch;
         s->names = &x->names;
         if (cmd_trace_open(path[i], &s->t, &s->info) != CMD_YES)
             return CMD_UNKNOWN;
@@ -261,22 +358,24 @@ static int open_traces(explainer *x, char *const path[2], const cmd_stretch *str
             return cmd_fail("'%s' was recorded with a precision of %" PRIu32
                             " per cent: it does not tell single messages",
                             path[i], s->info.precision);
+        doubt_time(s, x->stretch, x->stretch->taken_ns[i]);
     }
     return CMD_YES;
 }
 
 int cmd_explain_traces(char *const path[2], const cmd_stretch *stretch, cmd_deviation_fn *fn,
-                       void *arg)
+                       void *arg, cmd_remarks *ret)
 {
-    explainer x = {.fn = fn, .arg = arg};
-    int code = open_traces(&x, path, stretch);
+    explainer x = {.stretch = stretch, .fn = fn, .arg = arg, .remarks = ret};
+    *ret = (cmd_remarks){0};
+    int code = open_traces(&x, path);
     if (code == CMD_YES)
         code = compare_ranks(&x);
     for (int i = 0; i < 2; i++) {
+        drop_lanes(&x.lane[i]);
+        crn_vec_done(&x.lane[i]);
         cairn_trace_close(x.side[i].t);
         crn_vec_done(&x.side[i].site);
-        crn_vec_done(&x.side[i].receipt);
-        crn_vec_done(&x.side[i].file);
     }
     crn_vec_done(&x.match);
     crn_vec_done(&x.names.text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * small_trace FILE RANKS [cut | stuck | order | swapped]: write the small trace of tests/harness.
- * cut: rank 0 ended early; stuck: all receive what nobody sends; order and swapped: four marks,
- * with wildcard receives of rank 0 and reads of rank 1 that come in another order before mark 3.
+ * small_trace FILE RANKS [WORD]: write the small trace of tests/harness, or one that the word below
+ * stands for. cut: rank 0 ended early; stuck: all receive what nobody sends; the others have four
+ * marks, and pairs of them differ before mark 3 in an order, or in nothing.
  */
 #include "harness/small_trace.h"
 
@@ -20,13 +20,30 @@ static void stuck_program(small_rank *x)
     small_event(x, CRN_CALL_MPI_Finalize, 2, NULL);
 }
 
-/* A turn between two marks. */
-static void order_turn(small_rank *x, bool swapped)
+static void receive(small_rank *x, uint32_t site, int64_t source)
 {
-    for (int64_t i = 1; i < 4 && x->rank == 0; i++) {
-        small_event(x, CRN_CALL_MPI_Recv, 6, (int64_t[]){1, 0, CRN_PEER_ANY, 7, 0});
-        small_event(x, CRN_CALL_match, 6, (int64_t[]){swapped ? 4 - i : i, 7, 8});
+    small_event(x, CRN_CALL_MPI_Recv, site, (int64_t[]){1, 0, CRN_PEER_ANY, 7, 0});
+    small_event(x, CRN_CALL_match, site, (int64_t[]){source, 7, 8});
+}
+
+/* The first thread takes a mark, and the others are told. */
+static void mark(small_rank *x, int64_t version)
+{
+    for (unsigned i = x->nthreads; i-- > 0;) {
+        crn_record r = {.call = CRN_CALL_mark, .ncolumns = 1, .value = {version}};
+        small_turn(x, i);
+        if (i > 0)
+            small_add(x, &r, 0, 500);
+        else
+            small_event(x, CRN_CALL_mark, 10, (int64_t[]){version});
     }
+}
+
+/* A turn between two marks, at places that lie so far behind. */
+static void order_turn(small_rank *x, bool swapped, uint32_t shift)
+{
+    for (int64_t i = 1; i < 4 && x->rank == 0; i++)
+        receive(x, 6 + shift, swapped ? 4 - i : i);
     for (int64_t i = 0; i < 2 && x->rank == 1; i++) {
         small_open(x, (i == 1) != swapped ? "in-1" : "in-0", 3);
         small_event(x, CRN_CALL_read, 8, (int64_t[]){3, 100, 100});
@@ -34,34 +51,151 @@ static void order_turn(small_rank *x, bool swapped)
     }
 }
 
-static void marked_program(small_rank *x, bool swapped)
+static void marked_program(small_rank *x, bool swapped, uint32_t shift)
 {
-    small_event(x, CRN_CALL_MPI_Init, 1, NULL);
-    for (int64_t mark = 1; mark <= 4; mark++) {
-        order_turn(x, swapped && mark == 3);
-        small_event(x, CRN_CALL_mark, 10, (int64_t[]){mark});
+    small_event(x, CRN_CALL_MPI_Init, 1 + shift, NULL);
+    for (int64_t i = 1; i <= 4; i++) {
+        order_turn(x, swapped && i == 3, shift);
+        mark(x, i);
     }
     small_event(x, CRN_CALL_MPI_Finalize, 2, NULL);
 }
 
 static void order_program(small_rank *x)
 {
-    marked_program(x, false);
+    marked_program(x, false, 0);
 }
 
 static void swapped_program(small_rank *x)
 {
-    marked_program(x, true);
+    marked_program(x, true, 0);
+}
+
+static void rebuilt_program(small_rank *x)
+{
+    marked_program(x, true, 100);
+}
+
+/* Mark 3 is begun before the turn that it is to hold, and committed after it. */
+static void begun_program(small_rank *x, bool swapped)
+{
+    small_event(x, CRN_CALL_MPI_Init, 1, NULL);
+    for (int64_t i = 1; i <= 4; i++) {
+        mark(x, i);
+        order_turn(x, swapped && i == 3, 0);
+        mark(x, i);
+    }
+    small_event(x, CRN_CALL_MPI_Finalize, 2, NULL);
+}
+
+static void begun_in_order(small_rank *x)
+{
+    begun_program(x, false);
+}
+
+static void begun_swapped(small_rank *x)
+{
+    begun_program(x, true);
+}
+
+/* A probe may find a message several times before it is received. */
+static void probing_program(small_rank *x, int64_t nfound)
+{
+    small_event(x, CRN_CALL_MPI_Init, 1, NULL);
+    for (int64_t i = 1; i <= 4; i++) {
+        for (int64_t k = 0; k < nfound; k++) {
+            small_event(x, CRN_CALL_MPI_Iprobe, 5, (int64_t[]){CRN_PEER_ANY, 7, 0, 1});
+            small_event(x, CRN_CALL_match, 5, (int64_t[]){1, 7, 8});
+        }
+        small_event(x, CRN_CALL_MPI_Recv, 6, (int64_t[]){1, 0, 1, 7, 0});
+        mark(x, i);
+    }
+    small_event(x, CRN_CALL_MPI_Finalize, 2, NULL);
+}
+
+static void once_program(small_rank *x)
+{
+    probing_program(x, 1);
+}
+
+static void often_program(small_rank *x)
+{
+    probing_program(x, 3);
+}
+
+/* A second thread of rank 0 receives all the time; marks come after so many of its messages. */
+static void beside_program(small_rank *x, const int marked[4], const int64_t source[8])
+{
+    int next = 0;
+    small_event(x, CRN_CALL_MPI_Init, 1, NULL);
+    small_turn(x, 1);
+    for (int i = 0; i < 8; i++) {
+        small_turn(x, 1);
+        receive(x, 6, source[i]);
+        if (next < 4 && marked[next] == i + 1)
+            mark(x, ++next);
+    }
+    small_event(x, CRN_CALL_MPI_Finalize, 2, NULL);
+}
+
+static const int64_t in_order[] = {1, 2, 3, 1, 2, 3, 1, 2};
+
+static void early_program(small_rank *x)
+{
+    beside_program(x, (int[]){1, 3, 5, 7}, in_order);
+}
+
+static void late_program(small_rank *x)
+{
+    beside_program(x, (int[]){2, 4, 5, 8}, in_order);
+}
+
+static void later_program(small_rank *x)
+{
+    beside_program(x, (int[]){2, 4, 6, 8}, in_order);
+}
+
+static void beside_swapped(small_rank *x)
+{
+    beside_program(x, (int[]){2, 4, 6, 8}, (int64_t[]){1, 2, 3, 1, 3, 2, 1, 2});
+}
+
+/* Two more threads, of which the one with this number comes first. */
+static void threads_program(small_rank *x, unsigned first)
+{
+    small_event(x, CRN_CALL_MPI_Init, 1, NULL);
+    for (int64_t i = 1; i <= 4; i++) {
+        small_turn(x, first);
+        receive(x, 6, 1);
+        receive(x, 6, 2);
+        small_turn(x, 3 - first);
+        receive(x, 7, 3);
+        mark(x, i);
+    }
+    small_event(x, CRN_CALL_MPI_Finalize, 2, NULL);
+}
+
+static void threads_one(small_rank *x)
+{
+    threads_program(x, 1);
+}
+
+static void threads_two(small_rank *x)
+{
+    threads_program(x, 2);
 }
 
 static const struct {
     const char *name;
     void (*program)(small_rank *x);
-} programs[] = {{"", small_program},
-                {"cut", cut_program},
-                {"stuck", stuck_program},
-                {"order", order_program},
-                {"swapped", swapped_program}};
+} programs[] = {{"", small_program},          {"cut", cut_program},
+                {"stuck", stuck_program},     {"order", order_program},
+                {"swapped", swapped_program}, {"rebuilt", rebuilt_program},
+                {"begun", begun_in_order},    {"begun-swapped", begun_swapped},
+                {"once", once_program},       {"often", often_program},
+                {"early", early_program},     {"late", late_program},
+                {"later", later_program},     {"beside-swapped", beside_swapped},
+                {"threads", threads_one},     {"turned", threads_two}};
 
 static void cut(const char *path)
 {

@@ -10,13 +10,22 @@
 #include "tracefmt/tracefmt.h"
 
 enum { SMALL_TURNS = 100, SMALL_COUNT = 50, SMALL_WRITES = 20, SMALL_REQUEST = 4096 };
+enum { SMALL_THREADS = 3 };
 
 typedef struct small_rank {
     uint32_t rank, nranks;
     crn_tables tables;
-    crn_build build;
+    crn_build build[SMALL_THREADS];
     uint64_t now;
+    unsigned thread, nthreads; /* whose turn it is; that had one */
 } small_rank;
+
+/* What follows is done by this thread. */
+static inline void small_turn(small_rank *x, unsigned thread)
+{
+    x->thread = thread;
+    x->nthreads = CRN_MAX(x->nthreads, thread + 1);
+}
 
 /* An event after a microsecond of computing. */
 static inline void small_add(small_rank *x, crn_record *r, uint32_t site, uint64_t took)
@@ -25,7 +34,7 @@ static inline void small_add(small_rank *x, crn_record *r, uint32_t site, uint64
         assert_ok(crn_tables_site(&x->tables, (crn_site){.module = 1, .off = site}, &r->site));
     r->start = x->now + 1000;
     r->end = x->now = r->start + took;
-    crn_build_add(&x->build, r);
+    crn_build_add(&x->build[x->thread], r);
 }
 
 /* Values without lists, in the order of the call's columns. */
@@ -119,8 +128,8 @@ static inline void small_program(small_rank *x)
 static inline crn_trace *small_record(uint32_t rank, uint32_t nranks, uint32_t precision,
                                       bool times, void (*program)(small_rank *x))
 {
-    small_rank x = {.rank = rank, .nranks = nranks};
-    crn_build *build = &x.build;
+    small_rank x = {.rank = rank, .nranks = nranks, .nthreads = 1};
+    crn_build *build[SMALL_THREADS];
     crn_trace *t;
     uint32_t number;
     assert_ok(crn_tables_init(&x.tables));
@@ -128,14 +137,18 @@ static inline crn_trace *small_record(uint32_t rank, uint32_t nranks, uint32_t p
     assert_ok(crn_tables_string(&x.tables, "MPI_DOUBLE", &number));
     assert_ok(
         crn_tables_type(&x.tables, &(crn_type){.name = 2, .nbytes = 8, .extent = 8}, &number));
-    assert_ok(crn_build_init(build, rank, precision, times));
+    for (int i = 0; i < SMALL_THREADS; i++) {
+        build[i] = &x.build[i];
+        assert_ok(crn_build_init(build[i], rank, precision, times));
+    }
     program(&x);
-    assert_ok(crn_build_trace(&build, 1, &x.tables, rank, nranks, &t));
+    assert_ok(crn_build_trace(build, x.nthreads, &x.tables, rank, nranks, &t));
     t->program = 1;
     t->precision = precision;
     t->lasted = x.now;
     crn_tables_done(&x.tables);
-    crn_build_done(build);
+    for (int i = 0; i < SMALL_THREADS; i++)
+        crn_build_done(build[i]);
     return t;
 }
 

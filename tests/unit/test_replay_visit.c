@@ -53,7 +53,9 @@ static void send_on_two(small_rank *x, uint32_t rank, uint32_t size)
     y.rank = rank;
     y.nranks = size;
     small_event(&y, CRN_CALL_MPI_Send, 10, (int64_t[]){1, 0, 0, 1, 2});
-    *x = (small_rank){x->rank, x->nranks, y.tables, y.build, y.now};
+    y.rank = x->rank;
+    y.nranks = x->nranks;
+    *x = y;
 }
 
 /* A number of a file and of a communicator that stands for one thing after the other. */

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a thread of a trace did between two marks that depends on an order: whom wildcard receives
+ * got, and which files were read.
+ *
+ * A mark lies in every thread of its rank. In the one that took it that is a place of the program,
+ * the same in all runs; in the others wherever they just were. So what a thread did can also be had
+ * by number, counted from its start, which no other thread has a part in.
+ *
+ * A mark may be there twice in a row: it was begun at the first place and committed at the second,
+ * and the program went on in between. The stretch holds what was done during both its marks.
+ */
+#include "cmd/cmd_explain.h"
+
+#include <fcntl.h>
+
+typedef struct walker {
+    cmd_side *side;
+    const cmd_stretch *stretch; /* NULL: by the lane's spans */
+    cmd_lane *lane;
+    const char *call;           /* the newest one that is no remark */
+    uint64_t nreceipts, nfiles; /* from the thread's start on */
+    uint32_t file;              /* the newest one, + 1 */
+    uint64_t received, read;    /* digests of those before the spans */
+    cmd_receipt probed;         /* what a probe found, as long as nothing was received since */
+    bool pending;               /* there is such a thing */
+    bool within, ended;         /* the first mark was met; the second one, too */
+    uint64_t version;           /* of the newest mark */
+    bool marked;                /* there was one */
+    size_t receipts, files;     /* of the lane, at the end of the second mark */
+    bool failed;
+} walker;
+
+/* ---- names ---- */
+
+static bool number_of(cmd_names *n, const char *text, uint32_t *ret)
+{
+    json_t *known = json_object_get(n->number, text);
+    if (!known) {
+        known = json_integer((json_int_t)n->text.n);
+        if (crn_vec_reserve(&n->text, 1) < 0 ||
+            json_object_set_new_nocheck(n->number, text, known) < 0)
+            return false;
+        n->text.at[n->text.n++] =
+            json_object_iter_key(json_object_iter_at(n->number, text)); /* as long as the object */
+    }
+    *ret = (uint32_t)json_integer_value(known);
+    return true;
+}
+
+/* Is a frame of the stack "module+0x1f3c < module+0x20aa" in libcairn? */
+static bool is_own(const char *stack)
+{
+    static const char library[] = "libcairn.so";
+    for (const char *at = stack; (at = strstr(at, library)); at++)
+        if (at == stack || at[-1] == ' ')
+            return true;
+    return false;
+}
+
+/* NULL without memory. */
+static const cmd_site *place_of(cmd_side *s, uint32_t site)
+{
+    char text[2048];
+    uint32_t number;
+    while (s->site.n <= site)
+        if (crn_vec_push(&s->site, (cmd_site){0}) < 0)
+            return NULL;
+    cmd_site *place = &s->site.at[site];
+    if (place->number == 0) {
+        if (!number_of(s->names, cairn_trace_site(s->t, site, text, sizeof text), &number))
+            return NULL;
+        *place = (cmd_site){.number = number + 1, .own = is_own(text)};
+    }
+    return place;
+}
+
+/* ---- receipts and files ---- */
+
+static void mix(uint64_t *history, uint64_t v)
+{
+    *history = (*history ^ v) * 0x9e3779b97f4a7c15u;
+    *history ^= *history >> 29;
+}
+
+static bool lies_in(cmd_span span, uint64_t i)
+{
+    return i >= span.first && i < span.end;
+}
+
+static bool ends_with(const char *call, const char *end)
+{
+    const size_t n = strlen(call), k = strlen(end);
+    return n >= k && strcmp(call + n - k, end) == 0;
+}
+
+/* Not those that take the message out, which they find once. */
+static bool is_probe(const char *call)
+{
+    return ends_with(call, "_Probe") || ends_with(call, "_Iprobe");
+}
+
+/* A program that asks again before it receives finds the same message again: how often it does is
+ * a matter of time. */
+static bool is_found_again(walker *w, const cmd_receipt *r)
+{
+    const bool again = w->pending && w->probed.site == r->site && w->probed.source == r->source &&
+                       w->probed.tag == r->tag;
+    w->pending = r->call && is_probe(r->call);
+    w->probed = *r;
+    return again;
+}
+
+static bool keep_receipt(walker *w, const cairn_trace_event *e)
+{
+    const cmd_site *place = place_of(w->side, e->site);
+    if (!place)
+        return false;
+    const cmd_receipt r = {.site = place->number - 1,
+                           .call = w->call,
+                           .source = e->value[0].value,
+                           .tag = e->value[1].value};
+    if (is_found_again(w, &r))
+        return true;
+    const uint64_t i = w->nreceipts++;
+    if (i < w->lane->receipts.first) {
+        mix(&w->received, (uint64_t)r.source);
+        mix(&w->received, (uint64_t)r.tag);
+    }
+    if (w->stretch ? !w->within : !lies_in(w->lane->receipts, i))
+        return true;
+    return crn_vec_push(&w->lane->receipt, r) == CAIRN_OK;
+}
+
+/*
+ * What MPI-IO reads below itself follows from what it is asked for. Of stdio only blocks are
+ * recorded, not lines and words: a stream that is opened for reading is taken to be read.
+ */
+static bool is_read(const cairn_trace_event *e)
+{
+    if (e->within || (strcmp(e->layer, "posix") != 0 && strcmp(e->layer, "mpiio") != 0))
+        return false;
+    if (strcmp(e->call, "fopen") == 0)
+        return (e->value[0].value & (O_ACCMODE | O_CREAT)) == O_RDONLY;
+    return strstr(e->call, "read") || strcmp(e->call, "mmap") == 0;
+}
+
+/* Reads that follow each other are one, across the first mark, too. */
+static bool keep_file(walker *w, uint32_t file)
+{
+    const bool goes_on = w->file == file + 1;
+    cmd_lane *l = w->lane;
+    w->nfiles += !goes_on;
+    w->file = file + 1;
+    if (goes_on && (!w->stretch || l->file.n > 0))
+        return true;
+    if (!goes_on && w->nfiles <= l->files.first)
+        mix(&w->read, file);
+    if (w->stretch ? !w->within : !lies_in(l->files, w->nfiles - 1))
+        return true;
+    if (goes_on)
+        l->files.first = w->nfiles - 1;
+    return crn_vec_push(&l->file, file) == CAIRN_OK;
+}
+
+static bool keep_read(walker *w, const cairn_trace_event *e)
+{
+    uint32_t file;
+    const cmd_site *place = place_of(w->side, e->site);
+    if (!place || place->own)
+        return place != NULL;
+    if (!e->file) {
+        w->lane->nnameless += w->within;
+        return true;
+    }
+    return number_of(w->side->names, e->file, &file) && keep_file(w, file);
+}
+
+/* Who opens a file again reads it again. */
+static bool end_reading(walker *w, const cairn_trace_event *e)
+{
+    uint32_t file;
+    if (!e->file)
+        return true;
+    if (!number_of(w->side->names, e->file, &file))
+        return false;
+    if (w->file == file + 1)
+        w->file = 0;
+    return true;
+}
+
+/* ---- marks ---- */
+
+/*
+ * A run that is resumed passes a mark again, and a thread is taken to have begun within the stretch
+ * until it passes the first mark: what was before no longer counts.
+ */
+static void begin_stretch(walker *w)
+{
+    w->within = w->lane->has_from = true;
+    w->lane->receipt.n = w->lane->file.n = 0;
+    w->lane->nnameless = 0;
+    w->lane->receipts.first = w->nreceipts;
+    w->lane->files.first = w->nfiles;
+}
+
+static void end_stretch(walker *w, bool here)
+{
+    w->ended = true;
+    w->lane->marks |= here;
+    w->receipts = w->lane->receipt.n;
+    w->files = w->lane->file.n;
+}
+
+/* Nonzero: the end of the second mark was passed. */
+static int at_mark(walker *w, const cairn_trace_event *e)
+{
+    const uint64_t version = (uint64_t)e->value[0].value;
+    const bool commits = w->marked && version == w->version;
+    if (!w->marked)
+        w->lane->first_mark = version;
+    w->marked = true;
+    w->version = version;
+    if (w->ended && !commits)
+        return 1;
+    if (version == w->stretch->from && !w->stretch->from_start && !commits)
+        begin_stretch(w);
+    w->lane->has_to |= version == w->stretch->to;
+    if (w->within && version == w->stretch->to)
+        end_stretch(w, e->site > 0); /* whoever is only told of a mark has no place for it */
+    return 0;
+}
+
+/* ---- walking ---- */
+
+static bool is_over(const walker *w)
+{
+    return !w->stretch && w->nreceipts >= w->lane->receipts.end && w->nfiles >= w->lane->files.end;
+}
+
+static bool learn_start(walker *w, const cairn_trace_event *e)
+{
+    if (e->rank > 0 || w->side->start > 0 || strcmp(e->layer, "env") != 0)
+        return true;
+    const cmd_site *place = place_of(w->side, e->site);
+    w->side->start = place ? place->number : 0;
+    return place != NULL;
+}
+
+static int on_event(void *arg, const cairn_trace_event *e)
+{
+    walker *w = arg;
+    bool kept = true;
+    if (strcmp(e->call, "@mark") == 0)
+        return w->stretch ? at_mark(w, e) : 0;
+    if (strcmp(e->call, "@match") == 0) {
+        kept = keep_receipt(w, e);
+    } else {
+        w->call = e->call;
+        w->pending &= strcmp(e->layer, "p2p") != 0 || is_probe(e->call);
+    }
+    if (is_read(e))
+        kept &= keep_read(w, e);
+    else if (ends_with(e->call, "close"))
+        kept &= end_reading(w, e);
+    w->failed = !kept || !learn_start(w, e);
+    return w->failed || is_over(w);
+}
+
+static int walk(walker *w, uint32_t rank)
+{
+    if (cairn_trace_walk(w->side->t, rank, w->lane->thread, on_event, w) < 0)
+        return cmd_fail("%s", cairn_error_text());
+    return w->failed ? cmd_fail("no memory for what '%s' tells", w->side->path) : CMD_YES;
+}
+
+int cmd_lane_collect(cmd_side *s, uint32_t rank, uint32_t thread, const cmd_stretch *stretch,
+                     cmd_lane *ret)
+{
+    *ret = (cmd_lane){.thread = thread};
+    walker w = {.side = s, .stretch = stretch, .lane = ret};
+    w.within = stretch->from_start || thread > 0; /* the first one begins with the run */
+    if (walk(&w, rank) != CMD_YES) {
+        cmd_lane_done(ret);
+        return CMD_UNKNOWN;
+    }
+    ret->whole = w.ended;
+    ret->receipt.n = w.receipts; /* none if it has not ended */
+    ret->file.n = w.files;
+    ret->receipts.end = ret->receipts.first + w.receipts;
+    ret->files.end = ret->files.first + w.files;
+    return CMD_YES;
+}
+
+int cmd_lane_collect_spans(cmd_side *s, uint32_t rank, uint32_t thread, cmd_span receipts,
+                           cmd_span files, cmd_lane *ret)
+{
+    *ret = (cmd_lane){.thread = thread, .receipts = receipts, .files = files};
+    walker w = {.side = s, .lane = ret};
+    if (walk(&w, rank) != CMD_YES) {
+        cmd_lane_done(ret);
+        return CMD_UNKNOWN;
+    }
+    ret->history = w.received;
+    mix(&ret->history, w.read);
+    return CMD_YES;
+}
+
+void cmd_lane_done(cmd_lane *l)
+{
+    crn_vec_done(&l->receipt);
+    crn_vec_done(&l->file);
+}
