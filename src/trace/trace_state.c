@@ -74,12 +74,38 @@ static void in_child(void)
     atomic_store(&crn_rec.state, CRN_OVER);
 }
 
+/*
+ * Is the program's MPI the one that this was compiled for? Another one's handles mean other things,
+ * down to the communicator of all ranks. Kin of MPICH have names of their own.
+ */
+static bool is_our_mpi(void)
+{
+    char text[8192] = ""; /* what MPICH asks for; Open MPI is content with less */
+    int n = 0;
+    PMPI_Get_library_version(text, &n);
+#ifdef OPEN_MPI
+    const bool open_mpi = true;
+#else
+    const bool open_mpi = false;
+#endif
+    if ((strstr(text, "Open MPI") != NULL) == open_mpi)
+        return true;
+    fprintf(stderr,
+            "cairn: this recorder is for %s, which the program does not use: nothing is recorded\n",
+            open_mpi ? "Open MPI" : "MPICH");
+    return false;
+}
+
 void crn_rec_start(void)
 {
     crn_recorder *r = &crn_rec;
     const char *out = getenv("CAIRN_TRACE_OUT");
     if (atomic_load(&r->state) != CRN_BEFORE) /* Fortran's MPI_Init may have called C's */
         return;
+    if (!is_our_mpi()) {
+        atomic_store(&r->state, CRN_OVER);
+        return;
+    }
     PMPI_Comm_rank(MPI_COMM_WORLD, &r->rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &r->size);
     r->pid = getpid();
