@@ -77,7 +77,7 @@ CAIRN_API char *cairn_trace_site(const cairn_trace *t, uint32_t site, char *buf,
 /* One message of an event. */
 typedef struct cairn_trace_message {
     bool sent;       /* by the rank; else it is to be received */
-    int64_t peer;    /* rank of the world; below 0: any, none or not known */
+    int64_t peer;    /* rank of the world; -1: any, -2: MPI_PROC_NULL, below: not known */
     uint64_t nbytes; /* of a receive: room */
     int64_t nbytes_step;
 } cairn_trace_message;

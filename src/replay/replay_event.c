@@ -66,6 +66,12 @@ static int64_t world_rank(int64_t peer, const crn_comm_view *comm)
     return peer < comm->size ? comm->world[peer] : CRN_PEER_NONE;
 }
 
+/* To MPI_PROC_NULL goes nothing, and nothing comes from there. */
+static bool is_nobody(const crn_event *e, int column)
+{
+    return column >= 0 && e->value[column] == CRN_PEER_NULL;
+}
+
 /* Each peer has its own amount, but for MPI_Sendrecv_replace. */
 void crn_messages_of(crn_meaning *m, const crn_trace *t, const crn_event *e,
                      const crn_comm_view *comm, const int64_t *step)
@@ -76,6 +82,8 @@ void crn_messages_of(crn_meaning *m, const crn_trace *t, const crn_event *e,
     for (int i = crn_event_find(e, CRN_KIND_PEER, 0); i >= 0 && m->nmessages < CRN_MESSAGES_FEW;
          i = crn_event_find(e, CRN_KIND_PEER, i + 1)) {
         next_amount(t, e, step, &at, &a);
+        if (is_nobody(e, i))
+            a = (amount){0};
         m->few[m->nmessages] = (cairn_trace_message){.sent = sends && m->nmessages == 0,
                                                      .peer = world_rank(e->value[i], comm),
                                                      .nbytes = a.nbytes,
@@ -128,6 +136,8 @@ cairn_status crn_meaning_of(crn_meaning *m, const crn_bind *b, const crn_event *
         return CAIRN_OK;
     if (e->call->layer == CRN_LAYER_P2P)
         crn_messages_of(m, b->t, e, comm, step);
+    if (is_nobody(e, crn_event_find(e, CRN_KIND_PEER, 0)))
+        return CAIRN_OK;
     while (next_amount(b->t, e, step, &at, &a) && counts_last(call))
         continue;
     m->nbytes = a.nbytes;

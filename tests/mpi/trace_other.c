@@ -4,17 +4,18 @@
  * of what this one calls by itself.
  */
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#ifdef OPEN_MPI
+#define OTHER "MPICH Version: 4.0"
+#else
+#define OTHER "Open MPI v4.1"
+#endif
 
 int PMPI_Get_library_version(char *text, int *n)
 {
-#ifdef OPEN_MPI
-    strcpy(text, "MPICH Version: 4.0");
-#else
-    strcpy(text, "Open MPI v4.1");
-#endif
-    *n = (int)strlen(text);
+    *n = snprintf(text, sizeof OTHER, "%s", OTHER);
     return MPI_SUCCESS;
 }
 

@@ -106,6 +106,29 @@ static void test_numbers_that_are_used_again(void **state)
     cairn_trace_close(t);
 }
 
+/* A chain: the last rank has nobody behind it, the first nobody before it. Type 0 has 8 bytes. */
+static void chain_program(small_rank *x)
+{
+    int64_t self = x->rank, next = self + 1 < NRANKS ? self + 1 : CRN_PEER_NULL;
+    int64_t before = self > 0 ? self - 1 : CRN_PEER_NULL;
+    small_event(x, CRN_CALL_MPI_Init, 1, NULL);
+    small_event(x, CRN_CALL_MPI_Sendrecv, 3, (int64_t[]){10, 0, next, 1, 10, 0, before, 1, 0});
+    small_event(x, CRN_CALL_MPI_Finalize, 2, NULL);
+}
+
+static void test_nobody_gets_nothing(void **state)
+{
+    (void)state;
+    cairn_trace *t = opened_trace(NRANKS, 100, true, chain_program);
+    sums s = {0};
+    for (uint32_t r = 0; r < NRANKS; r++)
+        assert_ok(cairn_trace_visit(t, r, add, &s));
+    assert_int_equal(s.nbytes, (NRANKS - 1) * 80);
+    assert_int_equal(s.sent[0], 0);
+    assert_int_equal(s.sent[NRANKS - 1], 80);
+    cairn_trace_close(t);
+}
+
 /* Sizes that grow by a step: cut where they pass a power of two. */
 static void growing_program(small_rank *x)
 {
@@ -208,9 +231,13 @@ static void test_ranks_that_are_not_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_visit_repeats), cmocka_unit_test(test_numbers_that_are_used_again),
-        cmocka_unit_test(test_sum_by_size),   cmocka_unit_test(test_sum_by_pair),
-        cmocka_unit_test(test_outline),       cmocka_unit_test(test_ranks_that_are_not_there),
+        cmocka_unit_test(test_visit_repeats),
+        cmocka_unit_test(test_numbers_that_are_used_again),
+        cmocka_unit_test(test_sum_by_size),
+        cmocka_unit_test(test_sum_by_pair),
+        cmocka_unit_test(test_outline),
+        cmocka_unit_test(test_ranks_that_are_not_there),
+        cmocka_unit_test(test_nobody_gets_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
