@@ -3,8 +3,6 @@
  * cairn explain: where two runs part, and what their traces say about why: what happened in another
  * order between the last mark that agrees and the first that does not.
  */
-#include <unistd.h>
-
 #include "cmd/cmd_explain.h"
 
 static const char usage[] = "cairn explain [--all] [--bound BOUND] [--variable NAME] [--nan WORD] "
@@ -56,6 +54,16 @@ static int find_trace(const char *name, char **ret)
     return code;
 }
 
+/* Also what a run that was killed has left of one will do. */
+static bool is_there(const char *path)
+{
+    cairn_trace *t;
+    const int rc = cairn_trace_open(path, &t);
+    if (rc == CAIRN_OK)
+        cairn_trace_close(t);
+    return rc != CAIRN_ENOTFOUND;
+}
+
 static int find_traces(explanation *x, int argc, char **argv)
 {
     for (int i = 0; i < 2; i++) {
@@ -63,7 +71,7 @@ static int find_traces(explanation *x, int argc, char **argv)
             return cmd_fail("no memory");
         if (argc == 2 && find_trace(argv[i], &x->trace[i]) != CMD_YES)
             return CMD_UNKNOWN;
-        if (argc == 2 && access(x->trace[i], F_OK) != 0)
+        if (argc == 2 && !is_there(x->trace[i]))
             return cmd_fail("there is no trace '%s': name the traces of both runs, or record them "
                             "there by 'cairn trace record -o %s'",
                             x->trace[i], x->trace[i]);
