@@ -169,6 +169,17 @@ static void folder_of(const char *path, char buf[PATH_MAX])
     snprintf(buf, PATH_MAX, "%.*s", (int)(strrchr(path, '/') + 1 - path), path);
 }
 
+/* A trail is often made by the first run that is recorded into it: its folder is made before it. */
+static bool can_be_made(const char *folder)
+{
+    char parent[PATH_MAX];
+    snprintf(parent, sizeof parent, "%.*s", (int)(strlen(folder) - 1), folder);
+    if (access(folder, F_OK) == 0 || errno != ENOENT)
+        return false;
+    strrchr(parent, '/')[1] = 0;
+    return access(parent, W_OK | X_OK) == 0;
+}
+
 /* Before a run of hours, not after it. */
 static int check_output(const recording *r)
 {
@@ -177,7 +188,7 @@ static int check_output(const recording *r)
     folder_of(r->path, folder);
     if (lstat(r->path, &st) == 0 && !S_ISREG(st.st_mode))
         return cmd_fail("'%s' is something else than a file: name another one", r->out);
-    if (access(folder, W_OK | X_OK) != 0)
+    if (access(folder, W_OK | X_OK) != 0 && !can_be_made(folder))
         return cmd_fail("'%s' cannot be written: %s", r->out, strerror(errno));
     return CMD_YES;
 }
@@ -192,6 +203,15 @@ static bool is_of(const char *name, const char *base)
     if (*rest == '.' && rest[1] >= '0' && rest[1] <= '9')
         rest += 1 + strspn(rest + 1, "0123456789");
     return !*rest || strcmp(rest, ".new") == 0;
+}
+
+static int make_folder(const char *path)
+{
+    char folder[PATH_MAX];
+    folder_of(path, folder);
+    if (mkdir(folder, 0700) == 0 || errno == EEXIST)
+        return CMD_YES;
+    return cmd_fail("cannot make '%s': %s", folder, strerror(errno));
 }
 
 /* What an earlier run left would be taken for this one's. */
@@ -265,7 +285,7 @@ int cmd_trace_record(int argc, char **argv)
         cmd_fail("cannot start '%s': %s", argv[0], strerror(errno));
         return NOT_FOUND;
     }
-    if (remove_old(r.path) != CMD_YES)
+    if (make_folder(r.path) != CMD_YES || remove_old(r.path) != CMD_YES)
         return CMD_UNKNOWN;
     code = run(&r, argv);
     return report(&r) == CMD_YES || code != 0 ? code : CMD_UNKNOWN;

@@ -6,7 +6,7 @@ ln -s /dev/null link
 cairn trace record -o t.ctr -- no-such-command
 echo $?
 cairn trace record -o t.ctr -- ./t.ctr
-for out in folder link '' folder/ none/t.ctr; do
+for out in folder link '' folder/ none/none/t.ctr; do
     cairn trace record -o "$out" -- touch ran
 done
 ls
