@@ -334,12 +334,26 @@ void crn_ev_op(crn_ev *e, int c, MPI_Op op)
 
 /* ---- files and windows ---- */
 
+/* The handle that this thread asked for last: most calls have the file of the call before. */
+typedef struct last_handle {
+    const crn_handles *of;
+    uintptr_t handle;
+    int64_t number;
+    unsigned drops; /* as of then */
+} last_handle;
+
+static _Thread_local last_handle last __attribute__((tls_model("initial-exec")));
+static _Atomic unsigned drops; /* files and windows that were closed */
+
 static int64_t number_of(crn_handles *h, uintptr_t handle)
 {
+    unsigned now = atomic_load_explicit(&drops, memory_order_acquire);
+    if (last.of == h && last.handle == handle && last.drops == now)
+        return last.number;
     crn_rec_lock();
-    int64_t number = crn_handles_add(h, handle);
+    last = (last_handle){h, handle, crn_handles_add(h, handle), now};
     crn_rec_unlock();
-    return number;
+    return last.number;
 }
 
 static int64_t last_number_of(crn_handles *h, uintptr_t handle)
@@ -347,6 +361,7 @@ static int64_t last_number_of(crn_handles *h, uintptr_t handle)
     crn_rec_lock();
     int64_t number = crn_handles_find(h, handle);
     crn_handles_drop(h, handle);
+    atomic_fetch_add_explicit(&drops, 1, memory_order_release);
     crn_rec_unlock();
     return number;
 }

@@ -19,8 +19,9 @@ typedef struct crn_tables {
     CRN_VEC(crn_site) site;
     crn_index site_index;
     CRN_VEC(crn_type) type;
-    crn_index type_index; /* of those that were described by their contents */
-    size_t nbytes;        /* of what strings and types point to */
+    CRN_VEC(int64_t) contents; /* of types that have such: as they were given, for comparing */
+    crn_index contents_index;
+    size_t nbytes; /* of what strings and types point to */
 } crn_tables;
 
 cairn_status crn_tables_init(crn_tables *t);

@@ -34,15 +34,16 @@ void crn_tables_done(crn_tables *t)
     crn_vec_done(&t->site);
     crn_index_done(&t->site_index);
     crn_vec_done(&t->type);
-    crn_index_done(&t->type_index);
+    crn_vec_done(&t->contents);
+    crn_index_done(&t->contents_index);
 }
 
 size_t crn_tables_nbytes(const crn_tables *t)
 {
     return t->nbytes + t->string.cap * sizeof *t->string.at + t->site.cap * sizeof *t->site.at +
-           t->type.cap * sizeof *t->type.at + crn_index_nbytes(&t->string_index) +
-           crn_index_nbytes(&t->pattern_index) + crn_index_nbytes(&t->site_index) +
-           crn_index_nbytes(&t->type_index);
+           t->type.cap * sizeof *t->type.at + t->contents.cap * sizeof *t->contents.at +
+           crn_index_nbytes(&t->string_index) + crn_index_nbytes(&t->pattern_index) +
+           crn_index_nbytes(&t->site_index) + crn_index_nbytes(&t->contents_index);
 }
 
 static uint64_t string_hash(const char *s)
@@ -128,26 +129,49 @@ cairn_status crn_tables_type(crn_tables *t, crn_type *type, uint32_t *ret)
     return CAIRN_OK;
 }
 
+/* An entry of contents: what comes before the values. */
+enum { OF_TYPE, OF_COMBINER, OF_INTS, OF_ADDRS, OF_TYPES, OF_VALUES };
+
+static size_t contents_count(const crn_contents *c)
+{
+    return (size_t)c->nints + c->naddrs + c->ntypes;
+}
+
 static uint64_t contents_hash(const crn_contents *c)
 {
-    size_t n = (size_t)c->nints + c->naddrs + c->ntypes;
-    return crn_values_hash(c->value, n) + c->combiner;
+    return crn_values_hash(c->value, contents_count(c)) + c->combiner;
+}
+
+static bool same_contents(const int64_t *entry, const crn_contents *c)
+{
+    return entry[OF_COMBINER] == c->combiner && entry[OF_INTS] == c->nints &&
+           entry[OF_ADDRS] == c->naddrs && entry[OF_TYPES] == c->ntypes &&
+           memcmp(entry + OF_VALUES, c->value, contents_count(c) * sizeof *c->value) == 0;
 }
 
 bool crn_tables_find_type(const crn_tables *t, const crn_contents *c, uint32_t *ret)
 {
-    const int64_t *addrs = c->value + c->nints, *types = addrs + c->naddrs;
     uint64_t hash = contents_hash(c);
     uint32_t at;
-    for (size_t probe = 0; crn_index_next(&t->type_index, hash, &probe, &at);) {
-        const crn_type *d = &t->type.at[at];
-        if (d->combiner == c->combiner && crn_seq_is(&d->ints, c->value, c->nints) &&
-            crn_seq_is(&d->addrs, addrs, c->naddrs) && crn_seq_is(&d->types, types, c->ntypes)) {
-            *ret = at;
+    for (size_t probe = 0; crn_index_next(&t->contents_index, hash, &probe, &at);) {
+        if (same_contents(&t->contents.at[at], c)) {
+            *ret = (uint32_t)t->contents.at[at + OF_TYPE];
             return true;
         }
     }
     return false;
+}
+
+static cairn_status add_contents(crn_tables *t, const crn_contents *c, uint32_t type)
+{
+    size_t n = contents_count(c);
+    const int64_t head[OF_VALUES] = {type, c->combiner, c->nints, c->naddrs, c->ntypes};
+    CRN_TRY(crn_vec_reserve(&t->contents, OF_VALUES + n));
+    CRN_TRY(crn_index_add(&t->contents_index, contents_hash(c), t->contents.n));
+    memcpy(t->contents.at + t->contents.n, head, sizeof head);
+    memcpy(t->contents.at + t->contents.n + OF_VALUES, c->value, n * sizeof *c->value);
+    t->contents.n += OF_VALUES + n;
+    return CAIRN_OK;
 }
 
 cairn_status crn_tables_describe_type(crn_tables *t, const crn_contents *c, crn_type *type,
@@ -162,7 +186,7 @@ cairn_status crn_tables_describe_type(crn_tables *t, const crn_contents *c, crn_
     CRN_TRY_OUT(rc, crn_seq_of(c->value + c->nints, c->naddrs, &type->addrs));
     CRN_TRY_OUT(rc, crn_seq_of(c->value + c->nints + c->naddrs, c->ntypes, &type->types));
     CRN_TRY(crn_tables_type(t, type, ret));
-    return crn_index_add(&t->type_index, contents_hash(c), *ret);
+    return add_contents(t, c, *ret);
 out:
     type_done(type);
     return rc;
