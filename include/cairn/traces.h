@@ -230,10 +230,11 @@ typedef struct cairn_replay_result {
     double seconds;    /* from the first event to the last, of the slowest rank */
     double recorded;   /* the same in the trace */
     uint64_t nevents;  /* reissued, over all ranks */
-    uint64_t nskipped; /* that cannot be reissued: of other threads, on communicators and windows
-                          that no recorded call has made, ... */
+    uint64_t nskipped; /* that cannot be reissued: collectives of other threads, calls on
+                          communicators and windows that no recorded call has made, ... */
     uint64_t nlate;    /* blocking sends and waits that took too long, and were gone on from */
     uint64_t sent_bytes, read_bytes, written_bytes;
+    uint64_t nskipped_threads; /* of nskipped: by threads that did not initialise MPI */
 } cairn_replay_result;
 
 /*

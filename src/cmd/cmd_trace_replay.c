@@ -33,11 +33,13 @@ static int print_result(const request *r, const cairn_replay_result *x)
         return CMD_YES;
     if (r->json)
         return cmd_print_json(
-            json_pack("{s:i, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "nranks", x->size, "seconds",
-                      cmd_trace_seconds(x->seconds), "recorded", cmd_trace_seconds(x->recorded),
-                      "events", (json_int_t)x->nevents, "skipped", (json_int_t)x->nskipped, "late",
-                      (json_int_t)x->nlate, "sent_bytes", (json_int_t)x->sent_bytes, "read_bytes",
-                      (json_int_t)x->read_bytes, "written_bytes", (json_int_t)x->written_bytes),
+            json_pack("{s:i, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "nranks", x->size,
+                      "seconds", cmd_trace_seconds(x->seconds), "recorded",
+                      cmd_trace_seconds(x->recorded), "events", (json_int_t)x->nevents, "skipped",
+                      (json_int_t)x->nskipped, "skipped_threads", (json_int_t)x->nskipped_threads,
+                      "late", (json_int_t)x->nlate, "sent_bytes", (json_int_t)x->sent_bytes,
+                      "read_bytes", (json_int_t)x->read_bytes, "written_bytes",
+                      (json_int_t)x->written_bytes),
             CMD_YES);
     cmd_line("%" PRIu64 " events on %d rank%s in %s (recorded: %s)", x->nevents, x->size,
              x->size == 1 ? "" : "s", crn_format_seconds(x->seconds, took, sizeof took),
@@ -47,7 +49,9 @@ static int print_result(const request *r, const cairn_replay_result *x)
              crn_format_nbytes(x->read_bytes, in, sizeof in),
              crn_format_nbytes(x->written_bytes, out, sizeof out));
     if (x->nskipped > 0)
-        cmd_line("%" PRIu64 " events could not be reissued", x->nskipped);
+        cmd_line("%" PRIu64 " events could not be reissued, %" PRIu64 " of them by other threads "
+                 "than the first",
+                 x->nskipped, x->nskipped_threads);
     if (x->nlate > 0)
         cmd_line("%" PRIu64 " blocking sends and waits went on in the background", x->nlate);
     return CMD_YES;

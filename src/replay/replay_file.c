@@ -530,6 +530,8 @@ static cairn_status manage_fd(crn_player *p, int64_t number, int fd)
         CRN_TRY(catch_up(p, number, fd));
         /* fall through */
     case CRN_CALL_close:
+        if (p->t->nlanes > 1) /* another thread may have used it last: gone with its number */
+            break;
         rc = close(fd);
         p->files->fd.at[number] = -1;
         break;

@@ -6,7 +6,7 @@
  */
 #include "replay/replay_play.h"
 
-enum { TAG = 1, MANY = 256, LEAST = 6, MOST = 31 };
+enum { MANY = 256, LEAST = 6, MOST = 31 };
 
 void crn_flights_done(crn_flights *f)
 {
@@ -100,24 +100,24 @@ static void add(crn_flights *f, crn_flight_load load)
     f->nreceives += load.buf != NULL;
 }
 
-cairn_status crn_flights_send(crn_flights *f, const void *buf, uint64_t nbytes, int to,
+cairn_status crn_flights_send(crn_flights *f, const void *buf, uint64_t nbytes, int to, int tag,
                               uint64_t epoch)
 {
     CRN_TRY(make_room(f));
     CRN_TRY_MPI(
-        MPI_Isend(buf, (int)nbytes, MPI_BYTE, to, TAG, f->comm, &f->request.at[f->request.n]));
+        MPI_Isend(buf, (int)nbytes, MPI_BYTE, to, tag, f->comm, &f->request.at[f->request.n]));
     add(f, (crn_flight_load){.epoch = epoch});
     return CAIRN_OK;
 }
 
-cairn_status crn_flights_receive(crn_flights *f, uint64_t nbytes, int from, uint64_t epoch)
+cairn_status crn_flights_receive(crn_flights *f, uint64_t nbytes, int from, int tag, uint64_t epoch)
 {
     const int size = size_of(nbytes);
     char *buf;
     CRN_TRY(make_room(f));
     CRN_TRY(take_memory(f, size, &buf));
     int rc =
-        MPI_Irecv(buf, (int)nbytes, MPI_BYTE, from, TAG, f->comm, &f->request.at[f->request.n]);
+        MPI_Irecv(buf, (int)nbytes, MPI_BYTE, from, tag, f->comm, &f->request.at[f->request.n]);
     if (rc != MPI_SUCCESS)
         free(buf);
     CRN_TRY_MPI(rc);

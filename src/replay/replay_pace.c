@@ -55,7 +55,7 @@ void crn_pace_call(crn_pace *c, double least, double waited, double elapsed)
     c->waited += waited;
 }
 
-static double speed_of(const crn_player *p)
+double crn_play_speed(const crn_player *p)
 {
     return p->opt->speed > 0 ? p->opt->speed : 1;
 }
@@ -65,21 +65,14 @@ static double elapsed(const crn_player *p)
     return (double)(crn_now_ns() - p->began);
 }
 
-/* Time between two calls of the program; what MPI-IO did between its own calls is not. */
-static const crn_gap *gap_before(const crn_player *p)
+/* What was computed before the current event. */
+static double add_gap(crn_player *p)
 {
-    const crn_lane *lane = &p->t->lane[0];
-    if (p->opt->no_delay || p->e.place->call == CRN_CALL_match ||
-        (p->e.from != CRN_NO_SYMBOL && lane->symbol[p->e.from].within != CRN_CALL_NONE))
-        return NULL;
-    return crn_lane_gap(lane, p->e.from, p->e.symbol);
-}
-
-static void add_gap(crn_player *p)
-{
-    const crn_gap *gap = gap_before(p);
-    if (gap)
-        crn_pace_compute(&p->pace, crn_times_draw(&p->times, gap) / speed_of(p), elapsed(p));
+    const crn_gap *gap = crn_times_gap(&p->times, &p->e);
+    const double drawn = gap ? crn_times_draw(&p->times, gap) : 0;
+    if (gap && !p->opt->no_delay)
+        crn_pace_compute(&p->pace, drawn / crn_play_speed(p), elapsed(p));
+    return drawn;
 }
 
 /* The kernel may let a sleep end later than asked, by this many nanoseconds. */
@@ -101,34 +94,51 @@ cairn_status crn_play_find_cores(crn_player *p)
     return CAIRN_OK;
 }
 
-static void wait_for(crn_player *p, uint64_t ns)
+void crn_play_sleep_until(const crn_player *p, uint64_t until)
 {
-    const uint64_t until = crn_now_ns() + ns, asleep = ns - CRN_MIN(ns, p->awake_ns);
+    const uint64_t now = crn_now_ns(), ns = until - CRN_MIN(now, until);
+    const uint64_t asleep = ns - CRN_MIN(ns, p->awake_ns);
     const struct timespec sleep = {.tv_sec = (time_t)(asleep / 1000000000),
                                    .tv_nsec = (long)(asleep % 1000000000)};
     if (asleep > 0)
         nanosleep(&sleep, NULL);
     while (crn_now_ns() < until)
         sched_yield(); /* to other ranks, if there are more than cores */
-    crn_pace_spend(&p->pace, elapsed(p));
 }
 
-void crn_play_compute(crn_player *p)
+/* Computing of the first thread: the others go on. */
+static cairn_status wait_for(crn_player *p, uint64_t ns)
 {
-    add_gap(p);
-    crn_watch_note(p->watch, p, p->pace.owed > 0 ? (uint64_t)p->pace.owed : 0);
-    if (p->pace.drawn < TOGETHER_NS)
-        return;
-    p->pace.drawn = 0;
-    if (p->pace.owed > 0)
-        wait_for(p, (uint64_t)p->pace.owed);
+    const uint64_t until = crn_now_ns() + ns;
+    uint64_t next;
+    do {
+        CRN_TRY(crn_sides_play(p, &next));
+        crn_play_sleep_until(p, CRN_MIN(until, next));
+    } while (crn_now_ns() < until);
+    crn_pace_spend(&p->pace, elapsed(p));
+    return CAIRN_OK;
+}
+
+cairn_status crn_play_compute(crn_player *p)
+{
+    const double computed = add_gap(p);
+    const uint64_t owed = p->pace.owed > 0 ? (uint64_t)p->pace.owed : 0;
+    uint64_t next;
+    crn_watch_note(p->watch, p, owed);
+    if (p->pace.drawn >= TOGETHER_NS) {
+        p->pace.drawn = 0;
+        CRN_TRY(wait_for(p, owed));
+    }
+    p->clock += computed;
+    return crn_sides_play(p, &next); /* what was before the current event is before it */
 }
 
 void crn_play_passed(crn_player *p, uint64_t took_ns)
 {
     const crn_passing call = crn_times_passing(&p->times, p->e.symbol);
+    p->clock += call.least + call.waited;
     if (call.known)
-        crn_pace_call(&p->pace, call.least, call.waited / speed_of(p), elapsed(p));
+        crn_pace_call(&p->pace, call.least, call.waited / crn_play_speed(p), elapsed(p));
     else
         crn_pace_call(&p->pace, (double)took_ns, 0, elapsed(p));
 }
@@ -136,5 +146,5 @@ void crn_play_passed(crn_player *p, uint64_t took_ns)
 uint64_t crn_play_expected_end(const crn_player *p)
 {
     const crn_passing call = crn_times_passing(&p->times, p->e.symbol);
-    return p->began + (uint64_t)(p->pace.recorded + call.least + call.waited / speed_of(p));
+    return p->began + (uint64_t)(p->pace.recorded + call.least + call.waited / crn_play_speed(p));
 }

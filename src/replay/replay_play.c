@@ -67,7 +67,7 @@ static cairn_status play_by_shadows(crn_player *p, crn_bind *bind, crn_meaning *
     CRN_TRY(crn_meaning_of(m, bind, &p->e, &p->e.comm, NULL));
     const cairn_trace_message *message = m->many.n > 0 ? m->many.at : m->few;
     for (size_t i = 0; i < m->nmessages; i++)
-        CRN_TRY(crn_shadows_send(p, &message[i]));
+        CRN_TRY(crn_shadows_send(p, &message[i], 0));
     return blocks(p->e.place->call) ? crn_shadows_wait(p) : CAIRN_OK;
 }
 
@@ -103,7 +103,8 @@ static cairn_status play_events(crn_player *p)
     while (rc == CAIRN_OK && crn_walk_next(p->walk, &p->e)) {
         if (p->by_shadows) /* first: what it takes is taken off the computing */
             rc = crn_shadows_follow(p);
-        crn_play_compute(p);
+        if (rc == CAIRN_OK)
+            rc = crn_play_compute(p);
         const uint64_t start = crn_now_ns();
         if (rc == CAIRN_OK)
             rc = play_event(p, &bind, &m);
@@ -126,6 +127,7 @@ static cairn_status play(crn_player *p)
     CRN_TRY_MPI(MPI_Barrier(MPI_COMM_WORLD));
     p->began = crn_now_ns();
     CRN_TRY(play_events(p));
+    CRN_TRY(crn_sides_finish(p));
     if (p->by_shadows)
         CRN_TRY(crn_shadows_finish(p));
     CRN_TRY(crn_play_finish(p));
@@ -146,7 +148,7 @@ static bool communicates(const crn_lane *l)
     return false;
 }
 
-/* Other threads are not replayed: nobody can rely on who talks to them, either. */
+/* Whom a thread talks to is known, but not in which order threads of a rank do so. */
 static bool needs_shadows(const crn_trace *t)
 {
     bool threads = false;
@@ -164,28 +166,10 @@ static bool has_alltoallw(const crn_lane *l)
     return false;
 }
 
-static cairn_status count_other_threads(crn_player *p)
-{
-    for (size_t i = 1; i < p->t->nlanes; i++) {
-        const crn_lane *l = &p->t->lane[i];
-        uint64_t *count, index;
-        if (!crn_seq_find(&l->ranks, p->rank, &index))
-            continue;
-        CRN_TRY(crn_alloc(&count, l->nsymbols));
-        cairn_status rc = crn_lane_counts(p->t, i, (uint32_t)p->rank, count);
-        for (size_t k = 0; rc == CAIRN_OK && k < l->nsymbols; k++)
-            p->result->nskipped += l->symbol[k].call != CRN_CALL_NONE ? count[k] : 0;
-        free(count);
-        CRN_TRY(rc);
-    }
-    return CAIRN_OK;
-}
-
 static cairn_status set_up(crn_player *p)
 {
     p->payload.random = true;
     p->by_shadows = needs_shadows(p->t);
-    CRN_TRY(count_other_threads(p));
     CRN_TRY(crn_times_init(&p->times, p->t, 0, (uint32_t)p->rank));
     CRN_TRY(crn_play_find_cores(p));
     CRN_TRY(crn_play_types_make(p));
@@ -194,12 +178,14 @@ static cairn_status set_up(crn_player *p)
     CRN_TRY(crn_scout_create(p->t, (uint32_t)p->rank, p->opt->seed, &p->scout));
     if (p->by_shadows || has_alltoallw(&p->t->lane[0]))
         CRN_TRY(crn_shadows_create(p, &p->shadows));
+    CRN_TRY(crn_sides_create(p, &p->sides));
     return crn_watch_start(p, &p->watch);
 }
 
 static void tear_down(crn_player *p)
 {
     crn_watch_stop(p->watch);
+    crn_sides_free(p->sides);
     crn_shadows_free(p->shadows);
     crn_scout_free(p->scout);
     crn_walk_close(p->walk);
@@ -217,16 +203,16 @@ static void tear_down(crn_player *p)
 /* Seconds are the slowest rank's, the rest is summed up. */
 static cairn_status sum_up(crn_comm *comm, cairn_replay_result *r)
 {
-    uint64_t sum[] = {r->nevents,    r->nskipped,   r->nlate,
-                      r->sent_bytes, r->read_bytes, r->written_bytes};
-    CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, sum, sizeof sum / sizeof *sum));
+    uint64_t *const part[] = {&r->nevents,    &r->nskipped,   &r->nskipped_threads, &r->nlate,
+                              &r->sent_bytes, &r->read_bytes, &r->written_bytes};
+    enum { PARTS = sizeof part / sizeof *part };
+    uint64_t sum[PARTS];
+    for (int i = 0; i < PARTS; i++)
+        sum[i] = *part[i];
+    CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, sum, PARTS));
     CRN_TRY(crn_comm_allreduce_f64(comm, CRN_REDUCE_MAX, &r->seconds, 1));
-    r->nevents = sum[0];
-    r->nskipped = sum[1];
-    r->nlate = sum[2];
-    r->sent_bytes = sum[3];
-    r->read_bytes = sum[4];
-    r->written_bytes = sum[5];
+    for (int i = 0; i < PARTS; i++)
+        *part[i] = sum[i];
     return CAIRN_OK;
 }
 

@@ -10,6 +10,7 @@
  *     replay_shadow.c  what the others send, and bring to collectives
  *     replay_flight.c  their messages
  *     replay_meet.c    which collectives of two ranks are one
+ *     replay_side.c    other threads
  *     replay_coll.c    collectives
  *     replay_comm.c    communicators
  *     replay_rma.c     windows and one-sided calls
@@ -37,7 +38,8 @@
  * and nothing depends on it. Non-blocking collectives are started in their order, but which of them
  * a recorded wait or test completed is known by distribution only: it waits for a while, and then
  * goes on. A collective to which a member never comes, or comes with another call, is left out by
- * all: its threads share a communicator, and only the first one is replayed.
+ * all: its threads share a communicator, and collectives of the first one alone are replayed
+ * (replay_side.c).
  */
 #ifndef CAIRN_REPLAY_PLAY_H
 #define CAIRN_REPLAY_PLAY_H
@@ -129,6 +131,7 @@ typedef struct crn_pace {
 
 typedef struct crn_scout crn_scout;
 typedef struct crn_shadows crn_shadows;
+typedef struct crn_sides crn_sides;
 typedef struct crn_watch crn_watch;
 typedef struct crn_play_files crn_play_files;
 
@@ -150,9 +153,11 @@ typedef struct crn_player {
     crn_play_memory payload, scratch;
     crn_scout *scout;
     crn_shadows *shadows;
+    crn_sides *sides;
     crn_play_files *files;
     crn_watch *watch;
     crn_times times;
+    double clock; /* where the first thread of the run was, in nanoseconds from its start */
     crn_pace pace;
     uint64_t awake_ns; /* of a wait: how much of its end is not slept through */
     uint64_t began;
@@ -171,7 +176,8 @@ void crn_play_skip(crn_player *p);
 
 cairn_status crn_times_init(crn_times *t, const crn_trace *trace, size_t lane, uint32_t rank);
 void crn_times_done(crn_times *t);
-double crn_times_draw(crn_times *t, const crn_gap *gap); /* the next one of the gap */
+const crn_gap *crn_times_gap(const crn_times *t, const crn_event *e); /* before it; or NULL */
+double crn_times_draw(crn_times *t, const crn_gap *gap);              /* the next one of the gap */
 crn_passing crn_times_passing(const crn_times *t, uint32_t symbol);
 
 /* ---- computing (replay_pace.c) ---- */
@@ -182,9 +188,11 @@ void crn_pace_spend(crn_pace *c, double elapsed); /* what has passed since then 
 void crn_pace_call(crn_pace *c, double least, double waited,
                    double elapsed); /* a call that took both, on average, is over */
 
-int crn_play_set_slack(int ns);                  /* of this thread's sleeps; returns the old */
-cairn_status crn_play_find_cores(crn_player *p); /* collective */
-void crn_play_compute(crn_player *p);            /* before the current event */
+int crn_play_set_slack(int ns);             /* of this thread's sleeps; returns the old */
+double crn_play_speed(const crn_player *p); /* of computing, against the recorded one */
+void crn_play_sleep_until(const crn_player *p, uint64_t until);
+cairn_status crn_play_find_cores(crn_player *p);       /* collective */
+cairn_status crn_play_compute(crn_player *p);          /* before the current event */
 void crn_play_passed(crn_player *p, uint64_t took_ns); /* after it, which took that long here */
 uint64_t crn_play_expected_end(const crn_player *p);   /* of it in the run, on average */
 
@@ -301,9 +309,10 @@ typedef struct crn_flights {
 } crn_flights;
 
 void crn_flights_done(crn_flights *f); /* the communicator is the caller's */
-cairn_status crn_flights_send(crn_flights *f, const void *buf, uint64_t nbytes, int to,
+cairn_status crn_flights_send(crn_flights *f, const void *buf, uint64_t nbytes, int to, int tag,
                               uint64_t epoch);
-cairn_status crn_flights_receive(crn_flights *f, uint64_t nbytes, int from, uint64_t epoch);
+cairn_status crn_flights_receive(crn_flights *f, uint64_t nbytes, int from, int tag,
+                                 uint64_t epoch);
 cairn_status crn_flights_wait(crn_flights *f, uint64_t until_ns);   /* for receives */
 cairn_status crn_flights_complete(crn_flights *f, uint64_t before); /* an epoch, and both ways */
 
@@ -311,10 +320,12 @@ cairn_status crn_flights_complete(crn_flights *f, uint64_t before); /* an epoch,
 
 cairn_status crn_shadows_create(crn_player *p, crn_shadows **ret);
 void crn_shadows_free(crn_shadows *s);
-cairn_status crn_shadows_send(crn_player *p, const cairn_trace_message *m);
+cairn_status crn_shadows_send(crn_player *p, const cairn_trace_message *m, size_t lane);
 cairn_status crn_shadows_wait(crn_player *p);   /* for what is posted, as long as recorded */
 cairn_status crn_shadows_follow(crn_player *p); /* post receives, as far as the player is */
-cairn_status crn_shadows_learn(crn_player *p);  /* of communicators that the player makes */
+cairn_status crn_shadows_follow_thread(crn_player *p, size_t lane); /* the same of another one */
+cairn_status crn_shadows_look(crn_player *p);                       /* whether something is done */
+cairn_status crn_shadows_learn(crn_player *p); /* of communicators that the player makes */
 
 /* The collective that the player is at, to be called for each; *ret is to be freed. */
 cairn_status crn_shadows_meet(crn_player *p, crn_meeting *ret);
@@ -322,6 +333,13 @@ cairn_status crn_shadows_meet(crn_player *p, crn_meeting *ret);
 /* Complete what was sent before the collective that the player is at, if all ranks block in it. */
 cairn_status crn_shadows_settle(crn_player *p);
 cairn_status crn_shadows_finish(crn_player *p); /* complete all */
+
+/* ---- other threads (replay_side.c) ---- */
+
+cairn_status crn_sides_create(crn_player *p, crn_sides **ret);
+void crn_sides_free(crn_sides *s);
+cairn_status crn_sides_play(crn_player *p, uint64_t *ret_next); /* what is due; and when the next */
+cairn_status crn_sides_finish(crn_player *p);                   /* all that is left */
 
 /* ---- the rest ---- */
 
@@ -350,6 +368,7 @@ cairn_status crn_play_posix(crn_player *p);
  */
 cairn_status crn_watch_start(crn_player *p, crn_watch **ret);
 void crn_watch_note(crn_watch *w, const crn_player *p, uint64_t expected_ns);
+void crn_watch_expect(crn_watch *w, uint64_t until); /* all is well, and nothing until then */
 void crn_watch_stop(crn_watch *w);
 
 #endif

@@ -24,11 +24,24 @@ typedef struct shadow {
     bool over;
 } shadow;
 
+/* Another thread of a rank, of which messages alone matter. */
+typedef struct side {
+    int from;
+    size_t lane;
+    crn_walk *walk;
+    crn_bind bind;
+    uint64_t nevents;
+    bool over;
+    bool alone; /* the player has no such thread: its first one sets the pace */
+} side;
+
 struct crn_shadows {
     crn_flights flights;
     shadow *of; /* by rank; the player's own has its tally only */
     int n;
+    CRN_VEC(side) side;
     uint64_t nevents, epoch; /* of the player */
+    uint64_t *side_nevents;  /* of its other threads, by lane */
     crn_meaning meaning;
 };
 
@@ -61,12 +74,41 @@ void crn_shadows_free(crn_shadows *s)
         return;
     for (int i = 0; s->of && i < s->n; i++)
         shadow_done(&s->of[i]);
+    for (size_t i = 0; i < s->side.n; i++) {
+        crn_walk_close(s->side.at[i].walk);
+        crn_bind_done(&s->side.at[i].bind);
+    }
+    crn_vec_done(&s->side);
+    free(s->side_nevents);
     crn_flights_done(&s->flights);
     crn_meaning_done(&s->meaning);
     free(s->of);
     if (s->flights.comm != MPI_COMM_NULL)
         MPI_Comm_free(&s->flights.comm);
     free(s);
+}
+
+static cairn_status open_side(crn_player *p, crn_shadows *s, int from, size_t lane)
+{
+    uint64_t index;
+    CRN_TRY(crn_vec_reserve(&s->side, 1));
+    side *x = &s->side.at[s->side.n++];
+    *x = (side){.from = from,
+                .lane = lane,
+                .alone = !crn_seq_find(&p->t->lane[lane].ranks, p->rank, &index)};
+    CRN_TRY(crn_bind_init(&x->bind, p->t, (uint32_t)from));
+    return crn_walk_open(p->t, lane, (uint32_t)from, p->opt->seed, &x->walk);
+}
+
+static cairn_status open_sides(crn_player *p, crn_shadows *s)
+{
+    uint64_t index;
+    CRN_TRY(crn_alloc(&s->side_nevents, p->t->nlanes));
+    for (size_t l = 1; l < p->t->nlanes; l++)
+        for (int i = 0; i < s->n; i++)
+            if (i != p->rank && crn_seq_find(&p->t->lane[l].ranks, i, &index))
+                CRN_TRY(open_side(p, s, i, l));
+    return CAIRN_OK;
 }
 
 static cairn_status open_shadows(crn_player *p, crn_shadows *s)
@@ -78,6 +120,8 @@ static cairn_status open_shadows(crn_player *p, crn_shadows *s)
         if (i != p->rank)
             CRN_TRY(crn_walk_open(p->t, 0, (uint32_t)i, p->opt->seed, &s->of[i].walk));
     }
+    if (p->by_shadows)
+        CRN_TRY(open_sides(p, s));
     CRN_TRY_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &s->flights.comm));
     return CAIRN_OK;
 }
@@ -104,16 +148,29 @@ static bool fits(uint64_t nbytes)
     return nbytes <= INT32_MAX;
 }
 
-cairn_status crn_shadows_send(crn_player *p, const cairn_trace_message *m)
+/* Messages of a thread are in order among themselves. */
+static int tag_of(size_t lane)
+{
+    return (int)lane + 1;
+}
+
+/* No thread but the first comes to collectives: its messages are completed when all ends. */
+static uint64_t epoch_of(size_t lane, uint64_t of_first)
+{
+    return lane == 0 ? of_first : UINT64_MAX - 1;
+}
+
+cairn_status crn_shadows_send(crn_player *p, const cairn_trace_message *m, size_t lane)
 {
     crn_shadows *s = p->shadows;
+    const uint64_t epoch = epoch_of(lane, s->epoch);
     char *buf;
     if (!m->sent || m->peer < 0 || m->peer >= p->size || !fits(m->nbytes))
         return CAIRN_OK;
     if (m->peer == p->rank)
-        CRN_TRY(crn_flights_receive(&s->flights, m->nbytes, p->rank, s->epoch));
+        CRN_TRY(crn_flights_receive(&s->flights, m->nbytes, p->rank, tag_of(lane), epoch));
     CRN_TRY(crn_play_bytes(&p->payload, m->nbytes, p->opt->seed, &buf));
-    CRN_TRY(crn_flights_send(&s->flights, buf, m->nbytes, (int)m->peer, s->epoch));
+    CRN_TRY(crn_flights_send(&s->flights, buf, m->nbytes, (int)m->peer, tag_of(lane), epoch));
     p->result->sent_bytes += m->nbytes;
     return CAIRN_OK;
 }
@@ -123,14 +180,38 @@ cairn_status crn_shadows_wait(crn_player *p)
     return crn_flights_wait(&p->shadows->flights, crn_play_expected_end(p));
 }
 
-static cairn_status receive_all(crn_player *p, int from, const crn_event *e)
+cairn_status crn_shadows_look(crn_player *p)
+{
+    return crn_flights_wait(&p->shadows->flights, 0);
+}
+
+/* What an event of a thread of another rank sends to the player. */
+static cairn_status receive_all(crn_player *p, int from, size_t lane, const crn_bind *bind,
+                                const crn_event *e)
 {
     crn_shadows *s = p->shadows;
-    CRN_TRY(crn_meaning_of(&s->meaning, &s->of[from].bind, e, &e->comm, NULL));
+    const uint64_t epoch = epoch_of(lane, s->of[from].epoch);
+    CRN_TRY(crn_meaning_of(&s->meaning, bind, e, &e->comm, NULL));
     const cairn_trace_message *m = s->meaning.many.n > 0 ? s->meaning.many.at : s->meaning.few;
     for (size_t i = 0; i < s->meaning.nmessages; i++)
         if (m[i].sent && m[i].peer == p->rank && fits(m[i].nbytes))
-            CRN_TRY(crn_flights_receive(&s->flights, m[i].nbytes, from, s->of[from].epoch));
+            CRN_TRY(crn_flights_receive(&s->flights, m[i].nbytes, from, tag_of(lane), epoch));
+    return CAIRN_OK;
+}
+
+/* Another thread of another rank comes as far as n events. */
+static cairn_status step_side(crn_player *p, side *x, uint64_t n)
+{
+    crn_event e;
+    while (!x->over && x->nevents < n) {
+        x->over = !crn_walk_next(x->walk, &e);
+        if (x->over)
+            break;
+        x->nevents++;
+        if (e.call->layer == CRN_LAYER_P2P)
+            CRN_TRY(receive_all(p, x->from, x->lane, &x->bind, &e));
+        CRN_TRY(crn_bind_learn(&x->bind, &e));
+    }
     return CAIRN_OK;
 }
 
@@ -162,7 +243,7 @@ static cairn_status step(crn_player *p, int from)
     if (e.call->layer == CRN_LAYER_COLL)
         CRN_TRY(note_offer(p, o, &e));
     if (e.call->layer == CRN_LAYER_P2P && p->by_shadows)
-        CRN_TRY(receive_all(p, from, &e));
+        CRN_TRY(receive_all(p, from, 0, &o->bind, &e));
     CRN_TRY(crn_tally_learn(&o->tally, &e, p->rank));
     return crn_bind_learn(&o->bind, &e);
 }
@@ -243,6 +324,19 @@ cairn_status crn_shadows_follow(crn_player *p)
         while (i != p->rank && !o->over && o->epoch <= s->epoch && o->nevents < s->nevents)
             CRN_TRY(step(p, i));
     }
+    for (size_t i = 0; i < s->side.n; i++)
+        if (s->side.at[i].alone)
+            CRN_TRY(step_side(p, &s->side.at[i], s->nevents));
+    return CAIRN_OK;
+}
+
+cairn_status crn_shadows_follow_thread(crn_player *p, size_t lane)
+{
+    crn_shadows *s = p->shadows;
+    const uint64_t n = ++s->side_nevents[lane];
+    for (size_t i = 0; i < s->side.n; i++)
+        if (s->side.at[i].lane == lane)
+            CRN_TRY(step_side(p, &s->side.at[i], n));
     return CAIRN_OK;
 }
 
@@ -259,5 +353,7 @@ cairn_status crn_shadows_finish(crn_player *p)
     for (int i = 0; i < s->n; i++)
         while (i != p->rank && !s->of[i].over)
             CRN_TRY(step(p, i));
+    for (size_t i = 0; i < s->side.n; i++)
+        CRN_TRY(step_side(p, &s->side.at[i], UINT64_MAX));
     return crn_flights_complete(&s->flights, UINT64_MAX);
 }

@@ -22,6 +22,11 @@ void crn_times_done(crn_times *t)
     free(t->walk);
 }
 
+static bool is_within(const crn_lane *l, uint32_t symbol)
+{
+    return l->symbol[symbol].within != CRN_CALL_NONE;
+}
+
 /* ---- drawing ---- */
 
 static uint64_t common_divisor(uint64_t a, uint64_t b)
@@ -43,6 +48,15 @@ static uint64_t stride_of(uint64_t n)
     return CRN_MAX(stride, 1);
 }
 
+/* Time between two calls of the program; what MPI-IO did between its own calls is not. */
+const crn_gap *crn_times_gap(const crn_times *t, const crn_event *e)
+{
+    if (e->place->call == CRN_CALL_match ||
+        (e->from != CRN_NO_SYMBOL && is_within(t->lane, e->from)))
+        return NULL;
+    return crn_lane_gap(t->lane, e->from, e->symbol);
+}
+
 double crn_times_draw(crn_times *t, const crn_gap *gap)
 {
     crn_time_walk *w = &t->walk[gap - t->lane->gap];
@@ -62,7 +76,7 @@ crn_passing crn_times_passing(const crn_times *t, uint32_t symbol)
 {
     const crn_hist *took = t->lane->took ? &t->lane->took[symbol] : NULL;
     const crn_layer layer = crn_call_row(t->lane->symbol[symbol].call)->layer;
-    if (!took || took->nbins == 0)
+    if (!took || took->nbins == 0 || is_within(t->lane, symbol)) /* the call around it has that */
         return (crn_passing){.known = false};
     const double mean = crn_hist_mean(took), least = (double)took->bin[0].min;
     if (layer < CRN_LAYER_P2P || layer > CRN_LAYER_RMA) /* nobody waits for another in it */
@@ -78,11 +92,6 @@ typedef struct sums {
     uint64_t *count;
     double *gaps, *gap_sum; /* by place: how many times before it, and their sum */
 } sums;
-
-static bool is_within(const crn_lane *l, uint32_t symbol)
-{
-    return l->symbol[symbol].within != CRN_CALL_NONE;
-}
 
 /* Gaps on the way from where the rank never is are other ranks'. */
 static void add_gaps(sums *s)
@@ -107,8 +116,6 @@ static double waiting_of(const crn_times *t, const sums *s, double lasted)
             continue;
         if (s->gaps[i] > 0)
             left -= n * s->gap_sum[i] / s->gaps[i];
-        if (is_within(s->lane, i)) /* the call around it has that time */
-            continue;
         const crn_passing call = crn_times_passing(t, i);
         left -= n * call.least;
         waited += n * call.waited;
@@ -127,7 +134,8 @@ cairn_status crn_times_init(crn_times *t, const crn_trace *trace, size_t lane, u
     CRN_TRY_OUT(rc, crn_alloc(&s.gap_sum, s.lane->nsymbols));
     CRN_TRY_OUT(rc, crn_lane_counts(trace, lane, rank, s.count));
     add_gaps(&s);
-    t->waiting = waiting_of(t, &s, (double)trace->lasted);
+    if (lane == 0) /* other threads come and go */
+        t->waiting = waiting_of(t, &s, (double)trace->lasted);
 out:
     free(s.count);
     free(s.gaps);

@@ -93,8 +93,15 @@ void crn_watch_note(crn_watch *w, const crn_player *p, uint64_t expected_ns)
     pthread_mutex_lock(&w->lock);
     take(&w->now, p);
     pthread_mutex_unlock(&w->lock);
+    crn_watch_expect(w, crn_now_ns() + expected_ns);
+}
+
+void crn_watch_expect(crn_watch *w, uint64_t until)
+{
+    if (!w)
+        return;
     /* relaxed: only that they change matters */
-    atomic_store_explicit(&w->until, crn_now_ns() + expected_ns, memory_order_relaxed);
+    atomic_store_explicit(&w->until, until, memory_order_relaxed);
     atomic_fetch_add_explicit(&w->nevents, 1, memory_order_relaxed);
 }
 

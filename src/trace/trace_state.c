@@ -150,6 +150,7 @@ static crn_thread *new_thread(void)
     }
     atomic_flag_clear(&t->lock);
     t->lane = (unsigned)crn_rec.thread.n - 1;
+    t->build.last_end = crn_rec.began; /* so that its first event says when it came */
     return t;
 }
 
