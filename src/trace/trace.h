@@ -111,14 +111,19 @@ static inline bool crn_rec_running(void)
     return atomic_load_explicit(&crn_rec.state, memory_order_relaxed) == CRN_RUNNING;
 }
 
+/* This thread holds the recorder's lock: a signal's handler that comes now must not ask for it. */
+extern _Thread_local volatile bool crn_rec_locked __attribute__((tls_model("initial-exec")));
+
 static inline void crn_rec_lock(void)
 {
+    crn_rec_locked = true;
     pthread_mutex_lock(&crn_rec.lock);
 }
 
 static inline void crn_rec_unlock(void)
 {
     pthread_mutex_unlock(&crn_rec.lock);
+    crn_rec_locked = false;
 }
 
 /*

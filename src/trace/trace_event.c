@@ -43,7 +43,7 @@ static inline bool only_counts(const crn_ev *e)
 
 bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame)
 {
-    if (!crn_rec_running())
+    if (!crn_rec_running() || crn_rec_locked)
         return false;
     crn_thread *t = crn_rec_thread();
     if (!t || t->busy)

@@ -50,9 +50,12 @@ void crn_fd_unfollow(int fd)
 {
     if (crn_fd_number(fd) < 0 || crn_fd_in_child())
         return;
-    crn_rec_lock();
-    crn_handles_drop(&numbers, (uintptr_t)fd);
-    crn_rec_unlock();
+    if (!crn_rec_locked) { /* else a signal's handler closes: the number stays with the descriptor
+                            */
+        crn_rec_lock();
+        crn_handles_drop(&numbers, (uintptr_t)fd);
+        crn_rec_unlock();
+    }
     atomic_store_explicit(&followed[fd], 0, memory_order_relaxed);
 }
 

@@ -24,6 +24,7 @@ enum {
 crn_recorder crn_rec = {.lock = PTHREAD_MUTEX_INITIALIZER, .comm = MPI_COMM_NULL};
 
 _Thread_local crn_thread *crn_rec_self;
+_Thread_local volatile bool crn_rec_locked;
 static pthread_key_t at_exit;
 
 static double number_from(const char *name, double otherwise, double min, double max)
