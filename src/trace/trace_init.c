@@ -62,6 +62,32 @@ CRN_EXPORT int MPI_Type_free(MPI_Datatype *type)
     return PMPI_Type_free(type);
 }
 
+/* ---- what is not recorded, but opens files on MPI's own behalf ---- */
+
+#define QUIET(name, params, args)                                                                  \
+    CRN_EXPORT int name params                                                                     \
+    {                                                                                              \
+        crn_quiet q = crn_quiet_enter();                                                           \
+        int rc = P##name args;                                                                     \
+        crn_quiet_leave(q);                                                                        \
+        return rc;                                                                                 \
+    }
+
+QUIET(MPI_Comm_spawn,
+      (const char *command, char *argv[], int n, MPI_Info info, int root, MPI_Comm comm,
+       MPI_Comm *ret, int codes[]),
+      (command, argv, n, info, root, comm, ret, codes))
+QUIET(MPI_Comm_spawn_multiple,
+      (int ncommands, char *commands[], char **argvs[], const int n[], const MPI_Info info[],
+       int root, MPI_Comm comm, MPI_Comm *ret, int codes[]),
+      (ncommands, commands, argvs, n, info, root, comm, ret, codes))
+QUIET(MPI_Comm_accept, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *ret),
+      (port, info, root, comm, ret))
+QUIET(MPI_Comm_connect, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *ret),
+      (port, info, root, comm, ret))
+
+/* ---- marks ---- */
+
 static crn_thread *thread_at(size_t lane)
 {
     crn_rec_lock();

@@ -97,13 +97,21 @@ static bool is_our_mpi(void)
     return false;
 }
 
+/* By another program, whose trace has the same name. */
+static bool was_spawned(void)
+{
+    MPI_Comm parent = MPI_COMM_NULL;
+    PMPI_Comm_get_parent(&parent);
+    return parent != MPI_COMM_NULL;
+}
+
 void crn_rec_start(void)
 {
     crn_recorder *r = &crn_rec;
     const char *out = getenv("CAIRN_TRACE_OUT");
     if (atomic_load(&r->state) != CRN_BEFORE) /* Fortran's MPI_Init may have called C's */
         return;
-    if (!is_our_mpi()) {
+    if (!is_our_mpi() || was_spawned()) {
         atomic_store(&r->state, CRN_OVER);
         return;
     }
