@@ -231,8 +231,11 @@ static void print_likeness(const cmd_parting *p)
     if (p->nmarks == 0)
         cmd_line("the runs have no mark in common: there is nothing to explain");
     else if (p->verdict != CAIRN_SAME)
-        cmd_line("%s: no mark is known to differ, so that there is nothing to explain",
-                 cmd_comparison_word(p->verdict));
+        cmd_line("mark %" PRIu64
+                 "%s%s%s: %s; no mark is known to differ: there is nothing to explain",
+                 p->first.version, p->first.variable ? ", variable '" : "",
+                 p->first.variable ? p->first.variable : "", p->first.variable ? "'" : "",
+                 p->first.text);
     else
         cmd_line("%s: there is nothing to explain",
                  p->nalone > 0 ? "the marks that both runs have agree" : "the runs agree");

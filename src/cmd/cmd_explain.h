@@ -24,9 +24,10 @@ typedef struct cmd_stretch {
 
 /* Where two runs part. */
 typedef struct cmd_parting {
-    bool differ;                /* there is a mark that both have and that differs: */
-    cairn_comparison_row first; /* this is the first such row; its strings are in text */
-    char *text[4];
+    bool differ; /* there is a mark that both have and that differs */
+    cairn_comparison_row
+        first;             /* the first row that does; else the first that is in doubt, if any */
+    char *text[4];         /* its strings */
     cmd_stretch stretch;   /* from the last mark before it that surely agrees */
     cairn_verdict verdict; /* the gravest, of marks that both have */
     uint64_t nmarks;       /* that both have, up to there */
@@ -75,29 +76,40 @@ typedef struct cmd_span {
 
 /* What a thread did in the stretch that depends on an order. */
 typedef struct cmd_lane {
-    uint32_t thread;
+    uint32_t thread; /* its number; threads may have had it one after the other: */
+    uint64_t life;   /* the how-manyth, from 0 */
     CRN_VEC(cmd_receipt) receipt;
     CRN_VEC(uint32_t) file; /* that were read, by name; one for reads that follow each other */
     cmd_span receipts, files;
     uint64_t history;       /* digest of what it had received and read before its spans */
-    uint64_t nnameless;     /* reads of files that another thread opened */
-    uint64_t first_mark;    /* that the trace has */
-    bool has_from, has_to;  /* the marks are in the trace */
-    bool whole;             /* all of the stretch is there, as far as the thread lived in it */
     bool marks;             /* it took the second mark itself: it stands there in all runs */
     struct cmd_lane *other; /* the thread of the other trace that it is compared with */
     bool paired;
 } cmd_lane;
 
-/* What a thread did between the marks. CMD_YES, or CMD_UNKNOWN after saying why. */
-int cmd_lane_collect(cmd_side *s, uint32_t rank, uint32_t thread, const cmd_stretch *stretch,
-                     cmd_lane *ret);
+typedef CRN_VEC(cmd_lane) cmd_lanes;
 
-/* The same for the receipts and files of these spans, wherever marks are. */
-int cmd_lane_collect_spans(cmd_side *s, uint32_t rank, uint32_t thread, cmd_span receipts,
+/* What is known of the stretch in a trace by the threads of one number. */
+typedef struct cmd_passing {
+    bool has_from, has_to; /* the marks are there */
+    bool whole;            /* all of the stretch is, as far as it is known when it began */
+    uint64_t first_mark;   /* that is there at all */
+    uint64_t nnameless;    /* reads of files that another thread opened */
+} cmd_passing;
+
+/* What the threads of this number did between the marks, those that did anything, is added to
+ * *to. CMD_YES, or CMD_UNKNOWN after saying why. */
+int cmd_lane_collect(cmd_side *s, uint32_t rank, uint32_t thread, const cmd_stretch *stretch,
+                     cmd_lanes *to, cmd_passing *ret);
+
+/* What a thread did in these spans, wherever marks are. */
+int cmd_lane_collect_spans(cmd_side *s, uint32_t rank, const cmd_lane *which, cmd_span receipts,
                            cmd_span files, cmd_lane *ret);
 
 void cmd_lane_done(cmd_lane *l);
+
+/* Leave the first n. */
+void cmd_lanes_cut(cmd_lanes *l, size_t n);
 
 /* ---- two traces (cmd_explain_trace.c) ---- */
 

@@ -9,6 +9,8 @@
  *
  * A mark may be there twice in a row: it was begun at the first place and committed at the second,
  * and the program went on in between. The stretch holds what was done during both its marks.
+ *
+ * When a thread ends the next one to begin may have its number: a remark says so, and parts them.
  */
 #include "cmd/cmd_explain.h"
 
@@ -16,8 +18,12 @@
 
 typedef struct walker {
     cmd_side *side;
-    const cmd_stretch *stretch; /* NULL: by the lane's spans */
-    cmd_lane *lane;
+    const cmd_stretch *stretch; /* NULL: by the spans of the lane, of this life only */
+    cmd_lanes *lanes;           /* that were ended within the stretch; of this number */
+    size_t first;               /*   from here on */
+    cmd_passing *passing;
+    cmd_lane now;               /* the thread whose events come */
+    uint64_t life;              /* the how-manyth it is */
     const char *call;           /* the newest one that is no remark */
     uint64_t nreceipts, nfiles; /* from the thread's start on */
     uint32_t file;              /* the newest one, + 1 */
@@ -27,7 +33,7 @@ typedef struct walker {
     bool within, ended;         /* the first mark was met; the second one, too */
     uint64_t version;           /* of the newest mark */
     bool marked;                /* there was one */
-    size_t receipts, files;     /* of the lane, at the end of the second mark */
+    size_t receipts, files;     /* of the thread, at the end of the second mark */
     bool failed;
 } walker;
 
@@ -123,13 +129,13 @@ static bool keep_receipt(walker *w, const cairn_trace_event *e)
     if (is_found_again(w, &r))
         return true;
     const uint64_t i = w->nreceipts++;
-    if (i < w->lane->receipts.first) {
+    if (i < w->now.receipts.first) {
         mix(&w->received, (uint64_t)r.source);
         mix(&w->received, (uint64_t)r.tag);
     }
-    if (w->stretch ? !w->within : !lies_in(w->lane->receipts, i))
+    if (w->stretch ? !w->within : !lies_in(w->now.receipts, i))
         return true;
-    return crn_vec_push(&w->lane->receipt, r) == CAIRN_OK;
+    return crn_vec_push(&w->now.receipt, r) == CAIRN_OK;
 }
 
 /*
@@ -149,7 +155,7 @@ static bool is_read(const cairn_trace_event *e)
 static bool keep_file(walker *w, uint32_t file)
 {
     const bool goes_on = w->file == file + 1;
-    cmd_lane *l = w->lane;
+    cmd_lane *l = &w->now;
     w->nfiles += !goes_on;
     w->file = file + 1;
     if (goes_on && (!w->stretch || l->file.n > 0))
@@ -170,7 +176,7 @@ static bool keep_read(walker *w, const cairn_trace_event *e)
     if (!place || place->own)
         return place != NULL;
     if (!e->file) {
-        w->lane->nnameless += w->within;
+        w->passing->nnameless += w->within;
         return true;
     }
     return number_of(w->side->names, e->file, &file) && keep_file(w, file);
@@ -189,7 +195,35 @@ static bool end_reading(walker *w, const cairn_trace_event *e)
     return true;
 }
 
-/* ---- marks ---- */
+/* ---- threads and marks ---- */
+
+/* A thread has ended, or the stretch. */
+static bool end_thread(walker *w)
+{
+    const bool counts = w->stretch && w->within && w->now.receipt.n + w->now.file.n > 0;
+    w->now.receipts.end = w->now.receipts.first + w->now.receipt.n;
+    w->now.files.end = w->now.files.first + w->now.file.n;
+    if (counts && crn_vec_push(w->lanes, w->now) == CAIRN_OK)
+        return true;
+    cmd_lane_done(&w->now);
+    return !counts;
+}
+
+/* Another one has its number. Nonzero: nobody is interested any more. */
+static int begin_thread(walker *w)
+{
+    if (w->ended || (!w->stretch && w->life == w->now.life))
+        return 1;
+    w->life++;
+    w->nreceipts = w->nfiles = 0;
+    w->file = 0;
+    w->pending = false;
+    if (!w->stretch)
+        return 0;
+    w->failed = !end_thread(w);
+    w->now = (cmd_lane){.thread = w->now.thread, .life = w->life};
+    return w->failed;
+}
 
 /*
  * A run that is resumed passes a mark again, and a thread is taken to have begun within the stretch
@@ -197,19 +231,20 @@ static bool end_reading(walker *w, const cairn_trace_event *e)
  */
 static void begin_stretch(walker *w)
 {
-    w->within = w->lane->has_from = true;
-    w->lane->receipt.n = w->lane->file.n = 0;
-    w->lane->nnameless = 0;
-    w->lane->receipts.first = w->nreceipts;
-    w->lane->files.first = w->nfiles;
+    w->within = w->passing->has_from = true;
+    w->passing->nnameless = 0;
+    cmd_lanes_cut(w->lanes, w->first);
+    w->now.receipt.n = w->now.file.n = 0;
+    w->now.receipts.first = w->nreceipts;
+    w->now.files.first = w->nfiles;
 }
 
 static void end_stretch(walker *w, bool here)
 {
     w->ended = true;
-    w->lane->marks |= here;
-    w->receipts = w->lane->receipt.n;
-    w->files = w->lane->file.n;
+    w->now.marks |= here;
+    w->receipts = w->now.receipt.n;
+    w->files = w->now.file.n;
 }
 
 /* Nonzero: the end of the second mark was passed. */
@@ -218,14 +253,14 @@ static int at_mark(walker *w, const cairn_trace_event *e)
     const uint64_t version = (uint64_t)e->value[0].value;
     const bool commits = w->marked && version == w->version;
     if (!w->marked)
-        w->lane->first_mark = version;
+        w->passing->first_mark = version;
     w->marked = true;
     w->version = version;
     if (w->ended && !commits)
         return 1;
     if (version == w->stretch->from && !w->stretch->from_start && !commits)
         begin_stretch(w);
-    w->lane->has_to |= version == w->stretch->to;
+    w->passing->has_to |= version == w->stretch->to;
     if (w->within && version == w->stretch->to)
         end_stretch(w, e->site > 0); /* whoever is only told of a mark has no place for it */
     return 0;
@@ -235,7 +270,7 @@ static int at_mark(walker *w, const cairn_trace_event *e)
 
 static bool is_over(const walker *w)
 {
-    return !w->stretch && w->nreceipts >= w->lane->receipts.end && w->nfiles >= w->lane->files.end;
+    return !w->stretch && w->nreceipts >= w->now.receipts.end && w->nfiles >= w->now.files.end;
 }
 
 static bool learn_start(walker *w, const cairn_trace_event *e)
@@ -251,8 +286,12 @@ static int on_event(void *arg, const cairn_trace_event *e)
 {
     walker *w = arg;
     bool kept = true;
+    if (strcmp(e->call, "@thread") == 0)
+        return begin_thread(w);
     if (strcmp(e->call, "@mark") == 0)
         return w->stretch ? at_mark(w, e) : 0;
+    if (w->life != w->now.life)
+        return 0;
     if (strcmp(e->call, "@match") == 0) {
         kept = keep_receipt(w, e);
     } else {
@@ -269,40 +308,43 @@ static int on_event(void *arg, const cairn_trace_event *e)
 
 static int walk(walker *w, uint32_t rank)
 {
-    if (cairn_trace_walk(w->side->t, rank, w->lane->thread, on_event, w) < 0)
+    if (cairn_trace_walk(w->side->t, rank, w->now.thread, on_event, w) < 0)
         return cmd_fail("%s", cairn_error_text());
     return w->failed ? cmd_fail("no memory for what '%s' tells", w->side->path) : CMD_YES;
 }
 
 int cmd_lane_collect(cmd_side *s, uint32_t rank, uint32_t thread, const cmd_stretch *stretch,
-                     cmd_lane *ret)
+                     cmd_lanes *to, cmd_passing *ret)
 {
-    *ret = (cmd_lane){.thread = thread};
-    walker w = {.side = s, .stretch = stretch, .lane = ret};
+    walker w = {.side = s, .stretch = stretch, .lanes = to, .first = to->n, .passing = ret};
+    *ret = (cmd_passing){0};
+    w.now.thread = thread;
     w.within = stretch->from_start || thread > 0; /* the first one begins with the run */
-    if (walk(&w, rank) != CMD_YES) {
-        cmd_lane_done(ret);
-        return CMD_UNKNOWN;
-    }
+    int code = walk(&w, rank);
     ret->whole = w.ended;
-    ret->receipt.n = w.receipts; /* none if it has not ended */
-    ret->file.n = w.files;
-    ret->receipts.end = ret->receipts.first + w.receipts;
-    ret->files.end = ret->files.first + w.files;
-    return CMD_YES;
+    w.now.receipt.n = w.receipts; /* none if it has not ended */
+    w.now.file.n = w.files;
+    if (!end_thread(&w) && code == CMD_YES)
+        code = cmd_fail("no memory for what '%s' tells", s->path);
+    if (!w.ended)
+        cmd_lanes_cut(to, w.first);
+    return code;
 }
 
-int cmd_lane_collect_spans(cmd_side *s, uint32_t rank, uint32_t thread, cmd_span receipts,
+int cmd_lane_collect_spans(cmd_side *s, uint32_t rank, const cmd_lane *which, cmd_span receipts,
                            cmd_span files, cmd_lane *ret)
 {
-    *ret = (cmd_lane){.thread = thread, .receipts = receipts, .files = files};
-    walker w = {.side = s, .lane = ret};
+    cmd_passing passing = {0};
+    walker w = {.side = s, .passing = &passing};
+    w.now = (cmd_lane){
+        .thread = which->thread, .life = which->life, .receipts = receipts, .files = files};
     if (walk(&w, rank) != CMD_YES) {
-        cmd_lane_done(ret);
+        cmd_lane_done(&w.now);
         return CMD_UNKNOWN;
     }
-    ret->history = w.received;
-    mix(&ret->history, w.read);
+    w.now.history = w.received;
+    mix(&w.now.history, w.read);
+    *ret = w.now;
     return CMD_YES;
 }
 
@@ -310,4 +352,10 @@ void cmd_lane_done(cmd_lane *l)
 {
     crn_vec_done(&l->receipt);
     crn_vec_done(&l->file);
+}
+
+void cmd_lanes_cut(cmd_lanes *l, size_t n)
+{
+    while (l->n > n)
+        cmd_lane_done(&l->at[--l->n]);
 }

@@ -21,9 +21,10 @@ static bool is_alone(const cairn_comparison_row *r)
 }
 
 /* A copy of a row, whose strings live during the callback only. */
-static bool keep_first(cmd_parting *p, const cairn_comparison_row *r)
+static bool keep_row(cmd_parting *p, const cairn_comparison_row *r)
 {
     const char *const from[] = {r->variable, r->type, r->bound, r->text};
+    cmd_parting_done(p);
     for (int i = 0; i < 4; i++)
         if (from[i] && crn_strdup(from[i], &p->text[i]) < 0)
             return false;
@@ -59,12 +60,11 @@ static int on_row(void *arg, const cairn_comparison_row *r)
     begin_mark(c, r->version);
     c->agrees &= r->verdict == CAIRN_SAME;
     c->p->verdict = CRN_MAX(c->p->verdict, r->verdict);
-    if (r->verdict <= CAIRN_UNTOLD)
-        return 0;
-    c->p->differ = true;
+    c->p->differ = r->verdict > CAIRN_UNTOLD;
     c->p->stretch.to = r->version;
-    c->failed = !keep_first(c->p, r);
-    return 1;
+    if (c->p->differ || (r->verdict != CAIRN_SAME && c->p->first.struct_bytes == 0))
+        c->failed = !keep_row(c->p, r);
+    return c->p->differ || c->failed;
 }
 
 /* When a run's mark was taken; 0 if that is not known, as of trees without data. */
@@ -104,6 +104,8 @@ int cmd_parting_find(const cairn_comparison_options *how, char *const run[2], cm
 
 void cmd_parting_done(cmd_parting *p)
 {
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         free(p->text[i]);
+        p->text[i] = NULL;
+    }
 }

@@ -8,15 +8,12 @@
  */
 #include "cmd/cmd_explain.h"
 
-typedef CRN_VEC(cmd_lane) lanes;
-
 typedef struct explainer {
     const cmd_stretch *stretch;
     cmd_names names;
     cmd_side side[2];
-    lanes lane[2]; /* of the rank that is looked at: those that have all of the stretch */
-    bool has_from[2], has_to[2]; /* the first thread of it, which has all marks: these, */
-    uint64_t first_mark[2];      /* and first of all this one */
+    cmd_lanes lane[2];      /* of the rank that is looked at */
+    cmd_passing passing[2]; /* its first thread, which has all marks */
     CRN_VEC(cmd_match) match;
     cmd_deviation_fn *fn;
     void *arg;
@@ -134,7 +131,8 @@ static bool same_span(cmd_span a, cmd_span b)
 /* Has nothing stopped either thread at the marks, which came after other numbers of things? */
 static bool are_met_elsewhere(const explainer *x, const cmd_lane *a, const cmd_lane *b)
 {
-    return a && b && !a->marks && !b->marks && x->first_mark[0] == x->first_mark[1] &&
+    return a && b && !a->marks && !b->marks &&
+           x->passing[0].first_mark == x->passing[1].first_mark &&
            !(same_span(a->receipts, b->receipts) && same_span(a->files, b->files));
 }
 
@@ -147,9 +145,9 @@ static int compare_by_number(explainer *x, uint32_t rank, const cmd_lane *a, con
 {
     const cmd_span receipts = join(a->receipts, b->receipts), files = join(a->files, b->files);
     cmd_lane p, q;
-    if (cmd_lane_collect_spans(&x->side[0], rank, a->thread, receipts, files, &p) != CMD_YES)
+    if (cmd_lane_collect_spans(&x->side[0], rank, a, receipts, files, &p) != CMD_YES)
         return CMD_UNKNOWN;
-    int code = cmd_lane_collect_spans(&x->side[1], rank, b->thread, receipts, files, &q);
+    int code = cmd_lane_collect_spans(&x->side[1], rank, b, receipts, files, &q);
     if (code == CMD_YES) {
         code = compare_lanes(x, rank, &p, &q, ret);
         *ret_like = p.history == q.history;
@@ -249,35 +247,19 @@ static int tell_threads(explainer *x, uint32_t rank)
     return CMD_YES;
 }
 
-static void drop_lanes(lanes *l)
-{
-    for (size_t i = 0; i < l->n; i++)
-        cmd_lane_done(&l->at[i]);
-    l->n = 0;
-}
-
 /* Threads that ended before the stretch, or began after it, are left out. */
 static int collect_threads(explainer *x, int which, uint32_t rank)
 {
     cmd_side *s = &x->side[which];
-    lanes *l = &x->lane[which];
-    drop_lanes(l);
-    if (crn_vec_reserve(l, s->info.nthreads) < 0)
-        return cmd_fail("no memory");
+    cmd_passing passing;
+    cmd_lanes_cut(&x->lane[which], 0);
+    x->passing[which] = (cmd_passing){0};
     for (uint32_t t = 0; t < s->info.nthreads; t++) {
-        cmd_lane *lane = &l->at[l->n];
-        if (cmd_lane_collect(s, rank, t, x->stretch, lane) != CMD_YES)
+        if (cmd_lane_collect(s, rank, t, x->stretch, &x->lane[which], &passing) != CMD_YES)
             return CMD_UNKNOWN;
-        if (t == 0) {
-            x->has_from[which] = lane->has_from;
-            x->has_to[which] = lane->has_to;
-            x->first_mark[which] = lane->first_mark;
-        }
-        x->remarks->nnameless += lane->whole ? lane->nnameless : 0;
-        if (lane->whole)
-            l->n++;
-        else
-            cmd_lane_done(lane);
+        if (t == 0)
+            x->passing[which] = passing;
+        x->remarks->nnameless += passing.whole ? passing.nnameless : 0;
     }
     return CMD_YES;
 }
@@ -288,8 +270,8 @@ static int collect_threads(explainer *x, int which, uint32_t rank)
 static int say_unmarked(const explainer *x, int which, uint32_t rank)
 {
     const cmd_stretch *s = x->stretch;
-    const bool has_from = s->from_start || x->has_from[which];
-    if (has_from && x->has_to[which])
+    const bool has_from = s->from_start || x->passing[which].has_from;
+    if (has_from && x->passing[which].has_to)
         return cmd_fail("in '%s' mark %" PRIu64 " of rank %" PRIu32 " does not follow mark %" PRIu64
                         ": name the trace of the leg in which it was taken",
                         x->side[which].path, s->to, rank, s->from);
@@ -310,7 +292,7 @@ static int compare_rank(explainer *x, uint32_t rank)
     for (int i = 0; i < 2; i++) {
         if (collect_threads(x, i, rank) != CMD_YES)
             return CMD_UNKNOWN;
-        if (x->lane[i].n == 0 || x->lane[i].at[0].thread > 0)
+        if (!x->passing[i].whole)
             return say_unmarked(x, i, rank);
     }
     x->remarks->rebuilt = were_rebuilt(x);
@@ -372,7 +354,7 @@ int cmd_explain_traces(char *const path[2], const cmd_stretch *stretch, cmd_devi
     if (code == CMD_YES)
         code = compare_ranks(&x);
     for (int i = 0; i < 2; i++) {
-        drop_lanes(&x.lane[i]);
+        cmd_lanes_cut(&x.lane[i], 0);
         crn_vec_done(&x.lane[i]);
         cairn_trace_close(x.side[i].t);
         crn_vec_done(&x.side[i].site);

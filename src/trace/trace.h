@@ -43,8 +43,9 @@ typedef struct crn_thread {
         lock; /* guards build: the owner adds, and who takes a mark; who keeps aside reads */
     crn_build build;
     unsigned lane;
-    size_t held; /* its part of the recorder's held; belongs to the owner */
-    bool in_use; /* by a living thread; guarded by the recorder's lock */
+    size_t held;     /* its part of the recorder's held; belongs to the owner */
+    bool in_use;     /* by a living thread; guarded by the recorder's lock, */
+    uint64_t nlives; /* as is the number of threads that have had it */
     /* the rest belongs to the owner alone */
     volatile bool busy; /* in the recorder itself: what a signal's handler does now is left out */
     int depth;          /* wrapped calls that we are in */
@@ -265,6 +266,9 @@ typedef struct crn_ev {
 /* A wrapper is entered; false: do not record. */
 bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame);
 void crn_ev_leave(crn_ev *e);
+
+/* A remark without parameters. */
+void crn_ev_remark(crn_thread *t, uint32_t call);
 
 /* Leave without recording. */
 static inline void crn_ev_forget(crn_ev *e)

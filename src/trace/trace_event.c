@@ -123,6 +123,15 @@ static inline void add(crn_ev *e)
         crn_plain_write(t, &e->r);
 }
 
+void crn_ev_remark(crn_thread *t, uint32_t call)
+{
+    crn_ev e = {.t = t, .r = {.call = call}};
+    e.r.start = e.r.end = crn_now_ns();
+    t->busy = true;
+    add(&e);
+    t->busy = false;
+}
+
 static void add_match(crn_ev *e, const MPI_Status *status) CRN_RARE;
 
 /* Who a wildcard receive got its message from. */

@@ -177,6 +177,7 @@ crn_thread *crn_rec_new_self(void)
 {
     crn_rec_lock();
     crn_thread *t = take_lane();
+    const bool again = t && t->nlives++ > 0;
     if (t) {
         t->in_use = true;
         t->depth = 0;
@@ -185,7 +186,10 @@ crn_thread *crn_rec_new_self(void)
     crn_rec_unlock();
     if (t)
         pthread_setspecific(at_exit, t);
-    return crn_rec_self = t;
+    crn_rec_self = t;
+    if (again)
+        crn_ev_remark(t, CRN_CALL_thread);
+    return t;
 }
 
 void *crn_next(_Atomic(void *) *at, const char *name)

@@ -175,6 +175,22 @@ static void threads_program(small_rank *x, unsigned first)
     small_event(x, CRN_CALL_MPI_Finalize, 2, NULL);
 }
 
+/* The same by threads that live for a turn each, and have the number of the one before. */
+static void lives_program(small_rank *x)
+{
+    small_event(x, CRN_CALL_MPI_Init, 1, NULL);
+    for (int64_t i = 1; i <= 4; i++) {
+        small_turn(x, 1);
+        small_event(x, CRN_CALL_thread, 0, NULL);
+        receive(x, 7, 3);
+        small_event(x, CRN_CALL_thread, 0, NULL);
+        receive(x, 6, 1);
+        receive(x, 6, 2);
+        mark(x, i);
+    }
+    small_event(x, CRN_CALL_MPI_Finalize, 2, NULL);
+}
+
 static void threads_one(small_rank *x)
 {
     threads_program(x, 1);
@@ -195,7 +211,8 @@ static const struct {
                 {"once", once_program},       {"often", often_program},
                 {"early", early_program},     {"late", late_program},
                 {"later", later_program},     {"beside-swapped", beside_swapped},
-                {"threads", threads_one},     {"turned", threads_two}};
+                {"threads", threads_one},     {"turned", threads_two},
+                {"lives", lives_program}};
 
 static void cut(const char *path)
 {
