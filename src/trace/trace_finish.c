@@ -7,6 +7,7 @@
 #include "trace/trace.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <unistd.h>
 
@@ -190,17 +191,21 @@ static cairn_status write_aside(const crn_buf *b)
     char path[PATH_MAX], temp[PATH_MAX + 8];
     own_path(path, sizeof path);
     snprintf(temp, sizeof temp, "%s.new", path);
-    FILE *f = fopen(temp, "we");
-    if (!f)
-        return crn_fail_sys(errno, "cannot create '%s'", temp);
-    size_t n = fwrite(b->at, 1, b->n, f);
-    if (fclose(f) != 0 || n < b->n || rename(temp, path) < 0)
-        return crn_fail_sys(errno, "cannot write '%s'", path);
-    return CAIRN_OK;
+    int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+    bool written = f && fwrite(b->at, 1, b->n, f) == b->n;
+    if (f && fclose(f) != 0)
+        written = false;
+    if (written && rename(temp, path) == 0)
+        return CAIRN_OK;
+    cairn_status rc = crn_fail_sys(errno, "cannot write '%s'", path);
+    unlink(temp); /* it takes room that may be what is missing */
+    return rc;
 }
 
 void crn_keep_aside(void)
 {
+    static atomic_bool told; /* once, however often it fails */
     crn_trace *t = NULL;
     crn_buf b = {0};
     crn_quiet q = crn_quiet_enter();
@@ -209,7 +214,7 @@ void crn_keep_aside(void)
         rc = crn_trace_encode(t, CRN_TRACE_QUICK, &b);
     if (rc == CAIRN_OK)
         rc = write_aside(&b);
-    if (rc < 0)
+    if (rc < 0 && !atomic_exchange(&told, true))
         complain("the trace so far cannot be kept");
     crn_buf_done(&b);
     crn_trace_free(t);
