@@ -175,53 +175,63 @@ typedef struct ckpt_engine {
 typedef struct ckpt_trees ckpt_trees;
 typedef struct ckpt_reference ckpt_reference;
 
+/* The fields stand by who may touch them; the engine never looks at those of the program's thread.
+ */
 struct cairn {
-    crn_comm *comm;        /* the program's thread */
-    crn_comm *engine_comm; /* the engine's thread while it is busy; NULL when it may not speak */
+    /* Set while the engine does not run; then read by both. */
     crn_config *cfg;
     crn_log log;
-    crn_trail *trail;
-    crn_run *run;
-    crn_vault *vault;
-    char *local; /* node-local directory; NULL: none */
-    char *name;  /* of the run, once the session was reopened */
-    int home;    /* the vault's, once the session was reopened */
+    crn_comm *comm;        /* spoken on by the program's thread alone */
+    crn_comm *engine_comm; /* by the engine alone; NULL when it may not speak */
+    char *local;           /* node-local directory; NULL: none */
+    unsigned usable;       /* levels that these nodes can give */
 
+    /* Set by the program's thread while no job is under way; read by both. */
+    uint32_t series;
+    uint64_t resumed_from; /* the version, or CRN_NO_VERSION */
+    uint64_t last_mark_ns; /* when the last mark was captured, or the session began */
+
+    /* Both, at any time. */
+    ckpt_engine engine;           /* its fields say how */
+    pthread_mutex_t events_mutex; /* held to write the run's log */
+
+    /* What goes with a job: the engine's while it is BUSY, and the vault's parts while it is
+     * looking; else the program's thread's. */
+    ckpt_job job;
+    crn_run *run; /* but for its log, and for signs of life, which need no lock */
+    crn_vault *vault;
+    CRN_VEC(crn_manifest_mark) mark; /* those that count, as in the manifest; same on all ranks */
+    uint32_t oldest_series;          /* below it no files are left */
+    ckpt_trees *trees;               /* NULL: none are kept */
+    ckpt_reference *reference;       /* but for what it has found; NULL: none is named */
+    CRN_VEC(ckpt_tally) tally;       /* of the mark under way */
+    ckpt_rates rates;
+
+    /* The program's thread's: what was declared, */
     CRN_VEC(ckpt_type) type; /* the first is number CKPT_TYPE_FIRST */
     CRN_VEC(ckpt_var) var;
-    bool unchecked; /* whether shares fit together was not checked since one was declared */
-    CRN_VEC(crn_manifest_mark) mark; /* those that count, as in the manifest; same on all ranks */
-    uint32_t series;
-    uint32_t oldest_series; /* below it no files are left */
-    uint64_t nmarks;        /* taken in this session */
-    unsigned usable;        /* levels that these nodes can give */
-    bool resumed;           /* whether there was anything to resume or not */
-    uint64_t resumed_from;  /* the version, or CRN_NO_VERSION */
-    uint64_t lost_from;     /* marks from here on turned out to be lost; or CRN_NO_VERSION */
-    bool damaged;           /* the own part has bad blocks: the next mark must not inherit them */
-    bool rewind;            /* until a mark of this leg counts: the next one makes way for itself */
+    bool unchecked;       /* whether shares fit together was not checked since one was declared */
+    crn_tracker *tracker; /* made when first wanted */
+    bool untracked;       /* the kernel cannot */
 
-    ckpt_trees *trees;         /* goes with the job; NULL: none are kept */
-    ckpt_reference *reference; /* likewise, but for what it has found; NULL: none is named */
-    ckpt_engine engine;
-    ckpt_job job;              /* the engine's while it is busy */
-    CRN_VEC(ckpt_tally) tally; /* of the mark under way: the job's, as it were */
-    ckpt_rates rates;          /* likewise */
-    crn_tracker *tracker;      /* made when first wanted */
-    bool untracked;            /* the kernel cannot */
-    bool open;                 /* between begin and commit */
-    uint64_t open_ns;
+    /* where the run stands, */
+    crn_trail *trail;
+    char *name;         /* of the run, once the session was reopened */
+    int home;           /* the vault's, once the session was reopened */
+    bool open;          /* between begin and commit, */
+    uint64_t open_ns;   /* since then */
+    uint64_t nmarks;    /* taken in this session */
+    bool resumed;       /* whether there was anything to resume or not */
+    uint64_t lost_from; /* marks from here on turned out to be lost; or CRN_NO_VERSION */
+    bool damaged;       /* the own part has bad blocks: the next mark must not inherit them */
+    bool rewind;        /* until a mark of this leg counts: the next one makes way for itself */
+    crn_err err;        /* of the last call that failed */
+    crn_err behind;     /* of background work, until a call has said it; code 0: none */
 
-    pthread_mutex_t events_mutex; /* the run's log is written by both threads */
-
-    crn_err err;    /* of the last call that failed */
-    crn_err behind; /* of background work, until a call has said it; code 0: none */
-
+    /* and when to mark and to stop, which rank 0 decides. */
     ckpt_tune tune;
-
-    /* for cairn_due and cairn_should_stop; rank 0 decides */
-    uint64_t last_mark_ns, end_ns; /* end: of the job's time; UINT64_MAX: unknown, 0: not asked */
-    double cost_s, trail_s;        /* measured: a mark; a mark in the trail */
+    double cost_s, trail_s; /* measured: a mark; a mark in the trail */
+    uint64_t end_ns;        /* of the job's time; UINT64_MAX: unknown, 0: not asked */
     bool stopping, marked_since_stop;
     uint64_t signals;         /* that are handled for this session: bit n - 1 for number n */
     unsigned signals_at_open; /* how many had come before */
