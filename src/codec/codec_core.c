@@ -7,13 +7,11 @@
  */
 #include "codec/codec_ops.h"
 
-#include <math.h>
-
 #include <xxhash.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "encoded values are little-endian");
 
-enum { GUARD = sizeof(uint64_t), WORK_ALIGN = 64 };
+enum { GUARD = sizeof(uint64_t) };
 
 size_t crn_elem_nbytes(crn_elem elem)
 {
@@ -34,18 +32,6 @@ uint32_t crn_codec_id(const crn_codec_ops *codec)
 bool crn_codec_accepts(const crn_codec_ops *codec, crn_elem elem)
 {
     return codec->elems & CRN_ELEM_BIT(elem);
-}
-
-bool crn_codec_is_lossy(const crn_codec_ops *codec, const crn_codec_params *p)
-{
-    return codec->is_lossy && codec->is_lossy(p);
-}
-
-cairn_status crn_codec_check(const crn_codec_ops *codec, const crn_codec_params *p)
-{
-    CRN_FAIL_IF(!(p->tolerance >= 0) || isinf(p->tolerance), CAIRN_EINVAL,
-                "a tolerance of %g is not a number from 0 on", p->tolerance);
-    return codec->check ? codec->check(p) : CAIRN_OK;
 }
 
 /* Codecs that interpret values are not believed: they are checked by decoding. */
@@ -69,56 +55,51 @@ size_t crn_codec_bound(const crn_codec_ops *codec, size_t nbytes)
     return guard_of(codec) + (codec->bound ? codec->bound(nbytes) : nbytes);
 }
 
-static size_t workspace(const crn_codec_ops *codec, const crn_codec_params *p, size_t nbytes)
+size_t crn_codec_decode_scratch(const crn_codec_ops *codec)
 {
-    return codec->scratch ? CRN_ROUND_UP(codec->scratch(p, nbytes), (size_t)WORK_ALIGN) : 0;
+    return codec->decode_work ? CRN_ROUND_UP(codec->decode_work(), (size_t)CRN_CODEC_ALIGN) : 0;
 }
 
-size_t crn_codec_scratch(const crn_codec_ops *codec, const crn_codec_params *p, size_t nbytes)
+/* Workspace of encode, which decode takes its turn with, and room to decode to. */
+static size_t encode_work(const crn_codec_ops *codec, size_t nbytes)
 {
-    size_t work = workspace(codec, NULL, nbytes);
-    if (p)
-        work = CRN_MAX(work, workspace(codec, p, nbytes));
-    return work + (p && is_verified(codec) ? nbytes : 0);
+    const size_t work = codec->encode_work ? codec->encode_work(nbytes) : 0;
+    return CRN_MAX(CRN_ROUND_UP(work, (size_t)CRN_CODEC_ALIGN), crn_codec_decode_scratch(codec));
 }
 
-static bool survives(const crn_codec_ops *codec, const crn_codec_params *p, const void *src,
-                     size_t nbytes, const void *made, size_t n, unsigned char *scratch)
+size_t crn_codec_encode_scratch(const crn_codec_ops *codec, size_t nbytes)
 {
-    /* after the workspace, which decode needs as well */
-    unsigned char *again = scratch + crn_codec_scratch(codec, p, nbytes) - nbytes;
-    if (!codec->decode(p->elem, made, n, again, nbytes, scratch))
-        return false;
-    if (!crn_codec_is_lossy(codec, p))
-        return memcmp(src, again, nbytes) == 0;
-    return crn_codec_all_close(p->elem, src, again, nbytes, p->tolerance);
+    return encode_work(codec, nbytes) + (is_verified(codec) ? nbytes : 0);
 }
 
-cairn_status crn_codec_encode(const crn_codec_ops *codec, const crn_codec_params *p,
-                              const void *src, size_t nbytes, void *dst, void *scratch,
-                              size_t *ret_n)
+static bool survives(const crn_codec_ops *codec, crn_elem elem, const void *src, size_t nbytes,
+                     const void *made, size_t n, unsigned char *scratch)
 {
-    CRN_TRY(crn_codec_check(codec, p));
-    if (!crn_codec_accepts(codec, p->elem) || nbytes % crn_elem_nbytes(p->elem) != 0)
+    unsigned char *again = scratch + encode_work(codec, nbytes);
+    return codec->decode(elem, made, n, again, nbytes, scratch) && memcmp(src, again, nbytes) == 0;
+}
+
+cairn_status crn_codec_encode(const crn_codec_ops *codec, crn_elem elem, const void *src,
+                              size_t nbytes, void *dst, void *scratch, size_t *ret_n)
+{
+    if (!crn_codec_accepts(codec, elem) || nbytes % crn_elem_nbytes(elem) != 0)
         return CAIRN_NOTHING;
     if (nbytes == 0) {
         *ret_n = 0;
         return CAIRN_OK;
     }
-    if (crn_codec_is_lossy(codec, p) && !crn_codec_all_finite(p->elem, src, nbytes))
-        return CAIRN_NOTHING;
     size_t guard = guard_of(codec), n;
     unsigned char *own = (unsigned char *)dst + guard;
     cairn_status rc =
-        codec->encode(p, src, nbytes, own, crn_codec_bound(codec, nbytes) - guard, scratch, &n);
+        codec->encode(elem, src, nbytes, own, crn_codec_bound(codec, nbytes) - guard, scratch, &n);
     if (rc != CAIRN_OK)
         return rc;
     if (n + guard > nbytes)
         return CAIRN_NOTHING;
-    if (is_verified(codec) && !survives(codec, p, src, nbytes, own, n, scratch))
+    if (is_verified(codec) && !survives(codec, elem, src, nbytes, own, n, scratch))
         return CAIRN_NOTHING;
     if (codec->trusting) {
-        uint64_t value = guard_value(p->elem, nbytes, own, n);
+        uint64_t value = guard_value(elem, nbytes, own, n);
         memcpy(dst, &value, GUARD);
     }
     *ret_n = n + guard;

@@ -8,26 +8,19 @@
 
 #include <lz4.h>
 
-static cairn_status check(const crn_codec_params *p)
-{
-    CRN_FAIL_IF(p->effort < 0 || p->effort > 65537, CAIRN_EINVAL,
-                "lz4 knows accelerations from 1 to 65537, not %d", p->effort);
-    return CAIRN_OK;
-}
-
-static size_t scratch(const crn_codec_params *p, size_t nbytes)
+static size_t encode_work(size_t nbytes)
 {
     (void)nbytes;
-    return p ? (size_t)LZ4_sizeofState() : 0;
+    return (size_t)LZ4_sizeofState();
 }
 
-static cairn_status encode(const crn_codec_params *p, const void *src, size_t nbytes, void *dst,
-                           size_t cap, void *work, size_t *ret_n)
+static cairn_status encode(crn_elem elem, const void *src, size_t nbytes, void *dst, size_t cap,
+                           void *work, size_t *ret_n)
 {
+    (void)elem;
     if (nbytes > LZ4_MAX_INPUT_SIZE)
         return CAIRN_NOTHING;
-    int n = LZ4_compress_fast_extState(work, src, dst, (int)nbytes, (int)CRN_MIN(cap, nbytes),
-                                       CRN_MAX(p->effort, 1));
+    int n = LZ4_compress_fast_extState(work, src, dst, (int)nbytes, (int)CRN_MIN(cap, nbytes), 1);
     if (n <= 0)
         return CAIRN_NOTHING;
     *ret_n = (size_t)n;
@@ -46,8 +39,7 @@ const crn_codec_ops crn_codec_lz4 = {
     .name = "lz4",
     .id = 1,
     .elems = CRN_ELEMS_ALL,
-    .check = check,
-    .scratch = scratch,
+    .encode_work = encode_work,
     .encode = encode,
     .decode = decode,
 };

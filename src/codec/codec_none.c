@@ -6,15 +6,15 @@
  *   elems       CRN_ELEMS_ALL, or the kinds of values that it understands; a codec that does not
  *               take plain bytes has its results decoded and compared before they count
  *   trusting    if its decoder can read or write out of bounds on damaged input
- *   check, is_lossy, bound, scratch
- *               only if it has parameters, changes values, needs room beyond nbytes, or workspace
+ *   bound, encode_work, decode_work
+ *               only if it needs room beyond nbytes, or workspace
  */
 #include "codec/codec_ops.h"
 
-static cairn_status encode(const crn_codec_params *p, const void *src, size_t nbytes, void *dst,
-                           size_t cap, void *work, size_t *ret_n)
+static cairn_status encode(crn_elem elem, const void *src, size_t nbytes, void *dst, size_t cap,
+                           void *work, size_t *ret_n)
 {
-    (void)p, (void)work;
+    (void)elem, (void)work;
     if (nbytes > cap) /* never write beyond cap; a result that is not worth having is no error */
         return CAIRN_NOTHING;
     memcpy(dst, src, nbytes);

@@ -9,34 +9,20 @@
 
 #include "codec/codec_ops.h"
 
-/* Fast, because a mark is taken more often than it is read. */
-enum { USUAL_LEVEL = 1, MAX_LEVEL = 19 };
+enum { LEVEL = 1 }; /* fast, because a mark is taken more often than it is read */
 
-static int level_of(const crn_codec_params *p)
+static size_t encode_work(size_t nbytes)
 {
-    return p->effort > 0 ? p->effort : USUAL_LEVEL;
+    return ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(LEVEL, nbytes, 0));
 }
 
-static cairn_status check(const crn_codec_params *p)
+static cairn_status encode(crn_elem elem, const void *src, size_t nbytes, void *dst, size_t cap,
+                           void *work, size_t *ret_n)
 {
-    CRN_FAIL_IF(p->effort < 0 || p->effort > MAX_LEVEL, CAIRN_EINVAL,
-                "zstd knows levels from 1 to %d, not %d", MAX_LEVEL, p->effort);
-    return CAIRN_OK;
-}
-
-static size_t scratch(const crn_codec_params *p, size_t nbytes)
-{
-    if (!p)
-        return ZSTD_estimateDCtxSize();
-    return ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(level_of(p), nbytes, 0));
-}
-
-static cairn_status encode(const crn_codec_params *p, const void *src, size_t nbytes, void *dst,
-                           size_t cap, void *work, size_t *ret_n)
-{
-    ZSTD_CCtx *ctx = ZSTD_initStaticCCtx(work, scratch(p, nbytes));
+    (void)elem;
+    ZSTD_CCtx *ctx = ZSTD_initStaticCCtx(work, encode_work(nbytes));
     CRN_FAIL_IF(!ctx, CAIRN_EINTERNAL, "zstd refuses its workspace");
-    size_t n = ZSTD_compressCCtx(ctx, dst, CRN_MIN(cap, nbytes), src, nbytes, level_of(p));
+    size_t n = ZSTD_compressCCtx(ctx, dst, CRN_MIN(cap, nbytes), src, nbytes, LEVEL);
     if (ZSTD_getErrorCode(n) == ZSTD_error_dstSize_tooSmall)
         return CAIRN_NOTHING;
     CRN_FAIL_IF(ZSTD_isError(n), CAIRN_EINTERNAL, "zstd failed: %s", ZSTD_getErrorName(n));
@@ -55,8 +41,8 @@ const crn_codec_ops crn_codec_zstd = {
     .name = "zstd",
     .id = 2,
     .elems = CRN_ELEMS_ALL,
-    .check = check,
-    .scratch = scratch,
+    .encode_work = encode_work,
+    .decode_work = ZSTD_estimateDCtxSize,
     .encode = encode,
     .decode = decode,
 };
