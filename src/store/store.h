@@ -21,6 +21,7 @@
 #define CAIRN_STORE_H
 
 #include "base/base.h"
+#include "codec/codec.h"
 #include "hash/hash.h"
 #include "io/io.h"
 
@@ -138,8 +139,8 @@ cairn_status crn_var_spec_check(const crn_var_spec *spec);
 /* Where a block lies. */
 typedef struct crn_block {
     uint64_t off;
-    uint32_t nbytes;   /* stored */
-    uint32_t codec;    /* 0: as it is in memory */
+    uint32_t nbytes;   /* stored: at most those of the block */
+    uint32_t codec;    /* of codec.h; 0: as it is in memory */
     crn_digest digest; /* of the bytes in memory */
 } crn_block;
 
@@ -231,6 +232,10 @@ void crn_draft_set_time(crn_draft *d, uint64_t wall_ns);
  */
 cairn_status crn_draft_add(crn_draft *d, const crn_var_spec *spec, size_t *ret);
 
+/* Let a codec store the blocks of v that are put from now on, where it makes them smaller; NULL:
+ * none. */
+void crn_draft_encode(crn_draft *d, size_t v, const crn_codec_ops *codec);
+
 /* The digest that block i of variable v inherited, or NULL when it must be put. */
 const crn_digest *crn_draft_inherited(const crn_draft *d, size_t v, uint64_t i);
 
@@ -259,7 +264,8 @@ typedef struct crn_put {
     bool (*is_clean)(const void *arg, uint64_t i);
     const void *arg;
     uint64_t hashed, changed, stored; /* [out] bytes looked at, found different, put, */
-    uint64_t fresh;                   /* and of those found different, that inherited nothing */
+    uint64_t fresh;                   /* and of those found different, that inherited nothing; all
+                                         of them in memory, whatever a codec makes of them */
 } crn_put;
 
 /* Put the blocks of v from contiguous memory that differ from the inherited ones. */

@@ -153,6 +153,19 @@ static cairn_status check_complete(const crn_draft *d)
     return CAIRN_OK;
 }
 
+/* What blocks are stored as is known: so much they took. */
+static void count_stored(crn_draft *d)
+{
+    for (size_t i = 0; i < d->var.n; i++) {
+        crn_var *v = &d->mark->var[i];
+        if (!d->var.at[i].encoding.codec)
+            continue;
+        v->stored_bytes = 0;
+        for (uint64_t b = 0; b < v->nblocks; b++)
+            v->stored_bytes += d->var.at[i].state[b] == BLOCK_PUT ? v->table[b].nbytes : 0;
+    }
+}
+
 /* Write all that the new mark needs, then the catalogue that lists it and not the n oldest. */
 static cairn_status commit(crn_draft *d, size_t ndrop)
 {
@@ -163,6 +176,7 @@ static cairn_status commit(crn_draft *d, size_t ndrop)
         return crn_err_give(&d->broken);
     CRN_TRY(check_complete(d));
     CRN_TRY(crn_gather_finish(d->gather));
+    count_stored(d);
     CRN_TRY(write_tables(d));
     e.seq = d->mark->seq = part->super.seq + 1;
     CRN_TRY(write_record(d, &e.record));

@@ -163,12 +163,15 @@ static cairn_status inherit(crn_draft *d, crn_var *v, draft_var *dv)
         return CAIRN_OK;
     CRN_TRY(crn_part_forgive(crn_mark_table(part, part->tip, old)));
     const bool lost = crn_part_is_lost(part, old->table_off);
+    const bool alike = crn_elem_of(&old->spec) == crn_elem_of(&v->spec);
     d->nlost += lost;
     for (uint64_t i = 0; old->table && i < CRN_MIN(v->nblocks, old->nblocks); i++) {
         const crn_block *b = &old->table[i];
         if (crn_var_block_bytes(v, i) != crn_var_block_bytes(old, i) || b->codec & CRN_OUTSIDE ||
             is_cut_off(part, b))
             continue; /* what lies outside goes with its mark */
+        if (b->codec != 0 && !alike)
+            continue; /* who decodes it must know the kind of values that it was made of */
         if (crn_part_is_lost(part, b->off)) {
             d->nlost++;
             continue;
@@ -226,6 +229,12 @@ cairn_status crn_draft_add(crn_draft *d, const crn_var_spec *spec, size_t *ret)
     return CAIRN_OK;
 }
 
+void crn_draft_encode(crn_draft *d, size_t v, const crn_codec_ops *codec)
+{
+    const bool any = codec && crn_codec_id(codec) != 0;
+    d->var.at[v].encoding = (crn_encoding){any ? codec : NULL, crn_elem_of(&d->mark->var[v].spec)};
+}
+
 const crn_digest *crn_draft_inherited(const crn_draft *d, size_t v, uint64_t i)
 {
     return d->var.at[v].state[i] == BLOCK_INHERITED ? &d->mark->var[v].table[i].digest : NULL;
@@ -242,7 +251,7 @@ static void note_put(crn_draft *d, size_t v, uint64_t i)
     dv->state[i] = BLOCK_PUT;
     dv->same_table = false;
     var->nchanged++;
-    var->stored_bytes += var->table[i].nbytes;
+    var->stored_bytes += var->table[i].nbytes; /* until a codec makes it less */
 }
 
 static crn_block *block_to_put(const crn_draft *d, size_t v, uint64_t i)
@@ -260,7 +269,7 @@ cairn_status crn_draft_put(crn_draft *d, size_t v, uint64_t i, const void *data,
 {
     crn_block *block = block_to_put(d, v, i);
     unsigned char *to;
-    CRN_TRY(stay(d, crn_gather_add(d->gather, block, &to)));
+    CRN_TRY(stay(d, crn_gather_add(d->gather, block, d->var.at[v].encoding, &to)));
     if (digest) {
         memcpy(to, data, block->nbytes);
         block->digest = *digest;
@@ -317,7 +326,7 @@ static cairn_status put_copied(crn_draft *d, const candidate *c, crn_put *how)
     const crn_block before = *block;
     unsigned char *to;
     (void)block_to_put(d, c->v, c->i);
-    CRN_TRY(stay(d, crn_gather_add(d->gather, block, &to)));
+    CRN_TRY(stay(d, crn_gather_add(d->gather, block, d->var.at[c->v].encoding, &to)));
     block->digest = crn_digest_copy(to, c->data, c->nbytes);
     const bool same = c->old && crn_digest_equal(&before.digest, &block->digest);
     how->changed += same ? 0 : c->nbytes;
@@ -346,7 +355,8 @@ static bool is_worth_lending(const crn_draft *d, size_t v, crn_put_way way)
 {
     const crn_var *var = &d->mark->var[v];
     const uint64_t nblocks = way == CRN_PUT_COMPARE ? d->var.at[v].missing : var->nblocks;
-    return d->gather->staging == 0 && nblocks * var->spec.block >= GATHER_LENT;
+    return d->gather->staging == 0 && !d->var.at[v].encoding.codec &&
+           nblocks * var->spec.block >= GATHER_LENT;
 }
 
 cairn_status crn_draft_put_changed(crn_draft *d, size_t v, const void *data, crn_put *how)

@@ -14,6 +14,7 @@ typedef struct draft_var {
     unsigned char *state; /* of each block */
     uint64_t missing;     /* blocks that must still be put */
     bool same_table;      /* as in the newest mark: nothing was put, nothing added or cut */
+    crn_encoding encoding;
 } draft_var;
 
 struct crn_draft {

@@ -4,6 +4,7 @@
  * same queue. Neighbours in the file that are wanted together are read together. Blocks that lie
  * outside of the part are not on the queue: they are read when the fetch is finished.
  */
+#include "store/store_coder.h"
 #include "store/store_part.h"
 
 #include <assert.h>
@@ -22,6 +23,7 @@ struct crn_fetch {
     CRN_VEC(struct iovec) iov;
     CRN_VEC(size_t) first; /* of each operation, among the blocks */
     size_t pending;
+    crn_coder coder;
 };
 
 cairn_status crn_fetch_create(crn_fetch **ret)
@@ -37,10 +39,12 @@ void crn_fetch_free(crn_fetch *f)
     crn_vec_done(&f->op);
     crn_vec_done(&f->iov);
     crn_vec_done(&f->first);
+    crn_coder_done(&f->coder);
     free(f);
 }
 
-/* Does block k lie right behind the one before it, in the file and in memory? */
+/* Does block k lie right behind the one before it, in the file and in memory? Encoded blocks, which
+ * are shorter, each go to their own place. */
 static bool follows(const crn_fetch *f, size_t k)
 {
     const crn_block *t = f->var->table, *b = &t[f->block[k]], *before = &t[f->block[k - 1]];
@@ -80,7 +84,8 @@ cairn_status crn_fetch_start(crn_fetch *f, crn_io *io, crn_part *part, const crn
                      .dst = dst,
                      .op = f->op,
                      .iov = f->iov,
-                     .first = f->first};
+                     .first = f->first,
+                     .coder = f->coder};
     f->op.n = f->iov.n = f->first.n = 0;
     CRN_TRY(crn_vec_reserve(&f->op, n));
     CRN_TRY(crn_vec_reserve(&f->iov, n));
@@ -95,13 +100,15 @@ cairn_status crn_fetch_start(crn_fetch *f, crn_io *io, crn_part *part, const crn
     return CAIRN_OK;
 }
 
-static cairn_status check(const crn_fetch *f, size_t i, crn_bad_blocks *bad)
+static cairn_status check(crn_fetch *f, size_t i, crn_bad_blocks *bad)
 {
     const size_t end = i + 1 < f->first.n ? f->first.at[i + 1] : f->nblocks;
     for (size_t k = f->first.at[i]; k < end; k++) {
-        const crn_block *b = &f->var->table[f->block[k]];
-        const crn_digest d = crn_digest_of(f->dst + k * f->var->spec.block, b->nbytes);
-        if (f->op.at[i].status < 0 || !crn_digest_equal(&d, &b->digest))
+        unsigned char *at = f->dst + k * f->var->spec.block;
+        bool good = false;
+        if (f->op.at[i].status == CAIRN_OK)
+            CRN_TRY(crn_coder_bring(&f->coder, f->var, f->block[k], at, at, &good));
+        if (!good)
             CRN_TRY(crn_vec_push(bad, f->block[k]));
     }
     return CAIRN_OK;

@@ -350,13 +350,13 @@ void crn_format_put_table(const crn_block *table, uint64_t n, crn_buf *buf)
 static bool is_entry(const crn_var *v, const crn_block *table, uint64_t i, uint64_t end)
 {
     const crn_block *e = &table[i];
-    if (e->nbytes != crn_var_block_bytes(v, i) || (e->codec != table->codec))
-        return false;
-    if (e->codec == 0)
-        return crn_format_extent_fits(e->off, e->nbytes, end);
-    return e->codec & CRN_OUTSIDE &&
-           e->codec - CRN_OUTSIDE <= (CRN_OUTSIDE_OWN | CRN_OUTSIDE_ROWS) && e->off <= INT64_MAX &&
-           e->off == table->off;
+    const uint32_t nbytes = crn_var_block_bytes(v, i);
+    if (table->codec & CRN_OUTSIDE)
+        return e->codec == table->codec && e->nbytes == nbytes &&
+               e->codec - CRN_OUTSIDE <= (CRN_OUTSIDE_OWN | CRN_OUTSIDE_ROWS) &&
+               e->off <= INT64_MAX && e->off == table->off;
+    const bool fits = e->codec == 0 ? e->nbytes == nbytes : e->nbytes > 0 && e->nbytes <= nbytes;
+    return fits && crn_codec_of_id(e->codec) && crn_format_extent_fits(e->off, e->nbytes, end);
 }
 
 cairn_status crn_format_get_table(const void *data, uint64_t end, crn_var *v)

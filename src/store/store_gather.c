@@ -56,6 +56,9 @@ void crn_gather_free(crn_gather *g)
     }
     crn_vec_done(&g->buffer);
     crn_vec_done(&g->taken);
+    crn_coder_done(&g->coder);
+    crn_vec_done(&g->small);
+    crn_buf_done(&g->small_data);
     free(g);
 }
 
@@ -72,17 +75,15 @@ static void add_op(gather_buffer *b, crn_file *file, size_t first, size_t last, 
         b->item.at[i].block->off = off + (b->item.at[i].pos - start);
 }
 
-/* Find places for the blocks of a buffer: as few extents as there are, each full of blocks. */
-static cairn_status place(crn_gather *g, gather_buffer *b, uint64_t align)
+/* Find places for items [first, end): as few extents as there are, each full of blocks. */
+static cairn_status place(crn_gather *g, gather_buffer *b, size_t first, size_t end, uint64_t align)
 {
-    b->op.n = b->iov.n = 0;
-    CRN_TRY(crn_vec_reserve(&b->op, b->item.n));
-    CRN_TRY(crn_vec_reserve(&b->iov, b->item.n));
-    for (size_t first = 0, last; first < b->item.n; first = last) {
+    for (size_t last; first < end; first = last) {
         CRN_TRY(crn_vec_reserve(&g->taken, 1));
-        const gather_item *it = &b->item.at[first];
-        crn_extent e = crn_space_take(&g->part->space, b->fill - it->pos, it->room, align);
-        for (last = first + 1; last < b->item.n; last++)
+        const gather_item *it = &b->item.at[first], *final = &b->item.at[end - 1];
+        const uint64_t want = final->pos + final->room - it->pos;
+        crn_extent e = crn_space_take(&g->part->space, want, it->room, align);
+        for (last = first + 1; last < end; last++)
             if (b->item.at[last].pos + b->item.at[last].room - it->pos > e.nbytes)
                 break;
         add_op(b, g->part->file, first, last, e.off);
@@ -121,13 +122,81 @@ static void show_buffer(crn_gather *g, gather_buffer *b)
         g->watch(g->watch_arg, b->item.at[i].block, b->start + b->item.at[i].pos);
 }
 
+static int stream_of(const crn_block *block)
+{
+    return block->nbytes >= PAGE ? 0 : 1;
+}
+
+/* What a block is stored as, and where those bytes are now. */
+static cairn_status encode_item(crn_gather *g, gather_item *it, const unsigned char **data)
+{
+    if (!it->encoding.codec)
+        return CAIRN_OK;
+    cairn_status rc = crn_coder_encode(&g->coder, it->encoding.codec, it->encoding.elem, *data,
+                                       it->block->nbytes, data, &it->block->nbytes);
+    if (rc != CAIRN_OK)
+        return rc < 0 ? rc : CAIRN_OK;
+    it->block->codec = crn_codec_id(it->encoding.codec);
+    it->room = (uint32_t)crn_format_block_room(it->block->nbytes);
+    return CAIRN_OK;
+}
+
+/* Put an item and its bytes at the end of others. */
+static void put_behind(gather_item *it, const unsigned char *data, unsigned char *to,
+                       uint32_t *fill)
+{
+    memmove(to + *fill, data, it->block->nbytes);
+    memset(to + *fill + it->block->nbytes, 0, it->room - it->block->nbytes);
+    it->pos = *fill;
+    *fill += it->room;
+}
+
+/*
+ * Encode the items of a buffer where they lie, which need no more room than before. What is smaller
+ * than a page now goes behind the others, as it need not be aligned; *ret_nlarge stay before it.
+ */
+static cairn_status encode(crn_gather *g, gather_buffer *b, size_t *ret_nlarge)
+{
+    uint32_t fill = 0, small_fill = 0;
+    size_t n = 0;
+    g->small.n = 0;
+    CRN_TRY(crn_vec_reserve(&g->small, b->item.n));
+    g->small_data.n = 0;
+    CRN_TRY(crn_vec_reserve(&g->small_data, b->fill));
+    for (size_t i = 0; i < b->item.n; i++) {
+        gather_item it = b->item.at[i];
+        const unsigned char *data = b->data + it.pos;
+        CRN_TRY(encode_item(g, &it, &data));
+        if (stream_of(it.block) == b->stream) {
+            put_behind(&it, data, b->data, &fill);
+            b->item.at[n++] = it;
+        } else {
+            put_behind(&it, data, g->small_data.at, &small_fill);
+            g->small.at[g->small.n++] = it;
+        }
+    }
+    *ret_nlarge = n;
+    for (size_t i = 0; i < g->small.n; i++) {
+        gather_item it = g->small.at[i];
+        put_behind(&it, g->small_data.at + it.pos, b->data, &fill);
+        b->item.at[n++] = it;
+    }
+    b->fill = fill;
+    return CAIRN_OK;
+}
+
 static cairn_status write_buffer(crn_gather *g, gather_buffer *b)
 {
+    size_t nlarge = b->item.n;
     show_buffer(g, b);
     b->held = false;
-    if (b->item.n == 0)
-        return CAIRN_OK;
-    CRN_TRY(place(g, b, b->stream == 0 ? PAGE : GRAIN));
+    if (b->encodes)
+        CRN_TRY(encode(g, b, &nlarge));
+    b->op.n = b->iov.n = 0;
+    CRN_TRY(crn_vec_reserve(&b->op, b->item.n));
+    CRN_TRY(crn_vec_reserve(&b->iov, b->item.n));
+    CRN_TRY(place(g, b, 0, nlarge, b->stream == 0 ? PAGE : GRAIN));
+    CRN_TRY(place(g, b, nlarge, b->item.n, GRAIN));
     for (size_t i = 0; i < b->op.n; i++)
         CRN_TRY(submit(g, b, &b->op.at[i]));
     return CAIRN_OK;
@@ -193,17 +262,14 @@ static cairn_status begin(crn_gather *g, int stream, gather_buffer **ret)
         CRN_TRY(reap(g));
     b->fill = 0;
     b->item.n = 0;
+    b->encodes = false;
     b->stream = stream;
     *ret = b;
     return CAIRN_OK;
 }
 
-static int stream_of(const crn_block *block)
-{
-    return block->nbytes >= PAGE ? 0 : 1;
-}
-
-cairn_status crn_gather_add(crn_gather *g, crn_block *block, unsigned char **ret)
+cairn_status crn_gather_add(crn_gather *g, crn_block *block, crn_encoding encoding,
+                            unsigned char **ret)
 {
     int stream = stream_of(block);
     uint32_t room = (uint32_t)crn_format_block_room(block->nbytes);
@@ -219,7 +285,8 @@ cairn_status crn_gather_add(crn_gather *g, crn_block *block, unsigned char **ret
         b->start = b->data;
         g->open[stream] = b;
     }
-    CRN_TRY(crn_vec_push(&b->item, (gather_item){block, b->fill, room}));
+    CRN_TRY(crn_vec_push(&b->item, (gather_item){block, b->fill, room, encoding}));
+    b->encodes |= encoding.codec != NULL;
     /* what follows a short block is written, too: it must not be another process's memory */
     memset(b->data + b->fill + block->nbytes, 0, room - block->nbytes);
     *ret = b->data + b->fill;
@@ -254,7 +321,7 @@ cairn_status crn_gather_lend(crn_gather *g, crn_block *block, const void *data)
         b->start = at;
         g->open[0] = b;
     }
-    CRN_TRY(crn_vec_push(&b->item, (gather_item){block, b->fill, block->nbytes}));
+    CRN_TRY(crn_vec_push(&b->item, (gather_item){block, b->fill, block->nbytes, {0}}));
     b->fill += block->nbytes;
     return CAIRN_OK;
 }

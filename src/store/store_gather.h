@@ -2,7 +2,8 @@
  *
  * Gathering: blocks of any size on their way to free space become few large writes, several in
  * flight. Blocks of at least a page and smaller ones go to separate buffers, so that the former
- * stay aligned for direct writes.
+ * stay aligned for direct writes. Blocks that a codec is to store are gathered as they are, and
+ * encoded when they are written.
  *
  * A full buffer is written at once. With staging, it is held back until the gathering ends, as long
  * as the buffers stay within the limit: whoever adds blocks then pays for a copy only.
@@ -10,6 +11,7 @@
 #ifndef CAIRN_STORE_GATHER_H
 #define CAIRN_STORE_GATHER_H
 
+#include "store/store_coder.h"
 #include "store/store_part.h"
 
 enum {
@@ -19,16 +21,26 @@ enum {
     GATHER_STREAMS = 2
 };
 
+/* How blocks are stored. */
+typedef struct crn_encoding {
+    const crn_codec_ops *codec; /* NULL: as they are */
+    crn_elem elem;
+} crn_encoding;
+
 typedef struct gather_item {
-    crn_block *block; /* gets its place when the buffer is flushed */
+    crn_block *block; /* gets its place, and what it is stored as, when the buffer is flushed */
     uint32_t pos, room;
+    crn_encoding encoding;
 } gather_item;
+
+typedef CRN_VEC(gather_item) gather_items;
 
 typedef struct gather_buffer {
     unsigned char *data;  /* own memory; NULL until needed */
     unsigned char *start; /* of what will be written: data, or memory that was lent */
     uint32_t fill;
-    CRN_VEC(gather_item) item;
+    gather_items item;
+    bool encodes; /* some item has a codec */
     CRN_VEC(crn_op) op;
     CRN_VEC(struct iovec) iov;
     int stream;
@@ -48,6 +60,9 @@ typedef struct crn_gather {
     gather_buffer *open[GATHER_STREAMS]; /* being filled; NULL: none */
     crn_extents taken;                   /* all space that was used, to be given back on failure */
     uint64_t nbytes, nwrites;
+    crn_coder coder;
+    gather_items small; /* of the buffer that is being encoded: what is now below a page, */
+    crn_buf small_data; /* and its bytes */
 } crn_gather;
 
 cairn_status crn_gather_create(crn_part *part, crn_gather **ret);
@@ -58,7 +73,8 @@ void crn_gather_reset(crn_gather *g);
 
 /* Room for the bytes of a block, to be filled before the next call. *block must stay where it is.
  */
-cairn_status crn_gather_add(crn_gather *g, crn_block *block, unsigned char **ret);
+cairn_status crn_gather_add(crn_gather *g, crn_block *block, crn_encoding encoding,
+                            unsigned char **ret);
 
 /* Forget the block that was added last, by crn_gather_add, with all that its room was filled with.
  */

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Reading blocks back, each verified. Neighbours in the file are read together, several reads are
- * in flight, and digests are computed while the next ones arrive.
+ * in flight, and blocks are decoded and digested while the next ones arrive.
  */
+#include "store/store_coder.h"
 #include "store/store_part.h"
 
 enum { RUN_BYTES = 1 << 20, NRUNS = 8 };
 
-/* A run: consecutive blocks that lie one behind the other in the file. */
+/* A run: consecutive blocks that lie one behind the other in the file; of encoded ones, with less
+ * than a page between them. */
 typedef struct read_run {
     crn_op op;
     struct iovec iov;
     uint64_t first, n;
+    bool encoded; /* some are */
 } read_run;
 
 typedef struct reader {
@@ -25,6 +28,7 @@ typedef struct reader {
     bool large;           /* worth to be read by way of memory that a device writes fast */
     unsigned char *stage; /* that memory: a slot for each run; made when needed */
     size_t slot;
+    crn_coder coder;
     read_run run[NRUNS];
 } reader;
 
@@ -33,15 +37,29 @@ static unsigned char *place_of(const reader *r, uint64_t block)
     return r->dst + (block - r->first) * r->var->spec.block;
 }
 
-/* The longest run from block i on: adjacent in the file, and small enough. */
-static uint64_t run_length(const reader *r, uint64_t i)
+/* Does block i belong to the run of the one before? No block takes more than one of spec.block, nor
+ * do its bytes and those up to the next. */
+static bool follows(const reader *r, uint64_t i)
+{
+    const crn_block *b = &r->var->table[i], *before = b - 1;
+    if (b->off == before->off + before->nbytes)
+        return true;
+    return (b->codec | before->codec) != 0 && b->off > before->off &&
+           b->off - before->off <= r->var->spec.block;
+}
+
+/* The longest run from the next block on that is small enough. */
+static void find_run(const reader *r, read_run *run)
 {
     const crn_block *t = r->var->table;
-    uint64_t n = 1;
-    uint64_t limit = CRN_MAX((uint64_t)RUN_BYTES / r->var->spec.block, 1);
-    while (n < limit && i + n < r->last && t[i + n].off == t[i + n - 1].off + t[i + n - 1].nbytes)
-        n++;
-    return n;
+    const uint64_t limit = CRN_MAX((uint64_t)RUN_BYTES / r->var->spec.block, 1);
+    run->first = r->next;
+    run->encoded = t[run->first].codec != 0;
+    for (run->n = 1; run->n < limit && run->first + run->n < r->last; run->n++) {
+        if (!follows(r, run->first + run->n))
+            break;
+        run->encoded |= t[run->first + run->n].codec != 0;
+    }
 }
 
 /* The run's slot of the stage. */
@@ -56,18 +74,16 @@ static cairn_status stage(reader *r, const read_run *run, unsigned char **ret)
 static cairn_status start(reader *r, read_run *run)
 {
     const crn_block *t = r->var->table;
-    run->first = r->next;
-    run->n = run_length(r, r->next);
+    find_run(r, run);
     const crn_block *last = &t[run->first + run->n - 1];
     uint64_t nbytes = last->off + last->nbytes - t[run->first].off;
     unsigned char *to = place_of(r, run->first);
-    if (r->align > 0) {
-        /* direct reads take whole sectors, which may end past a short last block */
-        uint64_t whole = CRN_ROUND_UP(nbytes, (uint64_t)r->align);
-        if (r->large || (uintptr_t)to % r->align != 0 || whole != nbytes)
-            CRN_TRY(stage(r, run, &to));
-        nbytes = t[run->first].off + whole <= r->part->super.end ? whole : nbytes;
-    }
+    /* direct reads take whole sectors, which may end past a short last block */
+    const uint64_t whole = r->align > 0 ? CRN_ROUND_UP(nbytes, (uint64_t)r->align) : nbytes;
+    const bool unfit = r->align > 0 && (r->large || (uintptr_t)to % r->align != 0);
+    if (run->encoded || unfit || whole != nbytes)
+        CRN_TRY(stage(r, run, &to));
+    nbytes = t[run->first].off + whole <= r->part->super.end ? whole : nbytes;
     run->iov = (struct iovec){to, nbytes};
     run->op = (crn_op){.kind = CRN_OP_READ,
                        .file = r->part->file,
@@ -103,10 +119,9 @@ static cairn_status finish(reader *r, read_run *run)
     const unsigned char *data = run->iov.iov_base;
     for (uint64_t i = run->first; i < run->first + run->n; i++) {
         const unsigned char *at = data + (t[i].off - t[run->first].off);
-        unsigned char *to = place_of(r, i);
-        crn_digest d =
-            at == to ? crn_digest_of(at, t[i].nbytes) : crn_digest_copy(to, at, t[i].nbytes);
-        if (!crn_digest_equal(&d, &t[i].digest))
+        bool good;
+        CRN_TRY(crn_coder_bring(&r->coder, r->var, i, at, place_of(r, i), &good));
+        if (!good)
             CRN_TRY(block_failed(r, i, NULL));
     }
     return CAIRN_OK;
@@ -181,5 +196,6 @@ cairn_status crn_mark_read(crn_part *part, const crn_mark *m, crn_var *v, uint64
         r.slot = CRN_ROUND_UP(r.slot, r.align);
     cairn_status rc = pump(&r);
     free(r.stage);
+    crn_coder_done(&r.coder);
     return rc;
 }

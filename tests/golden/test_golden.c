@@ -5,6 +5,7 @@
  *
  *     good-part-1       three marks of two variables, two retained
  *     good-part-compound  one mark of a variable of structures
+ *     good-part-codecs  one mark with a variable for each codec
  *     good-manifest-1   two marks on four ranks
  *     good-trees-1      trees of three marks (small_trees.h)
  *     good-golden-1     marks 3 and 6 of examples/heat2d --size 16 --every 3 on two ranks, with the
@@ -84,6 +85,35 @@ static void put_particles(crn_part *part)
     assert_ok(crn_draft_commit(d, 1, NULL));
 }
 
+/* --- codecs --------------------------------------------------------------------------------- */
+
+/* Smooth, and nothing towards the end. */
+static double value_of(uint64_t i)
+{
+    return i < 200 ? 3 + 0.25 * (double)i : 0;
+}
+
+static void put_encoded(crn_part *part)
+{
+    double x[CELLS];
+    crn_draft *d;
+    for (uint64_t i = 0; i < CELLS; i++)
+        x[i] = value_of(i);
+    assert_ok(crn_draft_begin(part, 10, &d));
+    for (size_t i = 0; crn_codec_at(i); i++) {
+        size_t v;
+        crn_var_spec spec = {.name = crn_codec_name(crn_codec_at(i)),
+                             .type = "float64",
+                             .item = sizeof *x,
+                             .block = BLOCK,
+                             .nbytes = sizeof x};
+        assert_ok(crn_draft_add(d, &spec, &v));
+        crn_draft_encode(d, v, crn_codec_at(i));
+        assert_ok(crn_draft_put_all(d, v, x));
+    }
+    assert_ok(crn_draft_commit(d, 1, NULL));
+}
+
 static int golden_dir(void)
 {
     int fd = open(TESTS_DIR "/golden", O_RDONLY | O_DIRECTORY);
@@ -137,6 +167,30 @@ static void test_good_compound(void **state)
     for (uint64_t i = 0; i < CELLS; i++) {
         const particle want = particle_of(i);
         assert_memory_equal(&p[i], &want, sizeof want);
+    }
+    crn_mark_free(m);
+    crn_part_close(part);
+    close(dir);
+}
+
+static void test_good_codecs(void **state)
+{
+    (void)state;
+    static const char *const name[] = {"none", "lz4", "zstd", "zfp", "fpzip"};
+    crn_part *part;
+    crn_mark *m;
+    int dir = golden_dir();
+    assert_ok(crn_part_open(dir, "good-part-codecs", &owner, false, &options, &part));
+    assert_ok(crn_part_load(part, 10, &m));
+    assert_int_equal(m->nvars, 5);
+    for (uint32_t k = 0; k < 5; k++) {
+        double x[CELLS];
+        crn_var *v = crn_mark_find(m, name[k]);
+        assert_non_null(v);
+        assert_ok(crn_mark_read(part, m, v, 0, v->nblocks, x, NULL));
+        assert_int_equal(v->table[2].codec, k);
+        for (uint64_t i = 0; i < CELLS; i++)
+            assert_true(x[i] == value_of(i));
     }
     crn_mark_free(m);
     crn_part_close(part);
@@ -336,6 +390,19 @@ static void write_compound(int dir, int seeds)
     crn_part_close(part);
 }
 
+static void write_encoded(int dir, int seeds)
+{
+    crn_part *part;
+    void *data;
+    size_t n;
+    assert_ok(crn_part_create(dir, "good-part-codecs", &owner, &options, &part));
+    put_encoded(part);
+    crn_part_close(part);
+    assert_ok(crn_file_slurp(dir, "good-part-codecs", 1 << 20, &data, &n));
+    save(seeds, "good-file-codecs", data, n);
+    free(data);
+}
+
 static void write_parts(int dir, int seeds)
 {
     crn_part *part;
@@ -416,6 +483,7 @@ static void write_all(void **state)
     write_manifests(dir);
     write_parts(dir, parts);
     write_compound(dir, parts);
+    write_encoded(dir, parts);
     close(parts);
     close(dir);
 }
@@ -423,9 +491,10 @@ static void write_all(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_part),     cmocka_unit_test(test_good_compound),
-        cmocka_unit_test(test_good_manifest), cmocka_unit_test(test_good_trees),
-        cmocka_unit_test(test_good_golden),   cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_good_part),   cmocka_unit_test(test_good_compound),
+        cmocka_unit_test(test_good_codecs), cmocka_unit_test(test_good_manifest),
+        cmocka_unit_test(test_good_trees),  cmocka_unit_test(test_good_golden),
+        cmocka_unit_test(test_bad_files),
     };
     const struct CMUnitTest writing[] = {cmocka_unit_test(write_all)};
     const struct CMUnitTest trees[] = {cmocka_unit_test(write_trees)};

@@ -16,6 +16,7 @@ enum { MODEL_VARS = 6, MODEL_MARKS = 64 };
 
 typedef struct model_var {
     bool exists;
+    size_t codec; /* by its place in the table */
     uint32_t block, item;
     uint64_t nbytes;
     unsigned char *data;
@@ -40,12 +41,25 @@ static inline void model_name(int i, char name[16])
     snprintf(name, 16, "variable %d", i);
 }
 
+/* Some of it is such that codecs make it smaller. */
 static inline void model_fill(model *m, unsigned char *at, uint64_t n)
 {
+    const bool plain = crn_rng_below(&m->rng, 2);
     for (uint64_t i = 0; i < n; i += 8) {
-        uint64_t random = crn_rng_u64(&m->rng);
+        uint64_t random = plain ? 0 : crn_rng_u64(&m->rng);
         memcpy(at + i, &random, CRN_MIN(n - i, sizeof random));
     }
+}
+
+/* What codecs of values take is among them. */
+static inline const char *model_type(const model_var *v)
+{
+    return v->item == 8 ? "float64" : v->item == 4 ? "float32" : "bytes";
+}
+
+static inline size_t model_codec(model *m)
+{
+    return crn_rng_below(&m->rng, 5);
 }
 
 static inline void model_resize(model *m, model_var *v, uint64_t nbytes)
@@ -63,6 +77,7 @@ static inline void model_create(model *m, model_var *v)
     v->exists = true;
     v->item = 1u << crn_rng_below(&m->rng, 4);
     v->block = 1024u << crn_rng_below(&m->rng, m->nblock_sizes);
+    v->codec = model_codec(m);
     v->nbytes = 0;
     model_resize(m, v, crn_rng_below(&m->rng, m->max_bytes) / v->item * v->item);
 }
@@ -99,6 +114,8 @@ static inline void model_step(model *m)
             model_resize(m, v, crn_rng_below(&m->rng, m->max_bytes) / v->item * v->item);
         } else if (dice == 2) {
             v->block = 1024u << crn_rng_below(&m->rng, m->nblock_sizes);
+        } else if (dice == 3) {
+            v->codec = model_codec(m);
         } else {
             model_touch(m, v);
         }
@@ -160,9 +177,14 @@ static inline cairn_status model_mark(model *m, crn_part *part, uint64_t version
         if (!v->exists)
             continue;
         model_name(i, name);
-        crn_var_spec spec = {
-            .name = name, .type = "bytes", .item = v->item, .block = v->block, .nbytes = v->nbytes};
+        crn_var_spec spec = {.name = name,
+                             .type = model_type(v),
+                             .item = v->item,
+                             .block = v->block,
+                             .nbytes = v->nbytes};
         rc = crn_draft_add(d, &spec, &number);
+        if (rc == CAIRN_OK)
+            crn_draft_encode(d, number, crn_codec_at(v->codec));
         crn_put how = {.way =
                            version % 2 ? CRN_PUT_COMPARE : CRN_PUT_COPY}; /* the same, but faster */
         if (rc == CAIRN_OK)

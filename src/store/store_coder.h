@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Blocks that are stored by a codec, and the memory that it takes to make and to read them. A coder
+ * is used by one thread at a time; its memory grows as it is needed.
+ */
+#ifndef CAIRN_STORE_CODER_H
+#define CAIRN_STORE_CODER_H
+
+#include "codec/codec.h"
+#include "store/store.h"
+
+typedef struct crn_coder {
+    crn_buf work; /* scratch memory of codecs */
+    crn_buf copy; /* what was encoded, or what is decoded from */
+} crn_coder;
+
+void crn_coder_done(crn_coder *c); /* a zeroed one is allowed */
+
+/* The kind of values that a variable has. */
+crn_elem crn_elem_of(const crn_var_spec *spec);
+
+/* Encode the bytes of a block; *ret is the coder's until its next use. CAIRN_NOTHING: they are to
+ * be stored as they are. CAIRN_ENOMEM, CAIRN_EINTERNAL. */
+cairn_status crn_coder_encode(crn_coder *c, const crn_codec_ops *codec, crn_elem elem,
+                              const void *data, uint32_t nbytes, const unsigned char **ret,
+                              uint32_t *ret_n);
+
+/* Bring the stored bytes of block i of v, which has its table, to memory; they may lie there. Are
+ * they what was written? CAIRN_ENOMEM. */
+cairn_status crn_coder_bring(crn_coder *c, const crn_var *v, uint64_t i,
+                             const unsigned char *stored, unsigned char *to, bool *ret_good);
+
+#endif

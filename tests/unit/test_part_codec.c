@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Blocks that codecs store: they take less, come back bit for bit whatever was used before, and
+ * what is damaged of them is found. Random histories of them are test_part.c's.
+ */
+#include "harness/model.h"
+#include "harness/scratch.h"
+
+#include <math.h>
+
+enum { BLOCK = 16384, BLOCKS = 40, VALUES = BLOCK * BLOCKS / sizeof(double) - 5 };
+
+static double field[VALUES];
+
+/* A smooth field, and nothing in every fifth block: the one is for codecs of values, the other for
+ * all of them. */
+static void fill_field(void)
+{
+    for (size_t i = 0; i < VALUES; i++)
+        field[i] = i * sizeof(double) / BLOCK % 5 == 0 ? 0 : 100 * sin((double)i / 3000) + 3;
+}
+
+static crn_var *mark_field(crn_part *part, uint64_t version, const char *codec, crn_mark **ret)
+{
+    const crn_var_spec spec = {
+        .name = "field", .type = "float64", .item = 8, .block = BLOCK, .nbytes = sizeof field};
+    crn_draft *d;
+    size_t v;
+    assert_ok(crn_draft_begin(part, version, &d));
+    assert_ok(crn_draft_add(d, &spec, &v));
+    crn_draft_encode(d, v, crn_codec_of_name(codec));
+    assert_ok(crn_draft_put_all(d, v, field));
+    assert_ok(crn_draft_commit(d, CRN_KEEP_ALL, NULL));
+    assert_ok(crn_part_load(part, version, ret));
+    crn_var *var = crn_mark_find(*ret, "field");
+    assert_ok(crn_mark_table(part, *ret, var));
+    return var;
+}
+
+static void check_field(crn_part *part, const crn_mark *m, crn_var *v)
+{
+    static double back[VALUES + 1]; /* not aligned for direct reads */
+    memset(back, 0x5a, sizeof back);
+    assert_ok(crn_mark_read(part, m, v, 0, v->nblocks, (char *)back + 1, NULL));
+    assert_memory_equal((char *)back + 1, field, sizeof field);
+    assert_ok(crn_mark_read(part, m, v, v->nblocks - 3, 3, back, NULL));
+    assert_memory_equal(back, (char *)field + (BLOCKS - 3) * BLOCK,
+                        sizeof field - (BLOCKS - 3) * BLOCK);
+}
+
+/* Every third block, from the last one on backwards. */
+static void check_scattered(crn_part *part, const crn_mark *m, crn_var *v)
+{
+    static unsigned char back[BLOCKS * BLOCK];
+    uint64_t want[BLOCKS];
+    size_t n = 0;
+    crn_fetch *f;
+    crn_io *io;
+    crn_bad_blocks bad = {0};
+    for (uint64_t i = 0; i < BLOCKS; i += 3)
+        want[n++] = BLOCKS - 1 - i;
+    assert_ok(crn_io_create(CRN_IO_AUTO, 8, &io));
+    assert_ok(crn_fetch_create(&f));
+    assert_ok(crn_fetch_start(f, io, part, m, v, want, n, back));
+    assert_ok(crn_fetch_finish(f, io, &bad));
+    assert_int_equal(bad.n, 0);
+    for (size_t k = 0; k < n; k++)
+        assert_memory_equal(back + k * BLOCK, (char *)field + want[k] * BLOCK,
+                            crn_var_block_bytes(v, want[k]));
+    crn_fetch_free(f);
+    crn_io_free(io);
+}
+
+static void test_each_codec_stores_less(void **state)
+{
+    (void)state;
+    for (size_t i = 1; crn_codec_at(i); i++) {
+        const char *name = crn_codec_name(crn_codec_at(i));
+        crn_part *part;
+        crn_part_info info;
+        crn_mark *m;
+        fill_field();
+        assert_ok(crn_part_create(dir, name, &model_id, &model_options, &part));
+        crn_var *v = mark_field(part, 1, name, &m);
+        const double share = (double)v->stored_bytes / sizeof field;
+        assert_true(share < (i < 3 ? 0.97 : 0.8)); /* of bytes, of values */
+        crn_part_describe(part, &info);
+        assert_true((double)info.file_bytes < (share + 0.2) * sizeof field);
+        check_field(part, m, v);
+        check_scattered(part, m, v);
+        crn_mark_free(m);
+        crn_part_close(part);
+    }
+}
+
+/* Blocks stay what they were stored as; only those that change become something else. */
+static void test_codecs_change_from_mark_to_mark(void **state)
+{
+    (void)state;
+    static const char *const name[] = {"none", "fpzip", "zfp", "zstd", "lz4", "none"};
+    crn_part *part;
+    fill_field();
+    assert_ok(crn_part_create(dir, "mixed", &model_id, &model_options, &part));
+    for (uint64_t version = 1; version <= 6; version++) {
+        crn_mark *m;
+        for (size_t i = version; i < BLOCKS; i += 7)
+            field[i * BLOCK / sizeof(double) + 3] += (double)version;
+        crn_var *v = mark_field(part, version, name[version - 1], &m);
+        if (version > 1)
+            assert_in_range(v->nchanged, BLOCKS / 7, BLOCKS / 7 + 1);
+        check_field(part, m, v);
+        check_scattered(part, m, v);
+        crn_mark_free(m);
+    }
+    crn_part_close(part);
+}
+
+/* One byte of what is stored is hit, at many places: the block is damaged, and no other one. */
+static void test_damage_is_found(void **state)
+{
+    (void)state;
+    static double back[VALUES];
+    for (size_t i = 1; crn_codec_at(i); i++) {
+        const char *name = crn_codec_name(crn_codec_at(i));
+        char file[32];
+        crn_part *part;
+        crn_mark *m;
+        snprintf(file, sizeof file, "damaged-%s", name);
+        fill_field();
+        assert_ok(crn_part_create(dir, file, &model_id, &model_options, &part));
+        crn_var *v = mark_field(part, 1, name, &m);
+        const crn_block *b = &v->table[5]; /* smaller by any codec */
+        const int fd = openat(dir, file, O_RDWR);
+        assert_int_equal(b->codec, i);
+        for (uint32_t at = 0; at < b->nbytes; at += 1 + b->nbytes / 50) {
+            crn_bad_blocks bad = {0};
+            unsigned char byte;
+            assert_int_equal(pread(fd, &byte, 1, (off_t)(b->off + at)), 1);
+            const unsigned char other = byte ^ 0x10;
+            assert_int_equal(pwrite(fd, &other, 1, (off_t)(b->off + at)), 1);
+            assert_ok(crn_mark_read(part, m, v, 0, v->nblocks, back, &bad));
+            if (bad.n > 0) /* a codec may not care for a bit that means nothing */
+                assert_true(bad.n == 1 && bad.at[0] == 5);
+            else
+                assert_memory_equal(back, field, sizeof field);
+            crn_vec_done(&bad);
+            assert_int_equal(pwrite(fd, &byte, 1, (off_t)(b->off + at)), 1);
+        }
+        close(fd);
+        crn_mark_free(m);
+        crn_part_close(part);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_codec_stores_less),
+        cmocka_unit_test(test_codecs_change_from_mark_to_mark),
+        cmocka_unit_test(test_damage_is_found),
+    };
+    return cmocka_run_group_tests_name("part_codec", tests, scratch_begin, scratch_end);
+}
