@@ -65,6 +65,8 @@ CRN_OPT_ROW(
     "how to know what was written: by the kernel where that pays, wherever it can, or never")
 CRN_OPT_ROW(VARIABLE_DIFFERENTIAL, "variable", "differential", WORD, "auto", "auto|always|never",
             "write blocks that changed; auto: digest them before or while copying; never: all")
+CRN_OPT_ROW(VARIABLE_CODEC, "variable", "codec", WORD, "none", "none|lz4|zstd|zfp|fpzip",
+            "store blocks in fewer bytes, losing none; zfp and fpzip are for floating-point values")
 CRN_OPT_ROW(
     VARIABLE_BOUND, "variable", "bound", TEXT, "", "",
     "error bounds for comparing runs, as '1e-6', 'rel 1e-4' or several with commas; empty: exact")

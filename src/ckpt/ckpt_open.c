@@ -308,6 +308,8 @@ static cairn_status open_vault(cairn *c)
         .part = {.backend = (crn_io_backend)crn_config_word(c->cfg, CRN_OPT_IO_BACKEND),
                  .depth = (unsigned)crn_config_count(c->cfg, CRN_OPT_IO_DEPTH),
                  .direct = crn_config_bool(c->cfg, CRN_OPT_IO_DIRECT)},
+        .codec = crn_ckpt_codec,
+        .codec_arg = c->cfg,
     };
     return crn_vault_create(c->comm, &opt, &c->vault);
 }

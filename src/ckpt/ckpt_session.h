@@ -22,6 +22,7 @@
 #include "base/base.h"
 #include "ckpt/ckpt_box.h"
 #include "ckpt/ckpt_history.h"
+#include "codec/codec.h"
 #include "comm/comm.h"
 #include "diff/diff.h"
 #include "hash/hash.h"
@@ -295,6 +296,9 @@ cairn_status crn_ckpt_check_usable(cairn *c, const char *call);
             return crn_ckpt_result((c),                                                            \
                                    crn_fail(CAIRN_EINVAL, "%s: '%s' is NULL", __func__, #arg));    \
     } while (0)
+
+/* The codec that a configuration, cfg, wants for a variable's blocks; for the vault as well. */
+crn_codec_fn crn_ckpt_codec;
 
 /* The declaration of a variable for a draft. */
 crn_var_spec crn_ckpt_spec(const ckpt_var *v);

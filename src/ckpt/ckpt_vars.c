@@ -45,6 +45,11 @@ crn_var_spec crn_ckpt_spec(const ckpt_var *v)
                           .attributes = v->lines ? v->lines : v->attributes};
 }
 
+const crn_codec_ops *crn_ckpt_codec(const void *cfg, const char *name)
+{
+    return crn_codec_of_name(crn_config_for_variable(cfg, CRN_OPT_VARIABLE_CODEC, name));
+}
+
 /* Bounds that were given by call stay when a variable is protected again. */
 static cairn_status take_bounds(const cairn *c, const ckpt_var *old, ckpt_var *v)
 {

@@ -30,6 +30,7 @@
 #define CAIRN_LEVEL_H
 
 #include "base/base.h"
+#include "codec/codec.h"
 #include "comm/comm.h"
 #include "store/store.h"
 
@@ -56,6 +57,9 @@ typedef enum crn_form {
  * pieces: it only refers to the ranks' own files. */
 typedef cairn_status crn_frame_fn(int dirfd, const char *name, crn_frame *f, bool pieces);
 
+/* The codec for the blocks of a variable, or NULL. */
+typedef const crn_codec_ops *crn_codec_fn(const void *arg, const char *variable);
+
 typedef struct crn_vault_options {
     crn_run *run;       /* in the trail; stays the caller's */
     uint32_t series;    /* that marks are written to */
@@ -68,6 +72,8 @@ typedef struct crn_vault_options {
     crn_form form;
     crn_frame_fn *frame; /* for forms other than parts */
     crn_part_options part;
+    crn_codec_fn *codec; /* how copies store blocks; NULL: as they are */
+    const void *codec_arg;
 } crn_vault_options;
 
 /*

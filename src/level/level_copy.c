@@ -60,12 +60,15 @@ size_t crn_mark_bits(const crn_mark *mark)
     return (size_t)(n + 7) / 8;
 }
 
-static cairn_status add_var(crn_copy *c, size_t v, uint64_t base, bool anew)
+static cairn_status add_var(const crn_vault_options *opt, crn_copy *c, size_t v, uint64_t base,
+                            bool anew)
 {
     const crn_var *var = &c->mark->var[v];
     size_t number;
     CRN_TRY(crn_draft_add(c->draft, &var->spec, &number));
     assert(number == v);
+    if (opt->codec)
+        crn_draft_encode(c->draft, v, opt->codec(opt->codec_arg, var->spec.name));
     for (uint64_t i = 0; i < var->nblocks; i++) {
         const crn_digest *had = anew ? NULL : crn_draft_inherited(c->draft, v, i);
         if (had && crn_digest_equal(had, &var->table[i].digest))
@@ -76,7 +79,8 @@ static cairn_status add_var(crn_copy *c, size_t v, uint64_t base, bool anew)
     return CAIRN_OK;
 }
 
-cairn_status crn_copy_begin(crn_part *part, const crn_mark *mark, bool anew, crn_copy *ret)
+cairn_status crn_copy_begin(const crn_vault *vault, crn_part *part, const crn_mark *mark, bool anew,
+                            crn_copy *ret)
 {
     crn_copy c = {.part = part, .mark = mark, .version = mark->version};
     uint64_t nlost;
@@ -91,7 +95,7 @@ cairn_status crn_copy_begin(crn_part *part, const crn_mark *mark, bool anew, crn
         crn_draft_set_time(c.draft, mark->wall_ns);
     uint64_t base = 0;
     for (size_t v = 0; c.draft && rc == CAIRN_OK && v < mark->nvars; v++) {
-        rc = add_var(&c, v, base, anew);
+        rc = add_var(&vault->opt, &c, v, base, anew);
         base += mark->var[v].nblocks;
     }
     if (rc < 0) {

@@ -43,7 +43,7 @@ static cairn_status begin_copy(crn_vault *v, const crn_manifest_mark *mark, haul
     /* of marks behind this one none is in the trail, or it would not be drained: what is there was
      * being copied when its program died */
     CRN_TRY(crn_part_rewind(h->part, mark->version));
-    CRN_TRY(crn_copy_begin(h->part, h->share, false, &h->copy));
+    CRN_TRY(crn_copy_begin(v, h->part, h->share, false, &h->copy));
     h->gaps = crn_gaps_of(h->share, h->copy.lacking);
     return crn_alloc_aligned(&h->window, CRN_MAX((size_t)WINDOW_BYTES, h->gaps.cap), 4096);
 }

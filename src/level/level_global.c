@@ -45,7 +45,7 @@ static cairn_status copy_own(crn_vault *v, uint64_t version, crn_mark **mark, cr
     crn_part_id id = trail_id(v);
     CRN_TRY(crn_vault_own_mark(v, version, &own, mark));
     CRN_TRY(crn_vault_part(v, &id, true, &part));
-    CRN_TRY(crn_copy_begin(part, *mark, v->distrusted >> CRN_LEVEL_GLOBAL & 1, copy));
+    CRN_TRY(crn_copy_begin(v, part, *mark, v->distrusted >> CRN_LEVEL_GLOBAL & 1, copy));
     return copy_blocks(own, *mark, copy);
 }
 

@@ -284,7 +284,8 @@ typedef struct crn_copy {
  * Begin a copy of mark in part. When the part's newest mark has the same version it stays if it is
  * the same, and is rewound if not. CAIRN_EINVAL when the part has newer marks.
  */
-cairn_status crn_copy_begin(crn_part *part, const crn_mark *mark, bool anew, crn_copy *ret);
+cairn_status crn_copy_begin(const crn_vault *vault, crn_part *part, const crn_mark *mark, bool anew,
+                            crn_copy *ret);
 void crn_copy_done(crn_copy *c); /* drops the draft, if any; a zeroed one is allowed */
 
 /* Put a block, verified against the mark's digest: CAIRN_ECORRUPT. */

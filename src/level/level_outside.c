@@ -56,7 +56,7 @@ static cairn_status begin(effort *e)
         crn_vault_id(v, CRN_ROLE_TRAIL, v->opt.series, (uint32_t)v->rank, (uint32_t)v->nranks);
     CRN_TRY(crn_vault_own_mark(v, e->version, &e->own, &e->mark));
     CRN_TRY(crn_vault_part(v, &id, true, &e->part));
-    CRN_TRY(crn_copy_begin(e->part, e->mark, false, &e->copy));
+    CRN_TRY(crn_copy_begin(v, e->part, e->mark, false, &e->copy));
     CRN_TRY(crn_run_series_dir(v->opt.run, v->opt.series, false, &e->dir)); /* the part is there */
     CRN_TRY(crn_alloc(&e->place, e->mark->nvars));
     crn_specs_put(e->mark, &e->specs);
@@ -70,7 +70,7 @@ static cairn_status begin_again(effort *e)
         return CAIRN_OK;
     crn_copy_done(&e->copy);
     CRN_TRY(crn_part_rewind(e->part, e->version > 0 ? e->version - 1 : CRN_NO_VERSION));
-    return crn_copy_begin(e->part, e->mark, false, &e->copy);
+    return crn_copy_begin(e->v, e->part, e->mark, false, &e->copy);
 }
 
 /* *ret_there: all ranks have the very mark. */

@@ -110,7 +110,7 @@ static cairn_status keeper_begin(crn_vault *v, uint64_t version, const crn_parce
     CRN_FAIL_IF(k->mark->version != version, CAIRN_EINTERNAL,
                 "rank %d describes mark %" PRIu64 " instead", from->peer, k->mark->version);
     CRN_TRY(crn_vault_part(v, &id, true, &part));
-    CRN_TRY(crn_copy_begin(part, k->mark, v->distrusted >> CRN_LEVEL_PARTNER & 1, k->copy));
+    CRN_TRY(crn_copy_begin(v, part, k->mark, v->distrusted >> CRN_LEVEL_PARTNER & 1, k->copy));
     k->ahead = k->now = crn_gaps_of(k->mark, k->copy->lacking);
     return CAIRN_OK;
 }
