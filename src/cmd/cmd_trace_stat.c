@@ -219,14 +219,52 @@ static bool may_wait(const cairn_trace_row *r)
             strcmp(r->layer, "p2p") == 0);
 }
 
+/* From whom most messages came that a rank received at a place, or to whom most went. */
+typedef struct partners {
+    const cairn_trace_row *at;
+    int64_t rank;  /* -1: nobody is known */
+    uint64_t lead; /* messages that it is ahead of all others by: whoever sent over half, is */
+} partners;
+
+static int add_partners(void *arg, const cairn_trace_event *e)
+{
+    partners *s = arg;
+    if (e->site != s->at->site || strcmp(e->call, s->at->call) != 0)
+        return 0;
+    for (size_t i = 0; i < e->nmessages; i++) {
+        const cairn_trace_message *m = &e->message[i];
+        if (m->peer < 0 || (m->sent && e->nmessages > 1)) /* of two, it waits for the other one */
+            continue;
+        if (m->peer == s->rank) {
+            s->lead += e->repeat;
+        } else if (e->repeat > s->lead) {
+            s->rank = m->peer;
+            s->lead = e->repeat - s->lead;
+        } else {
+            s->lead -= e->repeat;
+        }
+    }
+    return 0;
+}
+
+/* Whom the rank with the longest call waited for: its partner, or else who came last. */
+static int64_t waited_for(const stat_job *job, const cairn_trace_row *r)
+{
+    partners s = {.at = r, .rank = -1};
+    if (strcmp(r->layer, "p2p") != 0 ||
+        cairn_trace_visit(job->t, r->longest_rank, add_partners, &s) < 0 || s.rank < 0)
+        return r->shortest_rank;
+    return s.rank;
+}
+
 static void wait_cells(const stat_job *job, cmd_columns *c, const cairn_trace_row *r)
 {
     char site[72];
     cell_call(c, r);
     cell_seconds(c, r->waited);
     cell_seconds(c, r->seconds);
-    cmd_cell(c, "%" PRIu32, r->shortest_rank);
     cmd_cell(c, "%" PRIu32, r->longest_rank);
+    cmd_cell(c, "%" PRId64, waited_for(job, r));
     cmd_cell(c, "%s", cairn_trace_site(job->t, r->site, site, sizeof site));
 }
 
@@ -234,7 +272,8 @@ static json_t *wait_members(const stat_job *job, const cairn_trace_row *r)
 {
     return cmd_json_merge(site_members(job, r),
                           json_pack("{s:o, s:i, s:i}", "waited", cmd_trace_seconds(r->waited),
-                                    "last", (int)r->shortest_rank, "waits", (int)r->longest_rank));
+                                    "last", (int)waited_for(job, r), "waits",
+                                    (int)r->longest_rank));
 }
 
 static const section sections[] = {
@@ -294,10 +333,10 @@ static const section sections[] = {
      NULL},
     {"waits",
      "waiting (estimated: what calls took above the shortest one of their site; the rank of the\n"
-     "shortest came last, the rank of the longest waited most)",
+     "longest waited most, for its partner or, with the shortest, who came last)",
      CAIRN_TRACE_BY_LAYER | CAIRN_TRACE_BY_CALL | CAIRN_TRACE_BY_SITE,
      "lrrrrl",
-     {"call", "waited", "of", "last", "waits", "site"},
+     {"call", "waited", "of", "rank", "for", "site"},
      may_wait,
      wait_cells,
      wait_members,

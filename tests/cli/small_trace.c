@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * small_trace FILE RANKS [WORD]: write the small trace of tests/harness, or one that the word below
- * stands for. cut: rank 0 ended early; stuck: all receive what nobody sends; the others have four
- * marks, and pairs of them differ before mark 3 in an order, or in nothing.
+ * stands for. cut: rank 0 ended early; stuck: all receive what nobody sends; waiting: for others;
+ * the others have four marks, and pairs of them differ before mark 3 in an order, or in nothing.
  */
 #include "harness/small_trace.h"
 
@@ -17,6 +17,20 @@ static void stuck_program(small_rank *x)
     small_event(x, CRN_CALL_MPI_Init, 1, NULL);
     small_event(x, CRN_CALL_MPI_Irecv, 3, (int64_t[]){1, 0, x->rank, 8, 0, 4});
     small_event(x, CRN_CALL_MPI_Recv, 4, (int64_t[]){1, 0, x->rank, 7, 0});
+    small_event(x, CRN_CALL_MPI_Finalize, 2, NULL);
+}
+
+/* Rank 1 comes last to the barriers, and rank 2 waits for a message of rank 0. */
+static void waiting_program(small_rank *x)
+{
+    small_event(x, CRN_CALL_MPI_Init, 1, NULL);
+    for (uint64_t i = 1; i <= 4; i++) {
+        small_event_took(x, CRN_CALL_MPI_Barrier, 3, (int64_t[]){0}, x->rank == 1 ? 100 : 9000);
+        if (x->rank == 0)
+            small_event(x, CRN_CALL_MPI_Send, 4, (int64_t[]){1, 0, 2, 7, 0});
+        if (x->rank == 2)
+            small_event_took(x, CRN_CALL_MPI_Recv, 5, (int64_t[]){1, 0, 0, 7, 0}, i * 1000);
+    }
     small_event(x, CRN_CALL_MPI_Finalize, 2, NULL);
 }
 
@@ -204,15 +218,13 @@ static void threads_two(small_rank *x)
 static const struct {
     const char *name;
     void (*program)(small_rank *x);
-} programs[] = {{"", small_program},          {"cut", cut_program},
-                {"stuck", stuck_program},     {"order", order_program},
-                {"swapped", swapped_program}, {"rebuilt", rebuilt_program},
-                {"begun", begun_in_order},    {"begun-swapped", begun_swapped},
-                {"once", once_program},       {"often", often_program},
-                {"early", early_program},     {"late", late_program},
-                {"later", later_program},     {"beside-swapped", beside_swapped},
-                {"threads", threads_one},     {"turned", threads_two},
-                {"lives", lives_program}};
+} programs[] = {
+    {"", small_program},          {"cut", cut_program},      {"stuck", stuck_program},
+    {"waiting", waiting_program}, {"order", order_program},  {"swapped", swapped_program},
+    {"rebuilt", rebuilt_program}, {"begun", begun_in_order}, {"begun-swapped", begun_swapped},
+    {"once", once_program},       {"often", often_program},  {"early", early_program},
+    {"late", late_program},       {"later", later_program},  {"beside-swapped", beside_swapped},
+    {"threads", threads_one},     {"turned", threads_two},   {"lives", lives_program}};
 
 static void cut(const char *path)
 {
