@@ -81,6 +81,7 @@ typedef struct cmd_lane {
     CRN_VEC(cmd_receipt) receipt;
     CRN_VEC(uint32_t) file; /* that were read, by name; one for reads that follow each other */
     cmd_span receipts, files;
+    uint64_t began[2];      /* its first receipt, but for the source, and file; 0: none so far */
     uint64_t history;       /* digest of what it had received and read before its spans */
     bool marks;             /* it took the second mark itself: it stands there in all runs */
     struct cmd_lane *other; /* the thread of the other trace that it is compared with */
@@ -97,8 +98,8 @@ typedef struct cmd_passing {
     uint64_t nnameless;    /* reads of files that another thread opened */
 } cmd_passing;
 
-/* What the threads of this number did between the marks, those that did anything, is added to
- * *to. CMD_YES, or CMD_UNKNOWN after saying why. */
+/* What the threads of this number did between the marks is added to *to. CMD_YES, or CMD_UNKNOWN
+ * after saying why. */
 int cmd_lane_collect(cmd_side *s, uint32_t rank, uint32_t thread, const cmd_stretch *stretch,
                      cmd_lanes *to, cmd_passing *ret);
 

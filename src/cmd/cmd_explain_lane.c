@@ -129,6 +129,10 @@ static bool keep_receipt(walker *w, const cairn_trace_event *e)
     if (is_found_again(w, &r))
         return true;
     const uint64_t i = w->nreceipts++;
+    if (i == 0) {
+        mix(&w->now.began[0], place->number);
+        mix(&w->now.began[0], (uint64_t)r.tag);
+    }
     if (i < w->now.receipts.first) {
         mix(&w->received, (uint64_t)r.source);
         mix(&w->received, (uint64_t)r.tag);
@@ -158,6 +162,8 @@ static bool keep_file(walker *w, uint32_t file)
     cmd_lane *l = &w->now;
     w->nfiles += !goes_on;
     w->file = file + 1;
+    if (l->began[1] == 0)
+        l->began[1] = file + 1;
     if (goes_on && (!w->stretch || l->file.n > 0))
         return true;
     if (!goes_on && w->nfiles <= l->files.first)
@@ -200,7 +206,7 @@ static bool end_reading(walker *w, const cairn_trace_event *e)
 /* A thread has ended, or the stretch. */
 static bool end_thread(walker *w)
 {
-    const bool counts = w->stretch && w->within && w->now.receipt.n + w->now.file.n > 0;
+    const bool counts = w->stretch && w->within;
     w->now.receipts.end = w->now.receipts.first + w->now.receipt.n;
     w->now.files.end = w->now.files.first + w->now.file.n;
     if (counts && crn_vec_push(w->lanes, w->now) == CAIRN_OK)
@@ -313,6 +319,20 @@ static int walk(walker *w, uint32_t rank)
     return w->failed ? cmd_fail("no memory for what '%s' tells", w->side->path) : CMD_YES;
 }
 
+/*
+ * The second mark was not met. A thread that began after it has nothing in the stretch, where its
+ * counterpart may have been earlier; the first thread of all has no such excuse.
+ */
+static void forget_later(walker *w)
+{
+    cmd_lanes_cut(w->lanes, w->first + (w->now.thread > 0));
+    if (w->lanes->n == w->first)
+        return;
+    cmd_lane *l = &w->lanes->at[w->first];
+    l->receipt.n = l->file.n = 0;
+    l->receipts = l->files = (cmd_span){0};
+}
+
 int cmd_lane_collect(cmd_side *s, uint32_t rank, uint32_t thread, const cmd_stretch *stretch,
                      cmd_lanes *to, cmd_passing *ret)
 {
@@ -327,7 +347,7 @@ int cmd_lane_collect(cmd_side *s, uint32_t rank, uint32_t thread, const cmd_stre
     if (!end_thread(&w) && code == CMD_YES)
         code = cmd_fail("no memory for what '%s' tells", s->path);
     if (!w.ended)
-        cmd_lanes_cut(to, w.first);
+        forget_later(&w);
     return code;
 }
 

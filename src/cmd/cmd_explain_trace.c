@@ -208,11 +208,31 @@ static bool did_the_same(const explainer *x, const cmd_lane *a, const cmd_lane *
     return true;
 }
 
-enum { SAME = 1, NUMBER = 2, ROLE = 4 }; /* what two threads have in common */
+/* What two threads have in common. */
+enum {
+    SAME = 1,   /* all that they did */
+    NUMBER = 2, /* also the how-manyth they are that have it */
+    ROLE = 4,   /* who takes the marks */
+    BUSY = 8,   /* they did something at all */
+    BEGIN = 16  /* the first thing that they did */
+};
+
+static bool began_alike(const cmd_lane *a, const cmd_lane *b)
+{
+    const int what = a->began[0] == 0 || b->began[0] == 0;
+    return a->began[what] != 0 && a->began[what] == b->began[what];
+}
+
+static bool is_busy(const cmd_lane *l)
+{
+    return l->receipt.n > 0 || l->file.n > 0;
+}
 
 static bool have_in_common(const explainer *x, const cmd_lane *a, const cmd_lane *b, unsigned what)
 {
-    return !(what & ROLE && a->marks != b->marks) && !(what & NUMBER && a->thread != b->thread) &&
+    return !(what & ROLE && a->marks != b->marks) &&
+           !(what & NUMBER && (a->thread != b->thread || a->life != b->life)) &&
+           !(what & BUSY && !(is_busy(a) && is_busy(b))) && !(what & BEGIN && !began_alike(a, b)) &&
            !(what & SAME && !did_the_same(x, a, b));
 }
 
@@ -229,7 +249,9 @@ static void find_partner(explainer *x, cmd_lane *a, unsigned what)
 
 static void pair_up(explainer *x)
 {
-    static const unsigned what[] = {SAME | NUMBER, SAME, NUMBER | ROLE, ROLE, NUMBER};
+    static const unsigned what[] = {
+        SAME | BUSY | NUMBER, SAME | BUSY, BEGIN | ROLE | NUMBER, BEGIN | ROLE, ROLE | NUMBER,
+        ROLE | BUSY,          NUMBER};
     for (size_t i = 0; i < sizeof what / sizeof *what; i++)
         for (size_t k = 0; k < x->lane[0].n; k++)
             find_partner(x, &x->lane[0].at[k], what[i]);
@@ -247,7 +269,8 @@ static int tell_threads(explainer *x, uint32_t rank)
     return CMD_YES;
 }
 
-/* Threads that ended before the stretch, or began after it, are left out. */
+/* A thread that ended before the stretch, and whose number another one has got since, is left out.
+ */
 static int collect_threads(explainer *x, int which, uint32_t rank)
 {
     cmd_side *s = &x->side[which];

@@ -137,18 +137,20 @@ static void often_program(small_rank *x)
     probing_program(x, 3);
 }
 
-/* A second thread of rank 0 receives all the time; marks come after so many of its messages. */
-static void beside_program(small_rank *x, const int marked[4], const int64_t source[8])
+/* Another thread receives all the time; marks come after so many of its messages. */
+static void beside_program(small_rank *x, unsigned thread, const int marked[4],
+                           const int64_t source[8])
 {
     int next = 0;
     small_event(x, CRN_CALL_MPI_Init, 1, NULL);
-    small_turn(x, 1);
-    for (int i = 0; i < 8; i++) {
-        small_turn(x, 1);
-        receive(x, 6, source[i]);
-        if (next < 4 && marked[next] == i + 1)
+    for (int i = 0; i <= 8; i++) {
+        while (next < 4 && marked[next] == i)
             mark(x, ++next);
+        small_turn(x, thread);
+        if (i < 8)
+            receive(x, 6, source[i]);
     }
+    small_turn(x, 0);
     small_event(x, CRN_CALL_MPI_Finalize, 2, NULL);
 }
 
@@ -156,22 +158,32 @@ static const int64_t in_order[] = {1, 2, 3, 1, 2, 3, 1, 2};
 
 static void early_program(small_rank *x)
 {
-    beside_program(x, (int[]){1, 3, 5, 7}, in_order);
+    beside_program(x, 1, (int[]){1, 3, 5, 7}, in_order);
 }
 
 static void late_program(small_rank *x)
 {
-    beside_program(x, (int[]){2, 4, 5, 8}, in_order);
+    beside_program(x, 1, (int[]){2, 4, 5, 8}, in_order);
 }
 
 static void later_program(small_rank *x)
 {
-    beside_program(x, (int[]){2, 4, 6, 8}, in_order);
+    beside_program(x, 1, (int[]){2, 4, 6, 8}, in_order);
+}
+
+static void other_number(small_rank *x)
+{
+    beside_program(x, 2, (int[]){2, 4, 6, 8}, in_order);
+}
+
+static void after_marks(small_rank *x)
+{
+    beside_program(x, 1, (int[]){0, 0, 0, 0}, in_order);
 }
 
 static void beside_swapped(small_rank *x)
 {
-    beside_program(x, (int[]){2, 4, 6, 8}, (int64_t[]){1, 2, 3, 1, 3, 2, 1, 2});
+    beside_program(x, 1, (int[]){2, 4, 6, 8}, (int64_t[]){1, 2, 3, 1, 3, 2, 1, 2});
 }
 
 /* Two more threads, of which the one with this number comes first. */
@@ -218,13 +230,26 @@ static void threads_two(small_rank *x)
 static const struct {
     const char *name;
     void (*program)(small_rank *x);
-} programs[] = {
-    {"", small_program},          {"cut", cut_program},      {"stuck", stuck_program},
-    {"waiting", waiting_program}, {"order", order_program},  {"swapped", swapped_program},
-    {"rebuilt", rebuilt_program}, {"begun", begun_in_order}, {"begun-swapped", begun_swapped},
-    {"once", once_program},       {"often", often_program},  {"early", early_program},
-    {"late", late_program},       {"later", later_program},  {"beside-swapped", beside_swapped},
-    {"threads", threads_one},     {"turned", threads_two},   {"lives", lives_program}};
+} programs[] = {{"", small_program},
+                {"cut", cut_program},
+                {"stuck", stuck_program},
+                {"waiting", waiting_program},
+                {"order", order_program},
+                {"swapped", swapped_program},
+                {"rebuilt", rebuilt_program},
+                {"begun", begun_in_order},
+                {"begun-swapped", begun_swapped},
+                {"once", once_program},
+                {"often", often_program},
+                {"early", early_program},
+                {"late", late_program},
+                {"later", later_program},
+                {"beside-swapped", beside_swapped},
+                {"threads", threads_one},
+                {"turned", threads_two},
+                {"lives", lives_program},
+                {"other-number", other_number},
+                {"after-marks", after_marks}};
 
 static void cut(const char *path)
 {
