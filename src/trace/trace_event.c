@@ -510,7 +510,7 @@ static bool starts_persistent(uint32_t call)
 void crn_ev_new_request(crn_ev *e, int c, const MPI_Request *request)
 {
     e->r.value[c] = CRN_REQ_NULL;
-    if (request) {
+    if (request && !only_counts(e)) {
         crn_requests_lock();
         e->r.value[c] = crn_request_new(request, &e->key, starts_persistent(e->r.call), e->wild);
         crn_requests_unlock();

@@ -42,6 +42,18 @@ static uint64_t made; /* requests so far */
 static CRN_VEC(pool) pools;
 static uint32_t pool_chain[POOL_HASH]; /* index + 1 */
 static int64_t numbers;                /* given so far */
+static size_t free_nbytes;             /* of the heaps of all pools */
+static size_t held;                    /* bytes of all this: its part of the recorder's */
+
+/* What is here may have grown. */
+static void grown(void)
+{
+    size_t now = crn_reqs.slot.cap * sizeof *crn_reqs.slot.at + unused.cap * sizeof *unused.at +
+                 (table[BY_VARIABLE].n + table[BY_HANDLE].n) * sizeof(chain) +
+                 pools.cap * sizeof *pools.at + free_nbytes;
+    atomic_fetch_add_explicit(&crn_rec.held, now - held, memory_order_relaxed);
+    held = now;
+}
 
 /* ---- numbers ---- */
 
@@ -117,7 +129,11 @@ static int64_t take_number(uint32_t index)
     pool *p = &pools.at[index];
     if (p->free.n > 0)
         return pop_smallest(&p->free);
-    if (crn_vec_reserve(&p->free, p->given + 1) < 0) /* room for all, when they come back */
+    free_nbytes -= p->free.cap * sizeof *p->free.at;
+    cairn_status rc = crn_vec_reserve(&p->free, p->given + 1); /* for all, when they come back */
+    free_nbytes += p->free.cap * sizeof *p->free.at;
+    grown();
+    if (rc < 0)
         return CRN_REQ_NULL;
     p->given++;
     return numbers++;

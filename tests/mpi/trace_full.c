@@ -2,13 +2,14 @@
  *
  * A program that never does the same twice: each turn has a new stack, a new list and a new
  * datatype. Its recorder must keep to CAIRN_TRACE_MEMORY, which is given as the argument. One rank.
+ * With another argument: one that is all rule, but has many requests at once.
  */
 #include <malloc.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TURNS = 1 << 13, BLOCKS = 1000 };
+enum { TURNS = 1 << 13, BLOCKS = 1000, REQUESTS = 30000 };
 
 static unsigned long held(void)
 {
@@ -64,9 +65,24 @@ __attribute__((noinline)) static void left(unsigned path)
     calls++;
 }
 
+static void many_requests(void)
+{
+    static MPI_Request q[REQUESTS];
+    static int x;
+    for (int i = 0; i < REQUESTS; i++)
+        MPI_Recv_init(&x, 1, MPI_INT, 0, i, MPI_COMM_SELF, &q[i]);
+    for (int i = 0; i < REQUESTS; i++)
+        MPI_Request_free(&q[i]);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
+    if (argc > 2) {
+        many_requests();
+        MPI_Finalize();
+        return 0;
+    }
     unsigned long may = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
     new_type(0);
     unsigned long before = held();
