@@ -158,6 +158,10 @@ cairn_status crn_comm_wait(crn_comm *c, crn_msg *msg);
 /* Give up a receive for which nothing will be sent. Its data is the caller's again. */
 void crn_comm_cancel(crn_comm *c, crn_msg *msg);
 
+/* End n messages that were started: wait for them, or, where rc says that something has failed
+ * already, for those that send, and give up the others. The first failure counts. */
+cairn_status crn_comm_end(crn_comm *c, crn_msg *msg, size_t n, cairn_status rc);
+
 /* --- parcels -------------------------------------------------------------------------------- */
 
 /* Bytes for or from another rank. */

@@ -254,6 +254,19 @@ void crn_comm_cancel(crn_comm *c, crn_msg *msg)
     c->ops->cancel(c, msg);
 }
 
+cairn_status crn_comm_end(crn_comm *c, crn_msg *msg, size_t n, cairn_status rc)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (rc < 0 && !msg[i].is_send) {
+            crn_comm_cancel(c, &msg[i]);
+            continue;
+        }
+        cairn_status one = crn_comm_wait(c, &msg[i]);
+        rc = rc < 0 ? rc : one;
+    }
+    return rc;
+}
+
 /* Both ends of a message cut it alike. */
 static cairn_status move(crn_comm *c, crn_msg whole)
 {

@@ -69,15 +69,7 @@ static cairn_status deliver(crn_comm *comm, const crn_parcel *out, size_t nout, 
         rc = crn_comm_isend(comm, out[i].data, out[i].n, out[i].peer, TAG_PARCEL, &msg[started]);
         started += rc == CAIRN_OK;
     }
-    for (size_t i = 0; i < started; i++) {
-        if (rc < 0 && !msg[i].is_send) {
-            crn_comm_cancel(comm, &msg[i]);
-            continue;
-        }
-        cairn_status one = crn_comm_wait(comm, &msg[i]);
-        rc = rc < 0 ? rc : one;
-    }
-    return rc;
+    return crn_comm_end(comm, msg, started, rc);
 }
 
 cairn_status crn_parcels_swap(crn_comm *comm, cairn_status local, const crn_parcel *out,

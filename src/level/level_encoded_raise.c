@@ -70,19 +70,6 @@ static uint32_t seat_after(const job *j, uint32_t n)
     return (j->set.layout.own + n) % stripes_of(j)->nseats;
 }
 
-static cairn_status wait_started(crn_comm *comm, crn_msg *msg, size_t n, cairn_status rc)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (rc < 0 && !msg[i].is_send) {
-            crn_comm_cancel(comm, &msg[i]);
-            continue;
-        }
-        cairn_status one = crn_comm_wait(comm, &msg[i]);
-        rc = rc < 0 ? rc : one;
-    }
-    return rc;
-}
-
 /*
  * Send n bytes to each of the reach seats behind this one, and receive nrecv[seat] bytes into
  * recv[seat] from each of the reach seats before it.
@@ -107,7 +94,7 @@ static cairn_status pass(job *j, uint32_t reach, const void *data, size_t n,
         started += rc == CAIRN_OK;
         j->raise->stats->moved_bytes += n;
     }
-    return wait_started(comm, j->msg, started, rc);
+    return crn_comm_end(comm, j->msg, started, rc);
 }
 
 /* --- what this rank has ------------------------------------------------------------------- */
