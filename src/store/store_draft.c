@@ -120,32 +120,6 @@ uint64_t crn_draft_base(const crn_draft *d, uint64_t *ret_wall_ns)
 
 /* --- variables ---------------------------------------------------------------------------- */
 
-static cairn_status copy_spec(crn_var *v, const crn_var_spec *spec)
-{
-    char *name = NULL, *type = NULL, *attributes = NULL;
-    cairn_status rc;
-    CRN_TRY_OUT(rc, crn_strdup(spec->name, &name));
-    CRN_TRY_OUT(rc, crn_strdup(spec->type, &type));
-    CRN_TRY_OUT(rc, crn_strdup(spec->attributes ? spec->attributes : "", &attributes));
-    v->spec = *spec;
-    v->spec.name = name;
-    v->spec.type = type;
-    v->spec.attributes = attributes;
-    const uint64_t *from[3] = {spec->global, spec->offset, spec->count};
-    const uint64_t **to[3] = {&v->spec.global, &v->spec.offset, &v->spec.count};
-    for (int k = 0; k < 3; k++) {
-        *to[k] = v->dims + (size_t)k * spec->ndims;
-        if (spec->ndims > 0)
-            memcpy(v->dims + (size_t)k * spec->ndims, from[k], spec->ndims * sizeof *from[k]);
-    }
-    return CAIRN_OK;
-out:
-    free(name);
-    free(type);
-    free(attributes);
-    return rc;
-}
-
 /* Was a block of the newest mark cut off the file before we opened it? The file grows over its
  * place again, so only the length at that time tells. */
 static bool is_cut_off(const crn_part *part, const crn_block *b)
@@ -188,7 +162,6 @@ static cairn_status inherit(crn_draft *d, crn_var *v, draft_var *dv)
 static cairn_status furnish(crn_draft *d, crn_var *v, draft_var *dv)
 {
     CRN_TRY(crn_mark_index(d->mark));
-    v->nblocks = v->spec.nbytes / v->spec.block + (v->spec.nbytes % v->spec.block != 0);
     CRN_TRY(crn_alloc(&v->table, v->nblocks));
     CRN_TRY(crn_alloc(&dv->state, v->nblocks));
     return inherit(d, v, dv);
@@ -222,7 +195,7 @@ cairn_status crn_draft_add(crn_draft *d, const crn_var_spec *spec, size_t *ret)
     draft_var *dv = &d->var.at[d->var.n];
     memset(v, 0, sizeof *v);
     memset(dv, 0, sizeof *dv);
-    CRN_TRY(copy_spec(v, spec));
+    CRN_TRY(crn_var_declare(v, spec));
     m->nvars = ++d->var.n; /* from here on, drop frees it */
     CRN_TRY(stay(d, furnish(d, v, dv)));
     *ret = m->nvars - 1;

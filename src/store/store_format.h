@@ -70,6 +70,11 @@ crn_digest crn_format_get_digest(crn_cursor *c);
 /* Make the index of names again after variables were added. */
 cairn_status crn_mark_index(crn_mark *m);
 
+/* Give *to copies of the texts of a declaration, and v one of all of it, with the blocks that this
+ * has; the texts are to be freed. */
+cairn_status crn_spec_copy_texts(const crn_var_spec *spec, crn_var_spec *to);
+cairn_status crn_var_declare(crn_var *v, const crn_var_spec *spec);
+
 /* Bytes of the file that a block, or any other piece, keeps from other use. */
 uint64_t crn_format_block_room(uint32_t nbytes);
 uint64_t crn_format_blob_room(uint64_t nbytes);

@@ -30,25 +30,14 @@ void crn_frame_done(crn_frame *f)
 
 static cairn_status new_array(crn_frame *f, const crn_var_spec *spec, crn_array **ret)
 {
-    char *name = NULL, *type = NULL, *attributes = NULL;
-    cairn_status rc;
-    CRN_TRY(crn_vec_reserve(&f->array, 1));
-    CRN_TRY_OUT(rc, crn_strdup(spec->name, &name));
-    CRN_TRY_OUT(rc, crn_strdup(spec->type, &type));
-    CRN_TRY_OUT(rc, crn_strdup(spec->attributes ? spec->attributes : "", &attributes));
-    crn_array *a = &f->array.at[f->array.n++];
-    *a = (crn_array){.by_rank = spec->ndims == 0, .ndims = spec->ndims};
-    a->spec =
-        (crn_var_spec){.name = name, .type = type, .attributes = attributes, .item = spec->item};
+    crn_array a = {.by_rank = spec->ndims == 0, .ndims = spec->ndims, .spec = {.item = spec->item}};
     for (uint32_t d = 0; d < spec->ndims; d++)
-        a->dims[d] = spec->global[d];
-    *ret = a;
+        a.dims[d] = spec->global[d];
+    CRN_TRY(crn_vec_reserve(&f->array, 1));
+    CRN_TRY(crn_spec_copy_texts(spec, &a.spec));
+    *ret = &f->array.at[f->array.n++];
+    **ret = a;
     return CAIRN_OK;
-out:
-    free(name);
-    free(type);
-    free(attributes);
-    return rc;
 }
 
 static cairn_status check_same(const crn_array *a, uint32_t rank, const crn_var_spec *spec)

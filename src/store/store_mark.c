@@ -25,6 +25,40 @@ uint32_t crn_var_block_bytes(const crn_var *v, uint64_t i)
     return (uint32_t)CRN_MIN((uint64_t)v->spec.block, v->spec.nbytes - i * v->spec.block);
 }
 
+cairn_status crn_spec_copy_texts(const crn_var_spec *spec, crn_var_spec *to)
+{
+    char *name = NULL, *type = NULL, *attributes = NULL;
+    cairn_status rc;
+    CRN_TRY_OUT(rc, crn_strdup(spec->name, &name));
+    CRN_TRY_OUT(rc, crn_strdup(spec->type, &type));
+    CRN_TRY_OUT(rc, crn_strdup(spec->attributes ? spec->attributes : "", &attributes));
+    to->name = name;
+    to->type = type;
+    to->attributes = attributes;
+    return CAIRN_OK;
+out:
+    free(name);
+    free(type);
+    free(attributes);
+    return rc;
+}
+
+cairn_status crn_var_declare(crn_var *v, const crn_var_spec *spec)
+{
+    crn_var_spec copy = *spec;
+    CRN_TRY(crn_spec_copy_texts(spec, &copy));
+    const uint64_t *from[3] = {spec->global, spec->offset, spec->count};
+    const uint64_t **to[3] = {&copy.global, &copy.offset, &copy.count};
+    for (int k = 0; k < 3; k++) {
+        *to[k] = v->dims + (size_t)k * spec->ndims;
+        if (spec->ndims > 0)
+            memcpy(v->dims + (size_t)k * spec->ndims, from[k], spec->ndims * sizeof *from[k]);
+    }
+    v->spec = copy;
+    v->nblocks = spec->nbytes / spec->block + (spec->nbytes % spec->block != 0);
+    return CAIRN_OK;
+}
+
 /* The slot of name, or the empty one where it would go. */
 static uint32_t *probe(const crn_mark *m, const char *name)
 {

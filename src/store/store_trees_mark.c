@@ -53,20 +53,7 @@ crn_trees_var *crn_trees_find(const crn_trees_mark *m, const char *name)
 
 cairn_status crn_trees_declare(crn_trees_var *v, const crn_var_spec *spec)
 {
-    crn_buf b = {0};
-    const crn_var like = {.spec = *spec};
-    crn_var tmp = like;
-    const uint64_t *from[3] = {spec->global, spec->offset, spec->count};
-    for (size_t k = 0; k < 3; k++)
-        for (uint32_t d = 0; d < spec->ndims; d++)
-            tmp.dims[k * spec->ndims + d] = from[k][d];
-    crn_format_put_declaration(&b, &tmp);
-    cairn_status rc = crn_buf_status(&b);
-    crn_cursor c = crn_cursor_of(b.at, b.n);
-    if (rc == CAIRN_OK)
-        rc = crn_format_get_declaration(&c, &v->var);
-    crn_buf_done(&b);
-    return rc;
+    return crn_var_declare(&v->var, spec);
 }
 
 bool crn_trees_has_nan(const crn_trees_var *v, uint64_t i)
