@@ -169,7 +169,9 @@ static cairn_status open_file(crn_trees *t, crn_run *run, uint32_t rank, bool wr
     CRN_TRY(crn_strdup(name, &t->name));
     CRN_TRY(crn_file_open(dir, name, CRN_READ | (write ? CRN_WRITE | CRN_CREATE : 0), &t->file));
     CRN_TRY(crn_file_nbytes(t->file, &t->nbytes));
-    if (write && t->nbytes < TREES_UNIT)
+    CRN_FAIL_IF(!write && t->nbytes < TREES_UNIT, CAIRN_ENOTFOUND,
+                "'%s' has %" PRIu64 " bytes: whoever made it came no further", name, t->nbytes);
+    if (t->nbytes < TREES_UNIT)
         CRN_TRY(begin_file(t, run, rank, dir));
     CRN_TRY(get_header(t));
     CRN_FAIL_IF(memcmp(t->run, run->manifest.run, sizeof t->run) != 0 || t->rank != rank,

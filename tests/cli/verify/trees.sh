@@ -15,4 +15,5 @@ cairn verify --json t | python3 -c '
 import json, sys
 for d in json.load(sys.stdin)["damage"]:
     print(d["mark"], d["rank"], d["variable"], d["block"], d["text"])'
-cairn verify t >/dev/null
+# Whoever made this one came no further: that is no damage.
+truncate -s 40 t/a/trees/000/trees-000000 && cairn verify t
