@@ -6,7 +6,8 @@
  */
 #include "replay/replay_play.h"
 
-enum { MANY = 256, LEAST = 6, MOST = 31 };
+enum { MANY = 256, LEAST = 6, MOST = 31 }; /* MANY: requests; sizes: powers of two, from and to */
+_Static_assert(MOST - LEAST + 1 == CRN_FLIGHT_SIZES, "each size has its place");
 
 void crn_flights_done(crn_flights *f)
 {
@@ -23,7 +24,6 @@ void crn_flights_done(crn_flights *f)
     crn_vec_done(&f->status);
 }
 
-/* Sizes of spare memory are powers of two. */
 static int size_of(uint64_t nbytes)
 {
     int log = LEAST;
