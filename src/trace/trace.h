@@ -5,6 +5,7 @@
  *
  *     trace_wrap_*.c  (generated)  one wrapper per call: enter, note parameters, call, leave
  *     trace_event.c                from a wrapped call to a crn_record
+ *     trace_param.c                its parameters
  *     trace_handle.c, trace_comm.c, trace_type.c, trace_request.c   numbers for MPI's handles
  *     trace_stack.c                call sites
  *     trace_fd.c, trace_open.c, trace_move.c, trace_file.c, trace_stdio.c   the system's files
@@ -270,6 +271,12 @@ void crn_ev_leave(crn_ev *e);
 /* A remark without parameters. */
 void crn_ev_remark(crn_thread *t, uint32_t call);
 
+/* From when the memory is full events are only counted, and nothing new is kept for them. */
+static inline bool crn_ev_only_counts(const crn_ev *e)
+{
+    return e->t->build.failed;
+}
+
 /* Leave without recording. */
 static inline void crn_ev_forget(crn_ev *e)
 {
@@ -303,7 +310,8 @@ typedef struct crn_quiet {
 crn_quiet crn_quiet_enter(void);
 void crn_quiet_leave(crn_quiet q);
 
-/* The parameters, by the words of calls.table; c is the column. */
+/* ---- parameters, by the words of calls.table; c is the column (trace_param.c) ---- */
+
 static inline void crn_ev_int(crn_ev *e, int c, int64_t v)
 {
     e->r.value[c] = v;
