@@ -84,7 +84,7 @@ static void reset(state *s)
 /* Let one value differ by 1 in so many per mille of the blocks, scattered evenly. */
 static void disturb(state *s, size_t per_mille)
 {
-    const size_t per_block = s->block / sizeof *s->at;
+    const size_t per_block = CRN_MAX(s->block / sizeof *s->at, 1);
     for (size_t b = 0; b * per_block < s->n; b++)
         if (b * per_mille / 1000 != (b + 1) * per_mille / 1000)
             s->at[b * per_block + b % per_block] += 1;

@@ -104,22 +104,22 @@ static cairn_status describe_named(MPI_Datatype type, uint32_t *ret)
     return crn_tables_type(&crn_rec.tables, &d, ret);
 }
 
-static cairn_status describe_derived(MPI_Datatype type, crn_contents *c, uint32_t *ret)
+static cairn_status describe_derived(MPI_Datatype type, crn_contents c, uint32_t *ret)
 {
     crn_type d;
     int64_t few[2 * CONTENTS_FEW], *value = few;
-    size_t n = contents_count(c);
+    size_t n = contents_count(&c);
     cairn_status rc = CAIRN_OK;
-    if (c->combiner == CRN_COMBINER_OTHER || n > CONTENTS_MAX ||
+    if (c.combiner == CRN_COMBINER_OTHER || n > CONTENTS_MAX ||
         (n > CONTENTS_FEW && crn_alloc(&value, 2 * n) < 0)) {
         d = measured(type);
         d.combiner = CRN_COMBINER_OTHER;
         return crn_tables_type(&crn_rec.tables, &d, ret);
     }
-    get_contents(type, c, value);
-    if (!crn_tables_find_type(&crn_rec.tables, c, ret)) {
+    get_contents(type, &c, value);
+    if (!crn_tables_find_type(&crn_rec.tables, &c, ret)) {
         d = measured(type);
-        rc = crn_tables_describe_type(&crn_rec.tables, c, &d, ret);
+        rc = crn_tables_describe_type(&crn_rec.tables, &c, &d, ret);
     }
     if (value != few)
         free(value);
@@ -157,7 +157,7 @@ static uint32_t look_up(MPI_Datatype type)
                       .nints = (uint32_t)nints,
                       .naddrs = (uint32_t)naddrs,
                       .ntypes = (uint32_t)ntypes};
-    (void)describe_derived(type, &c, &index); /* or 0: it goes on without */
+    (void)describe_derived(type, c, &index); /* or 0: it goes on without */
     return index;
 }
 

@@ -152,10 +152,11 @@ static bool same_contents(const int64_t *entry, const crn_contents *c)
 bool crn_tables_find_type(const crn_tables *t, const crn_contents *c, uint32_t *ret)
 {
     uint64_t hash = contents_hash(c);
-    uint32_t at;
-    for (size_t probe = 0; crn_index_next(&t->contents_index, hash, &probe, &at);) {
-        if (same_contents(&t->contents.at[at], c)) {
-            *ret = (uint32_t)t->contents.at[at + OF_TYPE];
+    uint32_t place;
+    for (size_t probe = 0; crn_index_next(&t->contents_index, hash, &probe, &place);) {
+        const int64_t *entry = t->contents.at + place;
+        if (same_contents(entry, c)) {
+            *ret = (uint32_t)entry[OF_TYPE];
             return true;
         }
     }

@@ -41,7 +41,8 @@ static void complete_all(int n)
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    int n = argc > 1 ? atoi(argv[1]) : 100, turns = argc > 2 ? atoi(argv[2]) : 1;
+    int n = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 100;
+    int turns = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 1;
     room = calloc((size_t)n * 2, sizeof *room);
     request = malloc((size_t)n * 2 * sizeof(MPI_Request));
     if (!room || !request)
