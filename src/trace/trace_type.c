@@ -48,11 +48,6 @@ static crn_combiner combiner_of(int combiner)
 /* Only what is worth its room: the contents of giant types would outweigh the trace. */
 enum { CONTENTS_MAX = 1 << 16, CONTENTS_FEW = 32 };
 
-static size_t contents_count(const crn_contents *c)
-{
-    return (size_t)c->nints + c->naddrs + c->ntypes;
-}
-
 /* Types that MPI_Type_get_contents gives are ours to free, unless they are predefined. */
 static void free_if_derived(MPI_Datatype type)
 {
@@ -63,16 +58,20 @@ static void free_if_derived(MPI_Datatype type)
 }
 
 /*
- * What a derived type is made of: the values of c, in value, which has room for all of them twice.
- * MPI wants arrays of three kinds: they lie behind the values.
+ * What a derived type is made of: the values of c, in value. MPI wants arrays of three kinds: where
+ * they are many, they lie behind the values, in memory that has room for all of them twice.
  */
 static void get_contents(MPI_Datatype type, crn_contents *c, int64_t *value)
 {
-    size_t n = contents_count(c);
-    int64_t *v = value;
-    int *ints = (int *)(value + n);
-    MPI_Aint *addrs = (MPI_Aint *)(value + n + c->nints);
-    MPI_Datatype *types = (MPI_Datatype *)(value + n + c->nints + c->naddrs);
+    int few_ints[CONTENTS_FEW], *ints = few_ints;
+    MPI_Aint few_addrs[CONTENTS_FEW], *addrs = few_addrs;
+    MPI_Datatype few_types[CONTENTS_FEW], *types = few_types;
+    int64_t *v = value, *behind = value + crn_contents_count(c);
+    if (crn_contents_count(c) > CONTENTS_FEW) {
+        ints = (int *)behind;
+        addrs = (MPI_Aint *)(behind + c->nints);
+        types = (MPI_Datatype *)(behind + c->nints + c->naddrs);
+    }
     PMPI_Type_get_contents(type, (int)c->nints, (int)c->naddrs, (int)c->ntypes, ints, addrs, types);
     c->value = value;
     for (uint32_t i = 0; i < c->nints; i++)
@@ -107,8 +106,8 @@ static cairn_status describe_named(MPI_Datatype type, uint32_t *ret)
 static cairn_status describe_derived(MPI_Datatype type, crn_contents c, uint32_t *ret)
 {
     crn_type d;
-    int64_t few[2 * CONTENTS_FEW], *value = few;
-    size_t n = contents_count(&c);
+    int64_t few[CONTENTS_FEW], *value = few;
+    size_t n = crn_contents_count(&c);
     cairn_status rc = CAIRN_OK;
     if (c.combiner == CRN_COMBINER_OTHER || n > CONTENTS_MAX ||
         (n > CONTENTS_FEW && crn_alloc(&value, 2 * n) < 0)) {

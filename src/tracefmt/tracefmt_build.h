@@ -41,6 +41,11 @@ typedef struct crn_contents {
     const int64_t *value;
 } crn_contents;
 
+static inline size_t crn_contents_count(const crn_contents *c)
+{
+    return (size_t)c->nints + c->naddrs + c->ntypes;
+}
+
 /*
  * Programs make the same types again and again: find one by its contents, which is cheap, or
  * describe it by them. *type has its size and extent; it is as for crn_tables_type.

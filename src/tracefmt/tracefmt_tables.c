@@ -132,21 +132,16 @@ cairn_status crn_tables_type(crn_tables *t, crn_type *type, uint32_t *ret)
 /* An entry of contents: what comes before the values. */
 enum { OF_TYPE, OF_COMBINER, OF_INTS, OF_ADDRS, OF_TYPES, OF_VALUES };
 
-static size_t contents_count(const crn_contents *c)
-{
-    return (size_t)c->nints + c->naddrs + c->ntypes;
-}
-
 static uint64_t contents_hash(const crn_contents *c)
 {
-    return crn_values_hash(c->value, contents_count(c)) + c->combiner;
+    return crn_values_hash(c->value, crn_contents_count(c)) + c->combiner;
 }
 
 static bool same_contents(const int64_t *entry, const crn_contents *c)
 {
     return entry[OF_COMBINER] == c->combiner && entry[OF_INTS] == c->nints &&
            entry[OF_ADDRS] == c->naddrs && entry[OF_TYPES] == c->ntypes &&
-           memcmp(entry + OF_VALUES, c->value, contents_count(c) * sizeof *c->value) == 0;
+           memcmp(entry + OF_VALUES, c->value, crn_contents_count(c) * sizeof *c->value) == 0;
 }
 
 bool crn_tables_find_type(const crn_tables *t, const crn_contents *c, uint32_t *ret)
@@ -165,7 +160,7 @@ bool crn_tables_find_type(const crn_tables *t, const crn_contents *c, uint32_t *
 
 static cairn_status add_contents(crn_tables *t, const crn_contents *c, uint32_t type)
 {
-    size_t n = contents_count(c);
+    size_t n = crn_contents_count(c);
     const int64_t head[OF_VALUES] = {type, c->combiner, c->nints, c->naddrs, c->ntypes};
     CRN_TRY(crn_vec_reserve(&t->contents, OF_VALUES + n));
     CRN_TRY(crn_index_add(&t->contents_index, contents_hash(c), t->contents.n));
