@@ -246,6 +246,10 @@ CAIRN_API bool cairn_should_stop(cairn *c);
  * Settle and close. Collective. NULL is allowed. The run is then finished and will not be resumed,
  * unless the program was told to stop, or there are marks that it neither resumed nor replaced.
  * Returns what cairn_settle would; the session is gone in any case.
+ *
+ * A program that calls MPI_Finalize with a session open loses no mark: it is settled there, and the
+ * run can be resumed, since nobody has said that it came to its end. A program without MPI that
+ * exits so leaves the marks that were safe by then, as if it had been killed.
  */
 CAIRN_API int cairn_close(cairn *c);
 

@@ -16,6 +16,7 @@ void crn_ckpt_free(cairn *c)
 {
     if (!c)
         return;
+    crn_finale_free(c->finale);
     crn_stop_done(c);
     crn_engine_stop(c);
     crn_ckpt_trees_free(c->trees);
@@ -393,6 +394,8 @@ int cairn_open(MPI_Comm comm, const char *config, cairn **ret)
         rc = crn_ckpt_join(c, config, find_run);
     if (rc == CAIRN_OK)
         rc = crn_ckpt_start(c);
+    if (rc == CAIRN_OK)
+        rc = crn_ckpt_await_finalize(c);
     if (rc < 0) {
         crn_err why = *crn_err_peek();
         crn_ckpt_free(c);
@@ -450,7 +453,7 @@ int cairn_close(cairn *c)
 {
     if (!c)
         return CAIRN_OK;
-    if (!c->vault) { /* it was not reopened */
+    if (!c->vault) { /* it was not reopened, or MPI has ended */
         crn_ckpt_free(c);
         return CAIRN_OK;
     }

@@ -8,7 +8,7 @@
 /* Let go of everything that belongs to the old ranks. What the program has declared stays, and so
  * does the trail: by its name it might not be found again, as the program may have gone to another
  * directory. */
-static void leave(cairn *c)
+void crn_ckpt_leave(cairn *c, void (*drop)(crn_comm *comm))
 {
     crn_engine_abandon(c);
     crn_draft_drop(c->job.draft);
@@ -21,8 +21,8 @@ static void leave(cairn *c)
     c->home = crn_vault_home(c->vault);
     crn_vault_free(c->vault);
     crn_run_close(c->run);
-    crn_comm_abandon(c->engine_comm);
-    crn_comm_abandon(c->comm);
+    drop(c->engine_comm);
+    drop(c->comm);
     c->trees = NULL;
     c->reference = NULL;
     c->vault = NULL;
@@ -62,7 +62,7 @@ cairn_status crn_ckpt_reopen(cairn *c, crn_comm *comm)
     }
     free(c->name);
     c->name = name;
-    leave(c);
+    crn_ckpt_leave(c, crn_comm_abandon);
     c->comm = comm;
     return enter(c);
 }

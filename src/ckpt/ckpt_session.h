@@ -219,6 +219,8 @@ struct cairn {
     crn_trail *trail;
     char *name;         /* of the run, once the session was reopened */
     int home;           /* the vault's, once the session was reopened */
+    crn_finale *finale; /* settles at MPI_Finalize what nobody has closed; NULL: MPI does not run */
+    bool ended;         /* and did */
     bool open;          /* between begin and commit, */
     uint64_t open_ns;   /* since then */
     uint64_t nmarks;    /* taken in this session */
@@ -267,6 +269,12 @@ cairn_status crn_ckpt_start(cairn *c);
 
 /* Leave the old ranks for those of comm, which is c's from now on. Collective over comm. */
 cairn_status crn_ckpt_reopen(cairn *c, crn_comm *comm);
+
+/* Let go of all that belongs to the ranks of c->comm: its communicators by drop. */
+void crn_ckpt_leave(cairn *c, void (*drop)(crn_comm *comm));
+
+/* Settle at MPI_Finalize if the program has not closed c by then. Collective. */
+cairn_status crn_ckpt_await_finalize(cairn *c);
 
 /* For find: the run that was begun last and is not finished; NULL when there is none. */
 cairn_status crn_ckpt_newest_unfinished(cairn *c, crn_run **ret);

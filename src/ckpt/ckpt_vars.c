@@ -17,9 +17,9 @@ cairn_status crn_ckpt_check_usable(cairn *c, const char *call)
 {
     CRN_FAIL_IF(!c, CAIRN_EINVAL, "%s: there is no session: did cairn_open fail?", call);
     if (!c->vault)
-        return crn_ckpt_result(
-            c, crn_fail(CAIRN_EINVAL, "%s: the session was not reopened, and can only be closed",
-                        call));
+        return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL, "%s: %s can only be closed", call,
+                                           c->ended ? "MPI has ended, and the session"
+                                                    : "the session was not reopened, and"));
     return CAIRN_OK;
 }
 

@@ -73,6 +73,17 @@ void crn_comm_set_patient(crn_comm *c, bool patient);
 enum { CRN_COMM_PIECE = 1 << 30 };
 void crn_comm_set_piece(crn_comm *c, size_t nbytes);
 
+/* --- the end of MPI ------------------------------------------------------------------------- */
+
+typedef struct crn_finale crn_finale;
+
+/*
+ * Have fn called at the start of MPI_Finalize, while MPI still works; of several, the one that was
+ * made last comes first. *ret is NULL where MPI does not run. CAIRN_ENOMEM, CAIRN_EINTERNAL.
+ */
+cairn_status crn_finale_create(void (*fn)(void *arg), void *arg, crn_finale **ret);
+void crn_finale_free(crn_finale *f); /* fn is not called any more; NULL is allowed */
+
 /* --- collectives ---------------------------------------------------------------------------- */
 
 cairn_status crn_comm_barrier(crn_comm *c);

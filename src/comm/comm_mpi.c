@@ -126,7 +126,7 @@ static cairn_status dup_quietly(MPI_Comm mpi, MPI_Comm *ret)
     return CAIRN_OK;
 }
 
-static bool mpi_runs(void)
+bool crn_mpi_runs(void)
 {
     int started = 0, ended = 0;
     MPI_Initialized(&started);
@@ -136,9 +136,9 @@ static bool mpi_runs(void)
 
 cairn_status crn_comm_create(MPI_Comm mpi, crn_comm **ret)
 {
-    if (mpi == MPI_COMM_SELF && !mpi_runs())
+    if (mpi == MPI_COMM_SELF && !crn_mpi_runs())
         return crn_comm_create_self(ret);
-    CRN_FAIL_IF(!mpi_runs(), CAIRN_EINVAL,
+    CRN_FAIL_IF(!crn_mpi_runs(), CAIRN_EINVAL,
                 "MPI is not running; call MPI_Init before, and nothing after MPI_Finalize");
     CRN_FAIL_IF(mpi == MPI_COMM_NULL, CAIRN_EINVAL, "the communicator is MPI_COMM_NULL");
     int inter = 0;
@@ -197,7 +197,7 @@ static cairn_status mpi_dup(crn_comm *c, crn_comm **ret)
 static void mpi_destroy(crn_comm *c)
 {
     MPI_Comm mpi = mpi_of(c);
-    if (mpi_runs())
+    if (crn_mpi_runs())
         MPI_Comm_free(&mpi);
     free(c);
 }

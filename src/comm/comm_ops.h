@@ -39,6 +39,8 @@ typedef struct crn_comm_ops {
     void (*cancel)(crn_comm *c, crn_msg *msg);
 } crn_comm_ops;
 
+bool crn_mpi_runs(void); /* it was initialised, and not finalised yet */
+
 /* The head of every kind's own struct. */
 struct crn_comm {
     const crn_comm_ops *ops;
