@@ -211,6 +211,7 @@ struct cairn {
     /* The program's thread's: what was declared, */
     CRN_VEC(ckpt_type) type; /* the first is number CKPT_TYPE_FIRST */
     CRN_VEC(ckpt_var) var;
+    crn_index var_name; /* of those */
     bool unchecked;       /* whether shares fit together was not checked since one was declared */
     crn_tracker *tracker; /* made when first wanted */
     bool untracked;       /* the kernel cannot */

@@ -126,14 +126,31 @@ static json_t *json_of_variable(const cairn *c, const ckpt_tally *t, const uint6
                      json_of_gain(t->predicted), "measured", json_of_gain(measured(c, t)));
 }
 
-/* Is variable i among the largest ones? */
-static bool is_told(const uint64_t *sum, size_t nvars, size_t i)
+/* The largest variables, by their places: bytes descending, then as they stand. */
+typedef struct told {
+    size_t var[VARS_TOLD];
+    size_t n;
+} told;
+
+static void find_told(const uint64_t *sum, size_t nvars, told *t)
 {
-    size_t larger = 0;
-    for (size_t k = 0; k < nvars && larger < VARS_TOLD; k++)
-        larger +=
-            sum[NCOUNTS * k] > sum[NCOUNTS * i] || (sum[NCOUNTS * k] == sum[NCOUNTS * i] && k < i);
-    return larger < VARS_TOLD;
+    t->n = 0;
+    for (size_t i = 0; i < nvars; i++) {
+        size_t k = t->n;
+        while (k > 0 && sum[NCOUNTS * t->var[k - 1]] < sum[NCOUNTS * i])
+            k--;
+        if (k == VARS_TOLD)
+            continue;
+        t->n += t->n < VARS_TOLD;
+        memmove(t->var + k + 1, t->var + k, (t->n - k - 1) * sizeof *t->var);
+        t->var[k] = i;
+    }
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
 }
 
 static void tell(cairn *c, crn_comm *comm, const uint64_t *sum, size_t nvars)
@@ -141,9 +158,12 @@ static void tell(cairn *c, crn_comm *comm, const uint64_t *sum, size_t nvars)
     if (crn_comm_rank(comm) != 0)
         return;
     json_t *list = json_array();
-    for (size_t i = 0; i < nvars; i++)
-        if (is_told(sum, nvars, i))
-            json_array_append_new(list, json_of_variable(c, &c->tally.at[i], sum + NCOUNTS * i));
+    told t;
+    find_told(sum, nvars, &t);
+    qsort(t.var, t.n, sizeof *t.var, by_place);
+    for (size_t k = 0; k < t.n; k++)
+        json_array_append_new(
+            list, json_of_variable(c, &c->tally.at[t.var[k]], sum + NCOUNTS * t.var[k]));
     crn_ckpt_event(c, "{s:s, s:I, s:o, s:o}", "event", "changes", "version",
                    (json_int_t)c->job.version, "ranks",
                    json_of_ranks(sum + NCOUNTS * nvars, nbins_of(comm)), "variables", list);

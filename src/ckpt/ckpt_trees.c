@@ -213,6 +213,7 @@ static cairn_status outline(cairn *c, crn_trees_mark **ret)
         free(leaf);
         leaf = NULL;
     }
+    CRN_TRY_OUT(rc, crn_trees_index(made));
     *ret = made;
     return CAIRN_OK;
 out:
@@ -388,7 +389,7 @@ cairn_status crn_ckpt_trees_capture(cairn *c)
     t->alone->nranks = (uint32_t)crn_comm_size(c->comm);
     for (size_t i = 0; i < c->var.n; i++)
         CRN_TRY(capture_var(c, i, &used));
-    return CAIRN_OK;
+    return crn_trees_index(t->alone);
 }
 
 static cairn_status store_alone(cairn *c)

@@ -25,9 +25,10 @@ cairn_status crn_ckpt_check_usable(cairn *c, const char *call)
 
 ckpt_var *crn_ckpt_find(cairn *c, const char *name)
 {
-    for (size_t i = 0; i < c->var.n; i++)
-        if (strcmp(c->var.at[i].name, name) == 0)
-            return &c->var.at[i];
+    uint32_t at;
+    for (size_t probe = 0; crn_index_next(&c->var_name, crn_hash_text(name), &probe, &at);)
+        if (strcmp(c->var.at[at].name, name) == 0)
+            return &c->var.at[at];
     return NULL;
 }
 
@@ -66,16 +67,20 @@ static cairn_status take_bounds(const cairn *c, const ckpt_var *old, ckpt_var *v
     return rc;
 }
 
+/* The last variable takes its place: to move all that follow would cost n of them n * n. */
 void crn_ckpt_undeclare(cairn *c, ckpt_var *v)
 {
-    const size_t after = c->var.n - (size_t)(v - c->var.at) - 1;
+    const ckpt_var *last = &c->var.at[--c->var.n];
+    const size_t at = (size_t)(v - c->var.at);
+    crn_index_remove(&c->var_name, crn_hash_text(v->name), at);
+    if (v != last)
+        crn_index_move(&c->var_name, crn_hash_text(last->name), c->var.n, at);
     free(v->name);
     free(v->remarks);
     free(v->lines);
     free(v->cell);
     crn_change_done(&v->change);
-    memmove(v, v + 1, after * sizeof *v);
-    c->var.n--;
+    *v = *last;
     c->unchecked = true;
 }
 
@@ -105,6 +110,11 @@ cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
     if (!old) {
         CRN_TRY(crn_vec_reserve(&c->var, 1));
         CRN_TRY(crn_strdup(v->name, &new.name));
+        cairn_status rc = crn_index_add(&c->var_name, crn_hash_text(v->name), c->var.n);
+        if (rc < 0) {
+            free(new.name);
+            return rc;
+        }
         c->var.at[c->var.n++] = new;
         c->unchecked = true;
         return CAIRN_OK;

@@ -161,8 +161,7 @@ typedef struct crn_mark {
     uint64_t version, seq, wall_ns;
     size_t nvars;
     crn_var *var;
-    uint32_t *slot; /* names: an open hash table of variable numbers + 1 */
-    size_t nslots;  /* a power of two, or 0 */
+    crn_index name; /* of the variables */
 } crn_mark;
 
 /* Bytes of block i in memory: the block size but for the last. */
@@ -479,6 +478,7 @@ typedef struct crn_frame {
     uint64_t version, wall_ns;
     uint32_t nranks;
     CRN_VEC(crn_array) array;
+    crn_index name; /* of the arrays */
 } crn_frame;
 
 /*

@@ -384,10 +384,10 @@ static void on_block(void *arg, const crn_block *block, const void *data)
     crn_draft *d = arg;
     const crn_mark *m = d->mark;
     size_t v = d->watch_var;
-    if (v >= m->nvars || !has_block(&m->var[v], block))
-        for (v = 0; v < m->nvars && !has_block(&m->var[v], block);)
-            v++;
-    assert(v < m->nvars);
+    for (size_t tried = 0; !has_block(&m->var[v], block); tried++) {
+        assert(tried < m->nvars);
+        v = v + 1 < m->nvars ? v + 1 : 0;
+    }
     d->watch_var = v;
     d->watch(d->watch_arg, v, (uint64_t)(block - m->var[v].table), data, block->nbytes);
 }

@@ -67,7 +67,7 @@ cairn_status crn_format_get_declaration(crn_cursor *c, crn_var *v);
 void crn_format_put_digest(crn_buf *b, const crn_digest *d);
 crn_digest crn_format_get_digest(crn_cursor *c);
 
-/* Make the index of names again after variables were added. */
+/* Take variables that were added into the index of names. */
 cairn_status crn_mark_index(crn_mark *m);
 
 /* Give *to copies of the texts of a declaration, and v one of all of it, with the blocks that this

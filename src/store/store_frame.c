@@ -7,9 +7,10 @@
 
 crn_array *crn_frame_find(const crn_frame *f, const char *name)
 {
-    for (size_t i = 0; i < f->array.n; i++)
-        if (strcmp(f->array.at[i].spec.name, name) == 0)
-            return &f->array.at[i];
+    uint32_t at;
+    for (size_t probe = 0; crn_index_next(&f->name, crn_hash_text(name), &probe, &at);)
+        if (strcmp(f->array.at[at].spec.name, name) == 0)
+            return &f->array.at[at];
     return NULL;
 }
 
@@ -26,6 +27,7 @@ void crn_frame_done(crn_frame *f)
     for (size_t i = 0; i < f->array.n; i++)
         array_done(&f->array.at[i]);
     crn_vec_done(&f->array);
+    crn_index_done(&f->name);
 }
 
 static cairn_status new_array(crn_frame *f, const crn_var_spec *spec, crn_array **ret)
@@ -35,6 +37,11 @@ static cairn_status new_array(crn_frame *f, const crn_var_spec *spec, crn_array 
         a.dims[d] = spec->global[d];
     CRN_TRY(crn_vec_reserve(&f->array, 1));
     CRN_TRY(crn_spec_copy_texts(spec, &a.spec));
+    cairn_status rc = crn_index_add(&f->name, crn_hash_text(spec->name), f->array.n);
+    if (rc < 0) {
+        array_done(&a);
+        return rc;
+    }
     *ret = &f->array.at[f->array.n++];
     **ret = a;
     return CAIRN_OK;

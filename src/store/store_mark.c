@@ -16,7 +16,7 @@ void crn_mark_free(crn_mark *m)
         free(v->table);
     }
     free(m->var);
-    free(m->slot);
+    crn_index_done(&m->name);
     free(m);
 }
 
@@ -59,42 +59,20 @@ cairn_status crn_var_declare(crn_var *v, const crn_var_spec *spec)
     return CAIRN_OK;
 }
 
-/* The slot of name, or the empty one where it would go. */
-static uint32_t *probe(const crn_mark *m, const char *name)
-{
-    crn_digest d = crn_digest_of(name, strlen(name));
-    size_t at = 0;
-    memcpy(&at, d.b, sizeof at);
-    for (;; at++) {
-        uint32_t *slot = &m->slot[at & (m->nslots - 1)];
-        if (*slot == 0 || strcmp(m->var[*slot - 1].spec.name, name) == 0)
-            return slot;
-    }
-}
-
 cairn_status crn_mark_index(crn_mark *m)
 {
-    if (2 * m->nvars >= m->nslots) {
-        size_t n = 16;
-        while (n <= 4 * m->nvars)
-            n *= 2;
-        uint32_t *slot;
-        CRN_TRY(crn_alloc(&slot, n));
-        free(m->slot);
-        m->slot = slot;
-        m->nslots = n;
-        for (size_t i = 0; i < m->nvars; i++)
-            *probe(m, m->var[i].spec.name) = (uint32_t)i + 1;
-    } else {
-        *probe(m, m->var[m->nvars - 1].spec.name) = (uint32_t)m->nvars;
-    }
+    while (m->name.n < m->nvars)
+        CRN_TRY(crn_index_add(&m->name, crn_hash_text(m->var[m->name.n].spec.name), m->name.n));
     return CAIRN_OK;
 }
 
 crn_var *crn_mark_find(const crn_mark *m, const char *name)
 {
-    uint32_t i = m->nslots ? *probe(m, name) : 0;
-    return i ? &m->var[i - 1] : NULL;
+    uint32_t at;
+    for (size_t probe = 0; crn_index_next(&m->name, crn_hash_text(name), &probe, &at);)
+        if (strcmp(m->var[at].spec.name, name) == 0)
+            return &m->var[at];
+    return NULL;
 }
 
 cairn_status crn_part_load(crn_part *part, uint64_t version, crn_mark **ret)

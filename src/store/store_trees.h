@@ -35,11 +35,15 @@ typedef struct crn_trees_mark {
     uint32_t series, nranks;
     size_t nvars;
     crn_trees_var *var;
+    crn_index name; /* of the variables, once crn_trees_index was called */
 } crn_trees_mark;
 
 cairn_status crn_trees_mark_create(size_t nvars, crn_trees_mark **ret);
 void crn_trees_mark_free(crn_trees_mark *m);                              /* NULL is allowed */
 crn_trees_var *crn_trees_find(const crn_trees_mark *m, const char *name); /* NULL: none */
+
+/* All variables are declared: let them be found fast. */
+cairn_status crn_trees_index(crn_trees_mark *m);
 
 /* Make v's declaration a copy of spec, with its strings. */
 cairn_status crn_trees_declare(crn_trees_var *v, const crn_var_spec *spec);

@@ -117,10 +117,9 @@ static bool same_bounds(const crn_trees_var *a, const crn_trees_var *b)
     return a->nbounds == b->nbounds;
 }
 
-/* Does v have the nodes of the variable of the same name in last? Equal data has equal digests. */
-static bool is_unchanged(const crn_trees_var *v, const crn_trees_mark *last)
+/* Does v have the nodes of old, of the same name in the last mark? Equal data has equal digests. */
+static bool is_unchanged(const crn_trees_var *v, const crn_trees_var *old)
 {
-    const crn_trees_var *old = last ? crn_trees_find(last, v->var.spec.name) : NULL;
     return old && old->body_off > 0 && old->var.nblocks == v->var.nblocks && old->nnan == v->nnan &&
            strcmp(old->var.spec.type, v->var.spec.type) == 0 &&
            crn_digest_equal(&old->var.root, &v->var.root) && same_bounds(old, v);
@@ -137,9 +136,9 @@ static void place_bodies(crn_trees_mark *m, const crn_trees_mark *last, uint64_t
     crn_buf_done(&probe);
     for (size_t i = 0; i < m->nvars && !body->failed; i++) {
         crn_trees_var *v = &m->var[i];
+        const crn_trees_var *old = last ? crn_trees_find(last, v->var.spec.name) : NULL;
         assert(v->loaded);
-        if (is_unchanged(v, last)) {
-            const crn_trees_var *old = crn_trees_find(last, v->var.spec.name);
+        if (is_unchanged(v, old)) {
             v->body_off = old->body_off;
             v->body_digest = old->body_digest;
             continue;
@@ -251,6 +250,7 @@ cairn_status crn_trees_get_head(const void *data, size_t nbytes, uint32_t rank, 
     *m = head;
     for (size_t i = 0; i < nvars; i++)
         CRN_TRY_OUT(rc, get_var(&c, file_bytes, &m->var[i]));
+    CRN_TRY_OUT(rc, crn_trees_index(m));
     *ret = m;
     return CAIRN_OK;
 out:

@@ -40,14 +40,34 @@ void crn_trees_mark_free(crn_trees_mark *m)
         crn_trees_unload(v);
     }
     free(m->var);
+    crn_index_done(&m->name);
     free(m);
 }
 
-crn_trees_var *crn_trees_find(const crn_trees_mark *m, const char *name)
+cairn_status crn_trees_index(crn_trees_mark *m)
+{
+    while (m->name.n < m->nvars)
+        CRN_TRY(crn_index_add(&m->name, crn_hash_text(m->var[m->name.n].var.spec.name), m->name.n));
+    return CAIRN_OK;
+}
+
+/* The one way for marks that are still being made. */
+static crn_trees_var *search(const crn_trees_mark *m, const char *name)
 {
     for (size_t i = 0; i < m->nvars; i++)
         if (strcmp(m->var[i].var.spec.name, name) == 0)
             return &m->var[i];
+    return NULL;
+}
+
+crn_trees_var *crn_trees_find(const crn_trees_mark *m, const char *name)
+{
+    uint32_t at;
+    if (m->name.n < m->nvars)
+        return search(m, name);
+    for (size_t probe = 0; crn_index_next(&m->name, crn_hash_text(name), &probe, &at);)
+        if (strcmp(m->var[at].var.spec.name, name) == 0)
+            return &m->var[at];
     return NULL;
 }
 

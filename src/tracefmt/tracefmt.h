@@ -10,7 +10,6 @@
 #include "base/base.h"
 #include "tracefmt/tracefmt_var.h"
 #include "tracefmt/tracefmt_seq.h"
-#include "tracefmt/tracefmt_index.h"
 #include "tracefmt/tracefmt_hist.h"
 #include "tracefmt/tracefmt_call.h"
 #include "tracefmt/tracefmt_trace.h"

@@ -8,7 +8,6 @@
 #define CAIRN_TRACEFMT_BUILD_H
 
 #include "tracefmt/tracefmt_fold.h"
-#include "tracefmt/tracefmt_index.h"
 #include "tracefmt/tracefmt_trace.h"
 
 /* Strings, call sites and datatypes, each kept once. Numbers as in crn_trace. */

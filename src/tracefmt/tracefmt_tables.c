@@ -46,18 +46,10 @@ size_t crn_tables_nbytes(const crn_tables *t)
            crn_index_nbytes(&t->site_index) + crn_index_nbytes(&t->contents_index);
 }
 
-static uint64_t string_hash(const char *s)
-{
-    uint64_t h = 0;
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 0x9e3779b97f4a7c15u;
-    return h ^ h >> 32;
-}
-
 cairn_status crn_tables_string(crn_tables *t, const char *s, uint32_t *ret)
 {
     char *copy;
-    uint64_t hash = string_hash(s);
+    uint64_t hash = crn_hash_text(s);
     uint32_t at;
     for (size_t probe = 0; crn_index_next(&t->string_index, hash, &probe, &at);) {
         if (strcmp(t->string.at[at], s) == 0) {
