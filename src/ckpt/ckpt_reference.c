@@ -6,8 +6,9 @@
  * Each rank compares its own share, whose trees are still in memory and whose blocks are in its
  * part, with what the reference has of it; that is done by whoever has the job and needs no
  * communication. Then the ranks agree what was found, which takes as many messages as a reduction:
- * no rank ever has the findings of all others. What goes wrong here costs a sentence in the log,
- * never a mark.
+ * no rank ever has the findings of all others. Where the reference had another number of ranks,
+ * rank 0 compares what is no piece of an array for all of them, and they agree first that they hold
+ * it alike. What goes wrong here costs a sentence in the log, never a mark.
  */
 #include <cairn/compare.h>
 
@@ -31,7 +32,8 @@ struct ckpt_reference {
     diff_side side[2]; /* this run, of which only the name counts, and the reference */
     diff_question ask;
     diff_worker *worker;
-    finding found;       /* of the mark under way, by this rank */
+    diff_rows rows;      /* what this rank found of the mark under way, */
+    finding found;       /* and what comes of it */
     finding first;       /* the divergence; written before it is said, and not after */
     atomic_bool is_said; /* likewise: there is one */
 };
@@ -49,6 +51,7 @@ void crn_reference_free(ckpt_reference *r)
     if (!r)
         return;
     crn_diff_worker_free(r->worker);
+    crn_diff_rows_done(&r->rows);
     crn_diff_close(&r->side[1]);
     free(r->side[0].name);
     free(r->name);
@@ -180,7 +183,6 @@ static cairn_status compare(cairn *c, const diff_mark *theirs)
                         .rank = (uint32_t)crn_comm_rank(c->comm),
                         .described = crn_ckpt_trees_made(c)};
     const diff_mark *mark[2] = {&mine, theirs};
-    diff_rows rows = {0};
     CRN_FAIL_IF(!share.described, CAIRN_ENOTFOUND, "it has no trees");
     if (j->only_trees) {
         (void)crn_fail(CAIRN_ENOTFOUND, "this run's mark is for comparing only");
@@ -189,11 +191,8 @@ static cairn_status compare(cairn *c, const diff_mark *theirs)
         CRN_TRY(crn_vault_own(c->vault, &share.part));
         CRN_TRY(crn_part_load(share.part, j->version, &share.data));
     }
-    cairn_status rc = crn_diff_share(r->worker, &share, r->side, mark, &rows);
-    if (rc == CAIRN_OK)
-        sum_up(&r->found, &rows, share.rank);
+    cairn_status rc = crn_diff_share(r->worker, &share, r->side, mark, &r->rows);
     crn_mark_free(share.data);
-    crn_diff_rows_done(&rows);
     return rc;
 }
 
@@ -209,6 +208,7 @@ void crn_reference_look(cairn *c)
     if (!r || !is_kept(&c->job) || is_said(r))
         return;
     r->found = (finding){.verdict = CAIRN_SAME};
+    crn_diff_rows_done(&r->rows);
     const diff_mark *theirs = find_mark(&r->side[1], c->job.version);
     if (!theirs)
         note_sentence(&r->found, CAIRN_ONLY_FIRST, "the reference does not have it");
@@ -279,14 +279,28 @@ static void tell_divergence(cairn *c, const cairn_divergence *w)
                    index, "here", placed ? w->here : NULL, "there", placed ? w->there : NULL);
 }
 
+/* What this rank has found, after the ranks have agreed on what rank 0 compared for all.
+ * Collective.
+ */
+static cairn_status conclude(cairn *c, crn_comm *comm, finding *ret)
+{
+    ckpt_reference *r = c->reference;
+    const diff_mark *theirs = find_mark(&r->side[1], c->job.version);
+    if (theirs && theirs->nranks != (uint32_t)crn_comm_size(comm))
+        CRN_TRY(crn_reference_alike(comm, crn_ckpt_trees_made(c), &r->rows));
+    if (r->found.verdict == CAIRN_SAME)
+        sum_up(&r->found, &r->rows, (uint32_t)crn_comm_rank(comm));
+    *ret = r->found;
+    return CAIRN_OK;
+}
+
 void crn_reference_agree(cairn *c, crn_comm *comm)
 {
     ckpt_reference *r = c->reference;
     finding f;
     if (!r || !is_kept(&c->job) || is_said(r)) /* the same on all ranks */
         return;
-    f = r->found;
-    if (agree(comm, &f) < 0)
+    if (conclude(c, comm, &f) < 0 || agree(comm, &f) < 0)
         return; /* a peer is gone: nothing counts any more */
     f.where.version = c->job.version;
     tell_verdict(c, &f);

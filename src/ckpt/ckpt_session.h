@@ -467,6 +467,10 @@ void crn_reference_look(cairn *c);
 /* Put together what the ranks have found, and tell of it. Collective over comm. */
 void crn_reference_agree(cairn *c, crn_comm *comm);
 
+/* Rows that rank 0 made of what all ranks should hold alike (diff.h): where one does not, the row
+ * says that it could not tell. mine: this rank's variables; NULL: not known. Collective. */
+cairn_status crn_reference_alike(crn_comm *comm, const crn_trees_mark *mine, diff_rows *rows);
+
 /* Does this rank know of a divergence that the program is to stop for? */
 bool crn_reference_stops(const cairn *c);
 

@@ -134,6 +134,7 @@ typedef struct diff_row {
     diff_at said;            /* which is this one */
     diff_at at;              /* what is judged now */
     bool global;             /* indices are those of the global array */
+    bool alike;              /* no piece of an array, and compared as what all ranks hold alike */
     uint32_t ndims;
     uint64_t shape[CRN_DIMS_MAX];
     uint64_t nvalues, ndiffering, nblocks, nflagged, nfalse, read_bytes;
@@ -264,7 +265,8 @@ cairn_status crn_diff_unit(diff_worker *w, diff_side side[2], const diff_mark *m
                            uint32_t rank, diff_rows *rows, pthread_mutex_t *lock);
 
 /* The same for a share of the first side that the caller has opened, and which stays as it is: of a
- * mark, say, that is being taken. */
+ * mark, say, that is being taken. Nobody else's share of that side is looked at: whether its ranks
+ * hold alike what rows with alike were made for is left to the caller. */
 cairn_status crn_diff_share(diff_worker *w, const diff_share *first, diff_side side[2],
                             const diff_mark *mark[2], diff_rows *rows);
 
@@ -278,6 +280,11 @@ cairn_status crn_diff_verify(diff_worker *w, diff_share *share[2], const crn_var
 
 /* Do two variables have the same place in the same array, or the same size where it is none? */
 bool crn_diff_same_place(const crn_var_spec *a, const crn_var_spec *b);
+
+/* Do all ranks of a mark hold the variable with the bits that var, of one of them, has? Otherwise
+ * ret gets a sentence. */
+bool crn_diff_is_alike(diff_side *s, const diff_mark *m, const crn_var *var,
+                       char ret[CRN_ERR_TEXT]);
 
 /* A sentence for variables whose shapes differ. */
 void crn_diff_why_shapes(const diff_side side[2], uint32_t rank, const diff_var v[2],

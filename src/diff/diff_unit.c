@@ -20,8 +20,10 @@ typedef struct unit {
     diff_side *side;              /* two of them */
     const diff_mark *const *mark; /* likewise */
     diff_share share[2];
-    bool alone[2]; /* the share is this unit's: its trees may be loaded */
-    diff_at at;    /* the variable */
+    diff_share first[2]; /* of rank 0, for units of others if the numbers of ranks differ */
+    bool alone[2];       /* the share is this unit's: its trees may be loaded */
+    bool lonely;         /* the first side has no shares but this one */
+    diff_at at;          /* the variable */
     diff_row row;
     bool seen;              /* blocks of it were looked at, and have been told */
     bool tolerant;          /* both have trees for a bound that helps: */
@@ -301,30 +303,52 @@ static cairn_status compare_ranges(unit *u, const crn_var_spec *spec)
     return judge_failure(u, explain(u, rc), u->row.nblocks);
 }
 
-/* A variable of the ranks' own, of runs on different numbers of ranks: it is the same if it is the
- * same wherever one looks, such as the number of the step. Otherwise nobody knows what belongs to
- * what. */
-static cairn_status compare_private(unit *u, const diff_var v[2])
+/* Can variables at the same place be compared block by block? What is one block is so whatever the
+ * size of blocks; and whatever values lie across their ends if nothing differs. */
+static bool is_blockwise(const diff_var v[2])
 {
-    if (crn_diff_same_place(&v[0].var->spec, &v[1].var->spec) &&
-        crn_digest_equal(&v[0].var->root, &v[1].var->root))
+    const crn_var *a = v[0].var, *b = v[1].var;
+    const bool same_cut = a->spec.block == b->spec.block || (a->nblocks <= 1 && b->nblocks <= 1);
+    return same_cut && (a->spec.block % a->spec.item == 0 || crn_digest_equal(&a->root, &b->root));
+}
+
+/* A variable of the ranks' own, of runs on different numbers of ranks: what all ranks of each run
+ * hold alike is compared as what their first ranks have. A size that depends on the number of ranks
+ * says that it is the ranks' own after all. */
+static cairn_status compare_alike(unit *u, const diff_var v[2])
+{
+    const crn_var_spec *a = &v[0].var->spec, *b = &v[1].var->spec;
+    char why[CRN_ERR_TEXT];
+    u->row.alike = true;
+    for (int k = u->lonely; k < 2; k++) {
+        if (crn_diff_is_alike(&u->side[k], u->mark[k], v[k].var, why))
+            continue;
+        crn_diff_row_judge(&u->row, CAIRN_UNTOLD, "%s", why);
         return CAIRN_OK;
+    }
+    if (crn_diff_same_place(a, b))
+        return is_blockwise(v) ? compare_blocks(u, v) : compare_ranges(u, a);
     crn_diff_row_judge(&u->row, CAIRN_UNTOLD,
-                       "it is no global array, and the runs have %u and %u ranks",
-                       u->mark[0]->nranks, u->mark[1]->nranks);
+                       "it is no global array, and each rank has %" PRIu64 " values in '%s' and "
+                       "%" PRIu64 " in '%s'",
+                       a->nbytes / a->item, u->side[0].name, b->nbytes / b->item, u->side[1].name);
     return CAIRN_OK;
+}
+
+static bool same_ranks(const unit *u)
+{
+    return u->mark[0]->nranks == u->mark[1]->nranks;
 }
 
 static cairn_status compare_shapes(unit *u, const diff_var v[2], bool same_rank)
 {
     const crn_var_spec *a = &v[0].var->spec, *b = &v[1].var->spec;
-    const bool same_ranks = u->mark[0]->nranks == u->mark[1]->nranks;
     char text[CRN_ERR_TEXT];
     u->row.nblocks = v[0].var->nblocks;
     if (a->ndims > 0 && a->ndims == b->ndims && same_dims(a->ndims, a->global, b->global))
         return same_rank && crn_diff_same_place(a, b) ? compare_ranges(u, a) : compare_global(u, a);
-    if (!same_ranks && a->ndims == 0 && b->ndims == 0)
-        return compare_private(u, v);
+    if (!same_ranks(u) && a->ndims == 0 && b->ndims == 0)
+        return compare_alike(u, v);
     if (crn_diff_same_place(a, b))
         return compare_ranges(u, a);
     crn_diff_why_shapes(u->side, u->share[0].rank, v, text);
@@ -346,15 +370,6 @@ static void settle_bound(unit *u, const diff_var v[2])
     else if (own)
         u->row.bound = v[0].trees->bound[0];
     u->tolerant = choose_bound(ask->has_bound || own, v, &u->row.bound, u->number);
-}
-
-/* Can variables at the same place be compared block by block? What is one block is so whatever the
- * size of blocks; and whatever values lie across their ends if nothing differs. */
-static bool is_blockwise(const diff_var v[2])
-{
-    const crn_var *a = v[0].var, *b = v[1].var;
-    const bool same_cut = a->spec.block == b->spec.block || (a->nblocks <= 1 && b->nblocks <= 1);
-    return same_cut && (a->spec.block % a->spec.item == 0 || crn_digest_equal(&a->root, &b->root));
 }
 
 /* same_rank: v[1] is of the second share, which is of the first one's rank. */
@@ -411,8 +426,13 @@ static cairn_status compare_unpaired(unit *u, int k, diff_var v[2])
         crn_diff_share_close(&other);
         return rc;
     }
-    crn_diff_row_judge(&u->row, k == 0 ? CAIRN_ONLY_FIRST : CAIRN_ONLY_SECOND,
-                       "rank %u has it in '%s' only", u->share[k].rank, u->side[k].name);
+    if (spec->ndims == 0 && !same_ranks(u) && is_elsewhere(u, !k, spec->name))
+        crn_diff_row_judge(&u->row, CAIRN_UNTOLD,
+                           "rank %u of '%s' does not have it, and others have", u->share[!k].rank,
+                           u->side[!k].name);
+    else
+        crn_diff_row_judge(&u->row, k == 0 ? CAIRN_ONLY_FIRST : CAIRN_ONLY_SECOND,
+                           "rank %u has it in '%s' only", u->share[k].rank, u->side[k].name);
     return CAIRN_OK;
 }
 
@@ -420,8 +440,21 @@ static cairn_status compare_unpaired(unit *u, int k, diff_var v[2])
 static cairn_status open_second(unit *u, uint32_t rank)
 {
     const uint32_t n = u->mark[1]->nranks;
-    u->alone[1] = rank < n && n == u->mark[0]->nranks;
+    u->alone[1] = rank < n && (same_ranks(u) || rank == 0);
+    for (int k = u->lonely; k < 2 && !same_ranks(u) && rank > 0; k++)
+        CRN_TRY(crn_diff_share_open(&u->side[k], u->mark[k], 0, &u->first[k]));
     return crn_diff_share_open(&u->side[1], u->mark[1], rank < n ? rank : 0, &u->share[1]);
+}
+
+/* Does the unit of rank 0 see to a variable of the ranks' own? */
+static bool is_left_to_first(const unit *u, const crn_var_spec *spec)
+{
+    diff_var v;
+    for (int k = 0; k < 2 && spec->ndims == 0; k++)
+        if (u->first[k].side && crn_diff_share_find(&u->first[k], spec->name, &v) &&
+            v.var->spec.ndims == 0)
+            return true;
+    return false;
 }
 
 static cairn_status merge(unit *u, diff_rows *rows, pthread_mutex_t *lock)
@@ -437,13 +470,11 @@ static cairn_status merge(unit *u, diff_rows *rows, pthread_mutex_t *lock)
 /* Is a variable of the second share compared where the first side has it? */
 static bool is_seen_to(unit *u, const crn_var_spec *spec, bool paired)
 {
-    if (spec->ndims > 0)
-        return paired || is_elsewhere(u, 0, spec->name);
-    return paired && u->share[1].rank < u->mark[0]->nranks;
+    return paired || (spec->ndims > 0 && is_elsewhere(u, 0, spec->name));
 }
 
-/* Compare variable i of the first share; or, with k = 1, see to one of the second that has no pair,
- * or, of a rank that the first side does not have, is no piece of a whole. */
+/* Compare variable i of the first share; or, with k = 1, see to one of the second that has no pair.
+ */
 static cairn_status compare_var(unit *u, int k, size_t i, diff_rows *rows, pthread_mutex_t *lock)
 {
     diff_var v[2];
@@ -452,18 +483,12 @@ static cairn_status compare_var(unit *u, int k, size_t i, diff_rows *rows, pthre
     if (u->w->ask->variable && strcmp(spec->name, u->w->ask->variable) != 0)
         return CAIRN_OK;
     const bool paired = crn_diff_share_find(&u->share[!k], spec->name, &v[!k]);
-    if (k == 1 && is_seen_to(u, spec, paired))
+    if (is_left_to_first(u, spec) || (k == 1 && is_seen_to(u, spec, paired)))
         return CAIRN_OK;
     CRN_TRY(crn_diff_row_init(&u->row, spec, u->at));
     u->at.step++;
     u->seen = false;
-    cairn_status rc = CAIRN_OK;
-    if (!paired)
-        rc = compare_unpaired(u, k, v);
-    else if (k == 0)
-        rc = compare_pair(u, v, u->mark[0]->nranks == u->mark[1]->nranks);
-    else
-        rc = compare_private(u, v);
+    cairn_status rc = paired ? compare_pair(u, v, same_ranks(u)) : compare_unpaired(u, k, v);
     if (rc < 0) {
         crn_diff_row_done(&u->row);
         return rc;
@@ -500,6 +525,7 @@ static void close_share(unit *u, int k)
     for (size_t i = 0; u->alone[k] && s->described && i < s->described->nvars; i++)
         crn_trees_unload(&s->described->var[i]);
     crn_diff_share_close(s);
+    crn_diff_share_close(&u->first[k]);
 }
 
 cairn_status crn_diff_unit(diff_worker *w, diff_side side[2], const diff_mark *mark[2],
@@ -522,7 +548,8 @@ cairn_status crn_diff_unit(diff_worker *w, diff_side side[2], const diff_mark *m
 cairn_status crn_diff_share(diff_worker *w, const diff_share *first, diff_side side[2],
                             const diff_mark *mark[2], diff_rows *rows)
 {
-    unit u = {.w = w, .side = side, .mark = mark, .share = {*first}, .alone = {true}};
+    unit u = {
+        .w = w, .side = side, .mark = mark, .share = {*first}, .alone = {true}, .lonely = true};
     cairn_status rc = open_second(&u, first->rank);
     if (rc == CAIRN_OK)
         rc = compare_shares(&u, false, rows, NULL);

@@ -72,7 +72,7 @@ void crn_diff_why_golden(const diff_side side[2], const diff_mark *const mark[2]
     const crn_var_spec *a = &v[0].var->spec, *b = &v[1].var->spec;
     const bool floats = crn_value_is_float(a->type);
     ret[0] = 0;
-    if (mark[0]->nranks != mark[1]->nranks)
+    if (mark[0]->nranks != mark[1]->nranks && a->ndims > 0)
         snprintf(ret, CRN_ERR_TEXT,
                  "trees of other numbers of ranks cannot be compared: '%s' has %u, '%s' has %u; "
                  "take the run on as many, or bless another",
