@@ -79,6 +79,14 @@ typedef struct cairn_comparison_row {
     uint64_t read_bytes;          /* of both runs */
 } cairn_comparison_row;
 
+/* What it means that a run does not have a mark that the other has. */
+typedef enum cairn_marks {
+    CAIRN_MARKS_AUTO = 0,   /* with cairn_gate CAIRN_MARKS_ALL, otherwise CAIRN_MARKS_COMMON */
+    CAIRN_MARKS_COMMON = 1, /* nothing: it is told, and counted; but if no mark is common, the
+                               verdict is CAIRN_UNTOLD */
+    CAIRN_MARKS_ALL = 2     /* that they differ: CAIRN_ONLY_FIRST or CAIRN_ONLY_SECOND */
+} cairn_marks;
+
 typedef int cairn_comparison_row_fn(void *arg, const cairn_comparison_row *row);
 typedef void cairn_comparison_progress_fn(void *arg, uint64_t done_bytes, uint64_t total_bytes);
 
@@ -98,11 +106,13 @@ typedef struct cairn_comparison_options {
     const char *raw;       /* the files are values of this type, as "float64", and nothing else */
     uint32_t raw_ndims;    /* in an array of so many dimensions; 0: one, */
     uint64_t raw_shape[8]; /* and this shape */
+    /* for runs: */
+    cairn_marks marks;
 } cairn_comparison_options;
 
 typedef struct cairn_comparison {
     size_t struct_bytes;
-    cairn_verdict verdict; /* the gravest of all rows */
+    cairn_verdict verdict; /* the gravest of all rows that count: see cairn_marks */
     uint64_t nmarks;       /* that were compared */
     uint64_t nleft;        /* that both runs have and that were not, after the first that differs */
     uint64_t nbytes;       /* of state that was compared, of the first run */
@@ -111,6 +121,8 @@ typedef struct cairn_comparison {
     cairn_comparison_row first; /* the first row that differs, if one does; strings live until the
                                    next call of the thread */
     uint64_t nskipped;          /* of files: datasets that are no numbers, and were not compared */
+    uint64_t nonly_first;       /* marks that the second run does not have, as far as was looked, */
+    uint64_t nonly_second;      /* and that the first one does not have */
 } cairn_comparison;
 
 /*

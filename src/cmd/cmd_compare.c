@@ -52,6 +52,10 @@ bool cmd_comparison_check(cmd_comparison *c, const char *usage)
         cmd_misuse(usage, "--nan is 'same' or 'differ', not '%s'", c->nan);
         return false;
     }
+    if (c->marks && strcmp(c->marks, "all") != 0 && strcmp(c->marks, "common") != 0) {
+        cmd_misuse(usage, "--marks is 'common' or 'all', not '%s'", c->marks);
+        return false;
+    }
     if (c->threads && (crn_parse_count(c->threads, &n) < 0 || n == 0 || n > 1024)) {
         cmd_misuse(usage, "--threads is a number from 1 to 1024, not '%s'", c->threads);
         return false;
@@ -60,6 +64,8 @@ bool cmd_comparison_check(cmd_comparison *c, const char *usage)
         cmd_misuse(usage, "--json and --csv, or --all and --first, exclude each other");
         return false;
     }
+    if (c->marks)
+        c->how.marks = strcmp(c->marks, "all") == 0 ? CAIRN_MARKS_ALL : CAIRN_MARKS_COMMON;
     c->how.nan_differs = c->nan && strcmp(c->nan, "differ") == 0;
     c->how.nthreads = (unsigned)n;
     return true;
@@ -221,7 +227,7 @@ static int on_row(void *arg, const cairn_comparison_row *r)
         cmd_json_append(&c->rows, cmd_comparison_json(c, r));
     else if (c->csv)
         print_csv(c, r);
-    else if (r->verdict != CAIRN_SAME && !c->only_first)
+    else if (r->verdict != CAIRN_SAME && !c->only_first && (r->variable || c->lists_marks))
         add_cells(c, r);
     return 0;
 }
@@ -238,6 +244,7 @@ void cmd_comparison_begin(cmd_comparison *c, bool speaks, const char *what)
 {
     c->how.struct_bytes = sizeof c->how;
     c->how.arg = c;
+    c->lists_marks = c->how.marks == CAIRN_MARKS_ALL;
     c->speaks = speaks;
     if (!speaks)
         return;
@@ -254,11 +261,12 @@ void cmd_comparison_begin(cmd_comparison *c, bool speaks, const char *what)
 static int print_json(cmd_comparison *c, const cairn_comparison *r)
 {
     json_t *first = r->first.struct_bytes ? cmd_comparison_json(c, &r->first) : json_null();
-    json_t *all =
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "verdict", verdict_name[r->verdict],
-                  "marks", (json_int_t)r->nmarks, "left", (json_int_t)r->nleft, "nbytes",
-                  (json_int_t)r->nbytes, "treed", (json_int_t)r->tree_bytes, "read",
-                  (json_int_t)r->read_bytes, "first", first, "rows", c->rows);
+    json_t *all = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "verdict",
+                            verdict_name[r->verdict], "marks", (json_int_t)r->nmarks, "left",
+                            (json_int_t)r->nleft, "only_first", (json_int_t)r->nonly_first,
+                            "only_second", (json_int_t)r->nonly_second, "nbytes",
+                            (json_int_t)r->nbytes, "treed", (json_int_t)r->tree_bytes, "read",
+                            (json_int_t)r->read_bytes, "first", first, "rows", c->rows);
     if (c->files)
         all = cmd_json_merge(all, json_pack("{s:I}", "skipped", (json_int_t)r->nskipped));
     return cmd_print_json(all, cmd_comparison_code(r->verdict));
@@ -309,6 +317,14 @@ static void print_heads(cmd_comparison *c)
     c->t.failed |= head.failed;
 }
 
+/* Marks of one run alone. */
+static void print_alone(const cmd_comparison *c, const char *which, uint64_t n)
+{
+    if (n > 0 && !c->lists_marks)
+        cmd_line("%" PRIu64 " mark%s only in the %s: not compared (--marks all: different)", n,
+                 n == 1 ? " is" : "s are", which);
+}
+
 /* The last lines: how much that was. */
 static void print_sum(const cmd_comparison *c, const cairn_comparison *r)
 {
@@ -324,6 +340,8 @@ static void print_sum(const cmd_comparison *c, const cairn_comparison *r)
     if (r->nleft > 0)
         cmd_line("%" PRIu64 " later mark%s not compared: --all does", r->nleft,
                  r->nleft == 1 ? " was" : "s were");
+    print_alone(c, "first", r->nonly_first);
+    print_alone(c, "second", r->nonly_second);
     if (r->nskipped > 0)
         cmd_line("%" PRIu64 " dataset%s not compared: no numbers", r->nskipped,
                  r->nskipped == 1 ? " was" : "s were");

@@ -13,11 +13,12 @@
 typedef struct cmd_comparison {
     const char *first, *second; /* two runs or files; a golden file comes first */
     cairn_comparison_options how;
-    const char *nan, *threads, *shape; /* as given */
+    const char *nan, *threads, *shape, *marks; /* as given */
     bool only_first, json, csv;
     bool files; /* and not runs: there are no marks and no ranks */
     /* from here on its own */
-    bool speaks; /* this process prints */
+    bool speaks;      /* this process prints */
+    bool lists_marks; /* of one run alone, one by one: they make a difference */
     uint64_t nrows;
     json_t *rows;  /* with json */
     cmd_columns t; /* otherwise, of what is not the same */

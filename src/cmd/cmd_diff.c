@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 static const char usage[] =
-    "cairn diff [--all | --first] [--bound BOUND] [--variable NAME] [--nan WORD] [--direct] "
-    "[--threads N] [--json | --csv] RUN RUN\n"
+    "cairn diff [--all | --first] [--marks WORD] [--bound BOUND] [--variable NAME] [--nan WORD] "
+    "[--direct] [--threads N] [--json | --csv] RUN RUN\n"
     "cairn diff [--first] [--bound BOUND] [--variable NAME] [--nan WORD] [--threads N] "
     "[--raw TYPE [--shape NxN]] [--json | --csv] FILE FILE";
 
@@ -37,6 +37,8 @@ int cmd_diff(int argc, char **argv)
     const cmd_option options[] = {
         CMD_FLAG('a', "all", &c.how.all, "compare all marks, not only up to the first difference"),
         CMD_FLAG('f', "first", &c.only_first, "print the first difference and nothing else"),
+        CMD_TEXT('m', "marks", "WORD", &c.marks,
+                 "'common': those that both have (the default); 'all': others are a difference"),
         CMD_TEXT('b', "bound", "BOUND", &c.how.bound, "such as '1e-6', 'rel 1e-4' or both"),
         CMD_TEXT('v', "variable", "NAME", &c.how.variable, "compare this variable only"),
         CMD_TEXT(0, "nan", "WORD", &c.nan, "'same': NaN equals NaN (the default); 'differ': never"),

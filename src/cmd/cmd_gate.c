@@ -6,8 +6,8 @@
 #include "cmd/cmd_compare.h"
 #include "cmd/cmd_ranks.h"
 
-static const char usage[] = "cairn gate [--all] [--bound BOUND] [--variable NAME] [--nan WORD] "
-                            "[--json | --csv] GOLDEN RUN\n"
+static const char usage[] = "cairn gate [--all] [--marks WORD] [--bound BOUND] [--variable NAME] "
+                            "[--nan WORD] [--json | --csv] GOLDEN RUN\n"
                             "cairn gate --bless GOLDEN RUN";
 
 /* What is not proven equal does not pass: there is nothing else to look at. */
@@ -46,6 +46,8 @@ int cmd_gate(int argc, char **argv)
     const cmd_option options[] = {
         CMD_FLAG(0, "bless", &blesses, "make the golden file, of this run"),
         CMD_FLAG('a', "all", &c.how.all, "check all marks, not only up to the first difference"),
+        CMD_TEXT('m', "marks", "WORD", &c.marks,
+                 "'all': the run has those of the golden file (the default); 'common': or some"),
         CMD_TEXT('b', "bound", "BOUND", &c.how.bound, "such as '1e-6', 'rel 1e-4' or both"),
         CMD_TEXT('v', "variable", "NAME", &c.how.variable, "check this variable only"),
         CMD_TEXT(0, "nan", "WORD", &c.nan, "'same': NaN equals NaN (the default); 'differ': never"),
@@ -58,6 +60,8 @@ int cmd_gate(int argc, char **argv)
         return cmd_misuse(usage, "a golden file and a run must be named");
     if (!cmd_comparison_check(&c, usage))
         return CMD_UNKNOWN;
+    if (!c.marks)
+        c.how.marks = CAIRN_MARKS_ALL;
     c.first = argv[0];
     c.second = argv[1];
     return cmd_on_ranks(blesses ? bless : gate, &c);

@@ -145,13 +145,21 @@ static cairn_verdict gravity(const comparison *c)
     return c->kind == GATE ? CAIRN_UNPROVEN : CAIRN_ONLY_FIRST;
 }
 
+/* Does a mark that one run does not have make them different? */
+static bool needs_all_marks(const comparison *c)
+{
+    return c->how.marks == CAIRN_MARKS_ALL || (c->how.marks == CAIRN_MARKS_AUTO && c->kind == GATE);
+}
+
 /* Hand a row to the caller, on the first process. */
 static void report(comparison *c, cairn_comparison_row *row)
 {
+    const bool counts = row->variable || needs_all_marks(c);
     row->struct_bytes = sizeof *row;
-    if (row->verdict >= gravity(c) && c->result.first.struct_bytes == 0)
+    if (counts && row->verdict >= gravity(c) && c->result.first.struct_bytes == 0)
         keep_first(&c->result, row);
-    c->result.verdict = CRN_MAX(c->result.verdict, row->verdict);
+    if (counts)
+        c->result.verdict = CRN_MAX(c->result.verdict, row->verdict);
     c->result.read_bytes += row->read_bytes;
     if (c->how.row && !c->stopped)
         c->stopped = c->how.row(c->how.arg, row) != 0;
@@ -195,6 +203,7 @@ static void report_missing(comparison *c, uint64_t version, int has)
 {
     char text[CRN_ERR_TEXT];
     snprintf(text, sizeof text, "'%s' does not have it", c->side[!has].name);
+    *(has == 0 ? &c->result.nonly_first : &c->result.nonly_second) += 1;
     report(c, &(cairn_comparison_row){.version = version,
                                       .verdict = has == 0 ? CAIRN_ONLY_FIRST : CAIRN_ONLY_SECOND,
                                       .text = text});
@@ -256,6 +265,8 @@ static cairn_status compare_marks(comparison *c)
         if (!over)
             CRN_TRY(is_over(c, &over));
     }
+    if (c->result.nmarks == 0 && !needs_all_marks(c)) /* they may still be the same, or not */
+        c->result.verdict = CAIRN_UNTOLD;
     return CAIRN_OK;
 }
 
@@ -286,6 +297,8 @@ static cairn_status prepare(comparison *c)
     if (how->bound)
         CRN_TRY(crn_bounds_parse(how->bound, bound, &n));
     CRN_FAIL_IF(n > 1, CAIRN_EINVAL, "'%s' is more than one bound", how->bound);
+    CRN_FAIL_IF((unsigned)how->marks > CAIRN_MARKS_ALL, CAIRN_EINVAL,
+                "there is no way %d to take marks", (int)how->marks);
     c->ask = (diff_question){.has_bound = n > 0,
                              .variable = how->variable,
                              .nan_differs = how->nan_differs,

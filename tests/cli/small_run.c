@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Makes a run for scripts that compare: small_run TRAIL NAME KICK MARKS KEEP. From mark 3 on,
- * values 700 to 709 of 'field' are larger by KICK than they would be. CAIRN_VARIABLE_BLOCK and
+ * Makes a run for scripts that compare: small_run TRAIL NAME KICK MARKS KEEP [EVERY]. From
+ * mark 3 on, values 700 to 709 of 'field' are larger by KICK than they would be. With EVERY, marks
+ * are taken at multiples of it alone. CAIRN_VARIABLE_BLOCK and
  * CAIRN_VARIABLE_BOUND are 1KiB and "1e-3, 1e-9" unless they are set.
  */
 #include <stdbool.h>
@@ -18,7 +19,7 @@ static void set(const char *name, const char *value, bool overwrite)
         exit(2);
 }
 
-static int take_marks(cairn *c, double kick, uint64_t nmarks)
+static int take_marks(cairn *c, double kick, uint64_t nmarks, uint64_t every)
 {
     static double field[N];
     uint64_t step = 0;
@@ -29,7 +30,8 @@ static int take_marks(cairn *c, double kick, uint64_t nmarks)
         step++;
         for (int i = 0; i < N; i++)
             field[i] = 0.25 * i + (double)step + (step >= 3 && i / 10 == 70 ? kick : 0);
-        rc = cairn_mark(c, step, CAIRN_AUTO);
+        if (step % every == 0)
+            rc = cairn_mark(c, step, CAIRN_AUTO);
     }
     return rc;
 }
@@ -37,8 +39,8 @@ static int take_marks(cairn *c, double kick, uint64_t nmarks)
 int main(int argc, char **argv)
 {
     cairn *c;
-    if (argc != 6) {
-        fprintf(stderr, "usage: small_run TRAIL NAME KICK MARKS KEEP\n");
+    if (argc < 6) {
+        fprintf(stderr, "usage: small_run TRAIL NAME KICK MARKS KEEP [EVERY]\n");
         return 2;
     }
     set("CAIRN_RUN_TRAIL", argv[1], true);
@@ -49,7 +51,8 @@ int main(int argc, char **argv)
     set("CAIRN_VARIABLE_BOUND", "1e-3, 1e-9", false);
     int rc = cairn_open(MPI_COMM_SELF, NULL, &c);
     if (rc == CAIRN_OK)
-        rc = take_marks(c, strtod(argv[3], NULL), strtoull(argv[4], NULL, 10));
+        rc = take_marks(c, strtod(argv[3], NULL), strtoull(argv[4], NULL, 10),
+                        argc > 6 ? strtoull(argv[6], NULL, 10) : 1);
     if (rc == CAIRN_OK)
         rc = cairn_close(c);
     if (rc < 0)

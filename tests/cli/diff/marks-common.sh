@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: BSD-3-Clause
+small_run t a 0 12 all 2 && small_run t b 0 12 all 3
+cairn diff t/a t/b && cairn diff --marks=common --all t/b t/a
