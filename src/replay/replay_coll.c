@@ -4,7 +4,7 @@
  * distribution only, or not one by one (MPI_Alltoallw), a rank takes from its shadows what the
  * others will send.
  */
-#include "replay/replay_play.h"
+#include "replay/replay.h"
 
 /* The current event as arguments. */
 typedef struct args {

@@ -3,7 +3,7 @@
  * Communicators made again. Whatever call made one, the trace has its ranks in their order: a split
  * by these gives the same, and topologies are put on top.
  */
-#include "replay/replay_play.h"
+#include "replay/replay.h"
 
 enum { NUMBERS_MAX = 1 << 20 };
 

@@ -4,7 +4,7 @@
  * can be no path. All files are opened for reading and writing, and made if they are not there; a
  * read beyond the end of what the replay wrote gets what there is.
  */
-#include "replay/replay_play.h"
+#include "replay/replay.h"
 
 #include <dirent.h>
 #include <errno.h>

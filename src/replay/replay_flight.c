@@ -4,7 +4,7 @@
  * requests of the trace. Memory of receives is used again, as the program did: messages into memory
  * that was never touched take far longer than those into a cache.
  */
-#include "replay/replay_play.h"
+#include "replay/replay.h"
 
 enum { MANY = 256, LEAST = 6, MOST = 31 }; /* MANY: requests; sizes: powers of two, from and to */
 _Static_assert(MOST - LEAST + 1 == CRN_FLIGHT_SIZES, "each size has its place");

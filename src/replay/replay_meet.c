@@ -7,7 +7,7 @@
  * the same 64 bits, with a generator that mixes well. The nth collective on a communicator is the
  * same meeting for all its members, in whatever order a rank starts those on several.
  */
-#include "replay/replay_play.h"
+#include "replay/replay.h"
 
 enum { NUMBERS_MAX = 1 << 20 };
 enum { ID_WORLD = 1, ID_SELF = 2, BY_GROUP = 3 }; /* more than any rank makes of one parent: none */

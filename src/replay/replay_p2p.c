@@ -3,7 +3,7 @@
  * Messages, and the requests that they leave. Persistent requests are started as ordinary ones each
  * time, since wildcard receives must ask for another sender each time.
  */
-#include "replay/replay_play.h"
+#include "replay/replay.h"
 
 enum { NUMBERS_MAX = 1 << 24, LATE_NS = 50000000, LATE_MANY = 64 };
 

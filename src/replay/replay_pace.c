@@ -13,7 +13,7 @@
  * All that passes between two calls is computing: what the replay needs for itself there, drawing
  * values and walking the shadows, is taken off what it sleeps, now or later.
  */
-#include "replay/replay_play.h"
+#include "replay/replay.h"
 
 #include <sched.h>
 #include <sys/prctl.h>

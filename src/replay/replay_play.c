@@ -3,7 +3,7 @@
  * The replay of a trace on the ranks of this job: setting up, the loop over events, and the sums at
  * the end.
  */
-#include "replay/replay_play.h"
+#include "replay/replay.h"
 
 #include "comm/comm.h"
 

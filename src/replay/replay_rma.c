@@ -6,7 +6,7 @@
  * of MPI_Win_start, whose groups the trace does not have, and everything where sizes are known by
  * distribution only: they might lie outside the target's window.
  */
-#include "replay/replay_play.h"
+#include "replay/replay.h"
 
 enum { NUMBERS_MAX = 1 << 16 };
 

@@ -6,7 +6,7 @@
  * in which receives were posted, from the oldest that the player has not asked for. One that was
  * cancelled in time has met nobody, and no remark.
  */
-#include "replay/replay_play.h"
+#include "replay/replay.h"
 
 typedef struct meeting {
     bool known, cancelled;

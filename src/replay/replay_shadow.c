@@ -4,7 +4,7 @@
  * it, and knows what they bring to the collectives that they have in common. See DESIGN in
  * replay_play.h.
  */
-#include "replay/replay_play.h"
+#include "replay/replay.h"
 
 /* What the rank of a shadow brings to a meeting that the player has not come to. */
 typedef struct offer {

@@ -9,7 +9,7 @@
  * they waited for is not, since nobody waits for them, and neither are their collectives, in which
  * the order of a process's threads matters exactly. Those are counted.
  */
-#include "replay/replay_play.h"
+#include "replay/replay.h"
 
 #include <math.h>
 

@@ -13,7 +13,7 @@
  * as if it were one of them: all ranks are there from the start to the end of the run, so that what
  * is neither computing nor the least that its calls take is the waiting of this rank in all.
  */
-#include "replay/replay_play.h"
+#include "replay/replay.h"
 
 #define GOLDEN 0.6180339887498949
 

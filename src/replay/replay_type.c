@@ -3,7 +3,7 @@
  * Datatypes made again from what the trace says they are made of, and memory for their elements.
  * What cannot be made, or would need absurd memory (types of absolute addresses), is as many bytes.
  */
-#include "replay/replay_play.h"
+#include "replay/replay.h"
 
 enum { SPAN_MAX = 1 << 28 }; /* bytes from the first to the last of one element */
 

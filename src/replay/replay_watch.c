@@ -3,7 +3,7 @@
  * The watchdog: says where a replay stands when it stands still. It proves nothing about a replay
  * that ends but that it ended.
  */
-#include "replay/replay_play.h"
+#include "replay/replay.h"
 
 #include <stdarg.h>
 #include <time.h>

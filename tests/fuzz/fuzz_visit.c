@@ -3,7 +3,7 @@
  * Any bytes as the payload of a trace, looked at through the public calls: described, visited,
  * walked, summed, outlined. Callbacks end what takes too long: a few bytes can mean 2^48 events.
  */
-#include "replay/replay.h"
+#include "traceview/traceview.h"
 
 enum { EVENTS = 1000, RANKS = 3 };
 

@@ -4,7 +4,7 @@
  * ranks, and still the replay comes to its end when the run did.
  */
 #include "harness/harness.h"
-#include "replay/replay_play.h"
+#include "replay/replay.h"
 
 enum { TURNS = 1000 };
 

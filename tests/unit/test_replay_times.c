@@ -4,7 +4,7 @@
  * and waiting goes to the ranks that waited.
  */
 #include "harness/small_trace.h"
-#include "replay/replay_play.h"
+#include "replay/replay.h"
 
 enum { TURNS = 90, SLOW = 10, MICRO = 1000 };
 

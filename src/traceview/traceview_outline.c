@@ -3,7 +3,7 @@
  * The structure of a trace for people: loops and places, who takes part, how often, and what their
  * parameters look like over all ranks.
  */
-#include "replay/replay.h"
+#include "traceview/traceview.h"
 
 typedef struct outline {
     const crn_trace *t;

@@ -4,7 +4,7 @@
  * in order, one by one, by walking. The first needs to know what handles stand for before it
  * starts; where numbers stand for several things in turn, the second takes its place.
  */
-#include "replay/replay.h"
+#include "traceview/traceview.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  *
  * Opening a trace, and what is known of it as a whole.
  */
-#include "replay/replay.h"
+#include "traceview/traceview.h"
 
 uint32_t crn_format_ranks(const crn_seq *ranks, char *buf, size_t cap)
 {

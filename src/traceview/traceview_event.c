@@ -3,7 +3,7 @@
  * What an event means: how many bytes it moved, and which messages it sent or is to receive. Told
  * by the kinds of its columns, not call by call.
  */
-#include "replay/replay.h"
+#include "traceview/traceview.h"
 
 bool crn_call_sends(unsigned call)
 {

@@ -3,7 +3,7 @@
  * Sums of events by any of their properties: a table of rows, hashed by key, filled from runs.
  * Times are known for each place over all ranks together, so a rank's share is an estimate.
  */
-#include "replay/replay.h"
+#include "traceview/traceview.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  * used again. Events in order tell at each point what a number means; without order it is known
  * only if the number means the same all along, which is the rule, and noticed when it is not.
  */
-#include "replay/replay.h"
+#include "traceview/traceview.h"
 
 enum { NUMBERS_MAX = 1 << 20 }; /* of one kind; a damaged file may say anything */
 

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * traceview: reading traces, for people and for the replay. Row 3: uses base and tracefmt, and no
+ * MPI. Most of what it offers is <cairn/traces.h>; here is what its files and the replay share.
+ *
+ *     traceview_open.c     opening, describing
+ *     traceview_bind.c     what the numbers of handles stand for
+ *     traceview_event.c    an event of the trace as the public sees it
+ *     traceview_visit.c    events without and with order
+ *     traceview_sum.c      sums by anything; gaps
+ *     traceview_outline.c  the structure
+ */
+#ifndef CAIRN_TRACEVIEW_H
+#define CAIRN_TRACEVIEW_H
+
+#include <cairn/traces.h>
+
+#include "base/base.h"
+#include "tracefmt/tracefmt.h"
+
+struct cairn_trace {
+    crn_trace *t;
+    char *path;
+    char incomplete[160]; /* empty when it is complete */
+};
+
+/* ---- what handles stand for (traceview_bind.c) ---- */
+
+/* A persistent request: the message that each start of it sends or receives. */
+typedef struct crn_bound_request {
+    bool known, sent;
+    int64_t peer; /* rank of the world, or below 0 */
+    uint64_t nbytes;
+} crn_bound_request;
+
+typedef struct crn_bound_comm {
+    crn_comm_view view; /* world is owned */
+    bool known;
+} crn_bound_comm;
+
+/* Files by pattern: index of the string + 1, or 0. */
+typedef struct crn_bind {
+    const crn_trace *t;
+    uint32_t rank;
+    CRN_VEC(crn_bound_comm) comm;
+    CRN_VEC(uint32_t) file;
+    CRN_VEC(uint32_t) fd;
+    CRN_VEC(crn_bound_request) request;
+    bool conflict; /* a number came to stand for something else */
+} crn_bind;
+
+cairn_status crn_bind_init(crn_bind *b, const crn_trace *t, uint32_t rank);
+void crn_bind_done(crn_bind *b);
+
+/* Learn from an event: what it makes has a number from now on. */
+cairn_status crn_bind_learn(crn_bind *b, const crn_event *e);
+
+/* The communicator of an event; size 0 when not known. */
+crn_comm_view crn_bind_comm(const crn_bind *b, const crn_event *e);
+
+/* The pattern of the file of an event, as index of a string; 0 when there is none. */
+uint32_t crn_bind_file(const crn_bind *b, const crn_event *e);
+
+/* The column of a kind in an event, or -1; from is where to start looking. */
+int crn_event_find(const crn_event *e, unsigned kind, int from);
+
+/* ---- an event for the public (traceview_event.c) ---- */
+
+enum { CRN_MESSAGES_FEW = 2 };
+
+/* What an event means: its bytes and messages. Members that point are valid as long as this. */
+typedef struct crn_meaning {
+    uint64_t nbytes;
+    int64_t nbytes_step;
+    size_t nmessages;
+    cairn_trace_message few[CRN_MESSAGES_FEW];
+    CRN_VEC(cairn_trace_message) many; /* of MPI_Startall */
+} crn_meaning;
+
+/* step: of each column from one event to the next; NULL: none. comm: as crn_bind_comm. */
+cairn_status crn_meaning_of(crn_meaning *m, const crn_bind *b, const crn_event *e,
+                            const crn_comm_view *comm, const int64_t *step);
+void crn_meaning_done(crn_meaning *m);
+
+/* The messages that a call with peers names, whether it starts them or only prepares them. */
+void crn_messages_of(crn_meaning *m, const crn_trace *t, const crn_event *e,
+                     const crn_comm_view *comm, const int64_t *step);
+
+/* Does the call send to the peer that it names? */
+bool crn_call_sends(unsigned call);
+
+/* ---- events as runs (traceview_visit.c) ---- */
+
+/* n equal events, as crn_event and cairn_trace_event. */
+typedef struct crn_view {
+    const crn_event *e;
+    const cairn_trace_event *event;
+    const int64_t *step; /* of each column */
+    const crn_lane *lane;
+    bool expected; /* values are known by distribution only */
+} crn_view;
+
+typedef int crn_view_fn(void *arg, const crn_view *v);
+
+cairn_status crn_visit_rank(const crn_trace *t, uint32_t rank, crn_view_fn *fn, void *arg);
+
+/* Ranks as people write them: "0-3,8"; cut with "..." to fit. Returns how many there are. */
+uint32_t crn_format_ranks(const crn_seq *ranks, char *buf, size_t cap);
+
+#endif
