@@ -17,7 +17,8 @@
  *     replay_comm.c    communicators
  *     replay_rma.c     windows and one-sided calls
  *     replay_type.c    datatypes and the memory that they need
- *     replay_file.c    files, of MPI and of the system
+ *     replay_file.c    files of MPI, in a scratch directory
+ *     replay_posix.c   files of the system, there too
  *     replay_watch.c   the watchdog
  *
  * DESIGN, deadlock. A lossless trace is reissued as it is: what completed once in this order
@@ -46,11 +47,14 @@
 #ifndef CAIRN_REPLAY_H
 #define CAIRN_REPLAY_H
 
+#include <limits.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "traceview/traceview.h"
+
+enum { CRN_PLAY_NAME = 160, CRN_PLAY_FILES_MAX = 1 << 20 };
 
 /* MPI's codes become statuses, with MPI's own words. */
 #define CRN_TRY_MPI(expr) CRN_TRY(crn_play_mpi((expr), #expr))
@@ -135,7 +139,16 @@ typedef struct crn_scout crn_scout;
 typedef struct crn_shadows crn_shadows;
 typedef struct crn_sides crn_sides;
 typedef struct crn_watch crn_watch;
-typedef struct crn_play_files crn_play_files;
+
+/* Files, in a scratch directory that rank 0 makes (replay_file.c, replay_posix.c). */
+typedef struct crn_play_files {
+    char dir[PATH_MAX - CRN_PLAY_NAME];
+    bool made;
+    CRN_VEC(MPI_File) file; /* by number */
+    CRN_VEC(int) below;     /* beside file: the same file, for the system */
+    CRN_VEC(int) fd;
+    CRN_VEC(bool) writable; /* beside fd: the program could write */
+} crn_play_files;
 
 typedef struct crn_player {
     const crn_trace *t;
@@ -164,6 +177,61 @@ typedef struct crn_player {
     uint64_t awake_ns; /* of a wait: how much of its end is not slept through */
     uint64_t began;
 } crn_player;
+
+/* ---- reissuing calls (made from calls.table by tools/gen-calls) ---- */
+
+enum { CRN_PLAY_SIDES = 3 };
+
+/* Arguments of an MPI call, by what they are for: a call takes those that it has parameters for. */
+typedef struct crn_play_args {
+    MPI_Comm comm;
+    MPI_File file;
+    MPI_Win win;
+    const void *send; /* or MPI_IN_PLACE */
+    void *recv;
+    int count[CRN_PLAY_SIDES]; /* of each pair of count and type */
+    MPI_Datatype type[CRN_PLAY_SIDES];
+    int *counts[2], *displs[2]; /* where a side has a list instead */
+    MPI_Op op;
+    int root;       /* or the target */
+    MPI_Offset off; /* in a file or window */
+    int word;       /* whence to seek, kind of lock */
+    MPI_Request *request;
+} crn_play_args;
+
+typedef int crn_play_issue(crn_play_args *a);
+typedef cairn_status crn_play_fn(crn_player *p); /* of the current event */
+
+typedef struct crn_play_row {
+    crn_play_fn *play;     /* NULL: it cannot be replayed */
+    crn_play_issue *issue; /* for those that make ready arguments: the call itself */
+} crn_play_row;
+
+extern const crn_play_row crn_play_rows[]; /* by call */
+
+cairn_status crn_play_reissue(crn_player *p); /* the current event */
+
+/* Issue the call of the current event; its failure becomes a status. */
+cairn_status crn_play_issue_call(const crn_player *p, crn_play_args *a);
+
+/* The functions that calls.table names, for events of all kinds. */
+crn_play_fn crn_play_remark, crn_play_nothing, crn_play_skip_event;             /* replay_play.c */
+crn_play_fn crn_play_send, crn_play_receive, crn_play_sendrecv, crn_play_start; /* replay_p2p.c */
+crn_play_fn crn_play_prepare, crn_play_begin, crn_play_probe, crn_play_receive_probed;
+crn_play_fn crn_play_complete, crn_play_cancel, crn_play_forget, crn_play_look;
+crn_play_fn crn_play_coll;                                                      /* replay_coll.c */
+crn_play_fn crn_play_dup, crn_play_idup, crn_play_split, crn_play_create_group; /* replay_comm.c */
+crn_play_fn crn_play_join_groups, crn_play_merge_groups, crn_play_cart, crn_play_graph;
+crn_play_fn crn_play_free_comm;
+crn_play_fn crn_play_make_window, crn_play_free_window, crn_play_synchronise; /* replay_rma.c */
+crn_play_fn crn_play_open_group, crn_play_close_group;
+crn_play_fn crn_play_put, crn_play_get, crn_play_accumulate;
+crn_play_fn crn_play_open_file, crn_play_close_file, crn_play_delete_file; /* replay_file.c */
+crn_play_fn crn_play_manage, crn_play_transfer;
+crn_play_fn crn_play_open_fd, crn_play_close_fd, crn_play_close_stream; /* replay_posix.c */
+crn_play_fn crn_play_flush_stream, crn_play_move_bytes, crn_play_seek_fd, crn_play_fsync;
+crn_play_fn crn_play_fdatasync, crn_play_ftruncate, crn_play_mmap, crn_play_dup_fd;
+crn_play_fn crn_play_unlink, crn_play_rename;
 
 /* ---- columns of the current event (replay_play.c) ---- */
 
@@ -214,8 +282,6 @@ void crn_play_memory_done(crn_play_memory *m);
 
 /* ---- messages and requests (replay_p2p.c) ---- */
 
-cairn_status crn_play_p2p(crn_player *p);
-cairn_status crn_play_wait(crn_player *p);
 cairn_status crn_play_slot_of(crn_player *p, int64_t number, crn_play_slot **ret);
 cairn_status crn_play_slot_clear(crn_player *p, crn_play_slot *s); /* for another request */
 void crn_play_slot_done(crn_play_slot *s);
@@ -275,9 +341,7 @@ cairn_status crn_share_of(const crn_player *p, const crn_event *e, size_t n, crn
 void crn_share_done(crn_share *s);
 
 uint64_t crn_meeting_what(const crn_player *p, const crn_event *e); /* which call, in short */
-int crn_coll_lists(uint32_t call); /* which side of a call has lists of counts: a bit for each */
 int crn_coll_side(const crn_event *e); /* of count and type: the one that says what is sent */
-bool crn_coll_is_alltoallw(uint32_t call);
 
 typedef struct crn_meeting {
     bool all_come;    /* and to the same call */
@@ -345,13 +409,11 @@ cairn_status crn_sides_finish(crn_player *p);                   /* all that is l
 
 /* ---- the rest ---- */
 
-cairn_status crn_play_coll(crn_player *p);
-MPI_Op crn_play_op_of(int64_t op); /* MPI_OP_NULL: one of the program's own */
-cairn_status crn_play_rma(crn_player *p);
+#define CRN_COLL_LISTS (CRN_TRAIT_LISTS_0 | CRN_TRAIT_LISTS_1)
+MPI_Op crn_play_op_of(int64_t op);         /* MPI_OP_NULL: one of the program's own */
 void crn_play_windows_free(crn_player *p); /* collective */
 cairn_status crn_play_comms_make(crn_player *p);
 void crn_play_comms_free(crn_player *p);
-cairn_status crn_play_comm(crn_player *p);
 cairn_status crn_play_copied(crn_player *p); /* before a collective on the current event's */
 MPI_Comm crn_play_comm_of(const crn_player *p, int64_t number); /* MPI_COMM_NULL: none */
 bool crn_play_is_between(MPI_Comm comm);                        /* two groups */
@@ -360,8 +422,12 @@ cairn_status crn_play_peers(MPI_Comm comm,
 
 cairn_status crn_play_files_create(crn_player *p, crn_play_files **ret); /* collective */
 void crn_play_files_free(crn_player *p, crn_play_files *f);              /* collective */
-cairn_status crn_play_mpi_file(crn_player *p);
-cairn_status crn_play_posix(crn_player *p);
+
+/* Where the file of the current event lies in the replay; false if it has no name. */
+bool crn_play_path_of(const crn_player *p, char path[PATH_MAX]);
+
+/* Let a file be at least so long: what the program read, and the replay has not written. */
+cairn_status crn_play_lengthen(const crn_player *p, int fd, int64_t end);
 
 /*
  * DESIGN, threads. The watchdog is a thread that never calls MPI. It reads the event count, which

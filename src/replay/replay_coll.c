@@ -6,21 +6,14 @@
  */
 #include "replay/replay.h"
 
-/* The current event as arguments. */
+/* The current event as arguments: of the two pairs of count and type, the last again if there is
+ * one; lists of counts for as many as ranks or neighbours, NULL without; a request of NULL if it
+ * blocks. */
 typedef struct args {
-    MPI_Comm comm;
-    int size, rank; /* of comm */
-    int root;
-    const void *send; /* random, or MPI_IN_PLACE */
-    void *recv;
-    int count[2]; /* of the two pairs of count and type; the last again if there is one */
-    MPI_Datatype type[2];
+    crn_play_args mpi;
+    int size, rank; /* of the communicator */
     int64_t ntype[2];
-    int *counts[2]; /* of the lists, as many as ranks or neighbours; NULL without */
-    int *displs[2];
     size_t ncounts[2];
-    MPI_Op op;
-    MPI_Request *request; /* NULL: blocking */
 } args;
 
 MPI_Op crn_play_op_of(int64_t op)
@@ -35,26 +28,26 @@ MPI_Op crn_play_op_of(int64_t op)
 static cairn_status set_op(crn_player *p, args *a)
 {
     const crn_play_type *y = crn_play_type_of(p, a->ntype[0]);
-    a->op = crn_play_op_of(crn_play_value(p, CRN_KIND_OP, 0, CRN_OP_NULL));
-    if (y->named && a->op != MPI_OP_NULL)
+    a->mpi.op = crn_play_op_of(crn_play_value(p, CRN_KIND_OP, 0, CRN_OP_NULL));
+    if (y->named && a->mpi.op != MPI_OP_NULL)
         return CAIRN_OK;
-    a->op = MPI_BOR;
-    a->type[0] = MPI_BYTE;
+    a->mpi.op = MPI_BOR;
+    a->mpi.type[0] = MPI_BYTE;
     a->ntype[0] = a->ntype[1] = -1;
-    CRN_FAIL_IF((uint64_t)a->count[0] * y->nbytes > INT32_MAX, CAIRN_EUNSUPPORTED,
+    CRN_FAIL_IF((uint64_t)a->mpi.count[0] * y->nbytes > INT32_MAX, CAIRN_EUNSUPPORTED,
                 "a reduction of %d elements of %llu bytes is too large to be made again",
-                a->count[0], (unsigned long long)y->nbytes);
-    a->count[0] *= (int)y->nbytes;
+                a->mpi.count[0], (unsigned long long)y->nbytes);
+    a->mpi.count[0] *= (int)y->nbytes;
     for (size_t i = 0; i < a->ncounts[0]; i++)
-        a->counts[0][i] *= (int)y->nbytes;
+        a->mpi.counts[0][i] *= (int)y->nbytes;
     return CAIRN_OK;
 }
 
 static void args_done(args *a)
 {
     for (int i = 0; i < 2; i++) {
-        free(a->counts[i]);
-        free(a->displs[i]);
+        free(a->mpi.counts[i]);
+        free(a->mpi.displs[i]);
     }
 }
 
@@ -62,15 +55,15 @@ static void set_displs(args *a, int which)
 {
     int at = 0;
     for (size_t i = 0; i < a->ncounts[which]; i++) {
-        a->displs[which][i] = at;
-        at += a->counts[which][i];
+        a->mpi.displs[which][i] = at;
+        at += a->mpi.counts[which][i];
     }
 }
 
 static cairn_status make_counts(args *a, int which, size_t n)
 {
-    CRN_TRY(crn_alloc(&a->counts[which], n));
-    CRN_TRY(crn_alloc(&a->displs[which], n));
+    CRN_TRY(crn_alloc(&a->mpi.counts[which], n));
+    CRN_TRY(crn_alloc(&a->mpi.displs[which], n));
     a->ncounts[which] = n;
     return CAIRN_OK;
 }
@@ -81,7 +74,7 @@ static cairn_status set_counts(crn_player *p, args *a, int which, int nth)
     crn_list list = crn_play_list(p, CRN_KIND_LIST, nth);
     CRN_TRY(make_counts(a, which, CRN_MAX(list.n, (size_t)a->size)));
     for (size_t i = 0; i < list.n; i++)
-        a->counts[which][i] = (int)list.at[i];
+        a->mpi.counts[which][i] = (int)list.at[i];
     set_displs(a, which);
     return CAIRN_OK;
 }
@@ -90,10 +83,10 @@ static cairn_status set_counts(crn_player *p, args *a, int which, int nth)
 static int64_t elements(const args *a, int which, bool times_size)
 {
     int64_t n = 0;
-    if (!a->counts[which])
-        return (int64_t)a->count[which] * (times_size ? a->size : 1);
+    if (!a->mpi.counts[which])
+        return (int64_t)a->mpi.count[which] * (times_size ? a->size : 1);
     for (size_t i = 0; i < a->ncounts[which]; i++)
-        n += a->counts[which][i];
+        n += a->mpi.counts[which][i];
     return n;
 }
 
@@ -102,9 +95,7 @@ static cairn_status set_memory(crn_player *p, args *a)
 {
     void *send;
     bool inplace = crn_play_value(p, CRN_KIND_INPLACE, 0, 0) != 0;
-    uint32_t call = p->e.place->call;
-    bool scatters = call == CRN_CALL_MPI_Scatter || call == CRN_CALL_MPI_Iscatter ||
-                    call == CRN_CALL_MPI_Scatterv || call == CRN_CALL_MPI_Iscatterv;
+    const bool scatters = p->e.call->traits & CRN_TRAIT_SCATTERS;
     int64_t nsend = elements(a, 0, true), nrecv = CRN_MAX(elements(a, 1, true), nsend);
     crn_play_slot *slot = NULL;
     int64_t big =
@@ -112,18 +103,18 @@ static cairn_status set_memory(crn_player *p, args *a)
             ? a->ntype[0]
             : a->ntype[1];
     CRN_TRY(crn_play_buffer(p, &p->payload, a->ntype[0], nsend, &send));
-    if (a->request) {
+    if (a->mpi.request) {
         CRN_TRY(crn_play_slot_of(p, crn_play_value(p, CRN_KIND_REQ, 0, CRN_REQ_NULL), &slot));
         CRN_FAIL_IF(!slot, CAIRN_ECORRUPT, "the trace has a collective without its request");
         CRN_TRY(crn_play_slot_clear(p, slot));
-        CRN_TRY(crn_play_slot_buffer(p, slot, big, nrecv, &a->recv));
-        a->request = &slot->request;
+        CRN_TRY(crn_play_slot_buffer(p, slot, big, nrecv, &a->mpi.recv));
+        a->mpi.request = &slot->request;
     } else {
-        CRN_TRY(crn_play_buffer(p, &p->scratch, big, nrecv, &a->recv));
+        CRN_TRY(crn_play_buffer(p, &p->scratch, big, nrecv, &a->mpi.recv));
     }
-    a->send = inplace && !scatters ? MPI_IN_PLACE : send;
+    a->mpi.send = inplace && !scatters ? MPI_IN_PLACE : send;
     if (inplace && scatters)
-        a->recv = MPI_IN_PLACE;
+        a->mpi.recv = MPI_IN_PLACE;
     return CAIRN_OK;
 }
 
@@ -138,7 +129,7 @@ static void take_most(args *a, const crn_meeting *m)
     int most = 0;
     for (size_t i = 0; i < m->n; i++)
         most = CRN_MAX(most, m->share[i].count);
-    a->count[0] = a->count[1] = most;
+    a->mpi.count[0] = a->mpi.count[1] = most;
 }
 
 /* What a member has for this rank, from its list. */
@@ -150,42 +141,27 @@ static int for_me(const args *a, const crn_share *s)
 static void take_lists(args *a, const crn_meeting *m)
 {
     for (size_t i = 0; i < CRN_MIN(m->n, a->ncounts[1]); i++)
-        a->counts[1][i] = m->share[i].counts ? for_me(a, &m->share[i]) : m->share[i].count;
+        a->mpi.counts[1][i] = m->share[i].counts ? for_me(a, &m->share[i]) : m->share[i].count;
     set_displs(a, 1);
 }
 
 static void take_first_list(args *a, const crn_meeting *m)
 {
     for (size_t i = 0; i < CRN_MIN(m->share[0].ncounts, a->ncounts[0]); i++)
-        a->counts[0][i] = m->share[0].counts[i];
+        a->mpi.counts[0][i] = m->share[0].counts[i];
 }
 
 /* Agree with the others, whatever was drawn. */
-static void take_shares(args *a, const crn_meeting *m, uint32_t call)
+static void take_shares(args *a, const crn_meeting *m, unsigned traits)
 {
-    switch (call) {
-    case CRN_CALL_MPI_Gatherv:
-    case CRN_CALL_MPI_Igatherv:
-    case CRN_CALL_MPI_Allgatherv:
-    case CRN_CALL_MPI_Iallgatherv:
-    case CRN_CALL_MPI_Alltoallv:
-    case CRN_CALL_MPI_Ialltoallv:
-    case CRN_CALL_MPI_Alltoallw:
-    case CRN_CALL_MPI_Ialltoallw:
+    if (traits & (CRN_TRAIT_LISTS_1 | CRN_TRAIT_SUMS))
         take_lists(a, m);
-        break;
-    case CRN_CALL_MPI_Scatterv:
-    case CRN_CALL_MPI_Iscatterv:
-        if (a->root >= 0 && (size_t)a->root < m->n)
-            a->count[1] = for_me(a, &m->share[a->root]);
-        break;
-    case CRN_CALL_MPI_Reduce_scatter:
-    case CRN_CALL_MPI_Ireduce_scatter:
+    else if (traits & CRN_TRAIT_LISTS_0 && !(traits & CRN_TRAIT_SCATTERS))
         take_first_list(a, m);
-        break;
-    default:
+    else if (!(traits & CRN_TRAIT_LISTS_0))
         take_most(a, m);
-    }
+    else if (a->mpi.root >= 0 && (size_t)a->mpi.root < m->n)
+        a->mpi.count[1] = for_me(a, &m->share[a->mpi.root]);
 }
 
 /* Bytes in all, but not to whom: as its share says. */
@@ -193,20 +169,25 @@ static cairn_status spread(crn_player *p, args *a)
 {
     crn_share mine;
     CRN_TRY(crn_share_of(p, &p->e, (size_t)a->size, &mine));
-    a->counts[0] = mine.counts;
+    a->mpi.counts[0] = mine.counts;
     a->ncounts[0] = mine.ncounts;
-    CRN_TRY(crn_alloc(&a->displs[0], a->ncounts[0]));
+    CRN_TRY(crn_alloc(&a->mpi.displs[0], a->ncounts[0]));
     set_displs(a, 0);
     a->ntype[0] = a->ntype[1] = -1;
-    a->type[0] = a->type[1] = MPI_BYTE;
+    a->mpi.type[0] = a->mpi.type[1] = MPI_BYTE;
     return make_counts(a, 1, (size_t)a->size);
+}
+
+static bool has_list(const crn_event *e, int side)
+{
+    return e->call->traits & (side == 0 ? CRN_TRAIT_LISTS_0 : CRN_TRAIT_LISTS_1);
 }
 
 static cairn_status set_lists(crn_player *p, args *a)
 {
-    int sides = crn_coll_lists(p->e.place->call), nth = 0;
+    int nth = 0;
     for (int which = 0; which < 2; which++)
-        if (sides & 1 << which)
+        if (has_list(&p->e, which))
             CRN_TRY(set_counts(p, a, which, nth++));
     return CAIRN_OK;
 }
@@ -224,13 +205,13 @@ static void use_bytes(crn_player *p, args *a)
 {
     for (int i = 0; i < 2; i++) {
         const uint64_t nbytes = crn_play_type_of(p, a->ntype[i])->nbytes;
-        a->count[i] = in_bytes(a->count[i], nbytes);
+        a->mpi.count[i] = in_bytes(a->mpi.count[i], nbytes);
         for (size_t k = 0; k < a->ncounts[i]; k++)
-            a->counts[i][k] = in_bytes(a->counts[i][k], nbytes);
-        if (a->counts[i])
+            a->mpi.counts[i][k] = in_bytes(a->mpi.counts[i][k], nbytes);
+        if (a->mpi.counts[i])
             set_displs(a, i);
         a->ntype[i] = -1;
-        a->type[i] = MPI_BYTE;
+        a->mpi.type[i] = MPI_BYTE;
     }
 }
 
@@ -238,22 +219,22 @@ static void use_bytes(crn_player *p, args *a)
 static void equalise(args *a, const crn_event *e)
 {
     int side = crn_coll_side(e);
-    if (crn_coll_lists(e->place->call))
+    if (e->call->traits & CRN_COLL_LISTS)
         return;
-    a->count[!side] = a->count[side];
-    a->type[!side] = a->type[side];
+    a->mpi.count[!side] = a->mpi.count[side];
+    a->mpi.type[!side] = a->mpi.type[side];
     a->ntype[!side] = a->ntype[side];
 }
 
 /* Arguments on which the ranks agree, whatever they have drawn. */
 static void settle_args(crn_player *p, args *a, const crn_meeting *m)
 {
-    uint32_t call = p->e.place->call;
-    if (crn_event_find(&p->e, CRN_KIND_OP, 0) < 0 && !crn_coll_is_alltoallw(call))
+    const unsigned traits = p->e.call->traits;
+    if (crn_event_find(&p->e, CRN_KIND_OP, 0) < 0 && !(traits & CRN_TRAIT_SUMS))
         use_bytes(p, a);
-    if (!crn_coll_is_alltoallw(call))
+    if (!(traits & CRN_TRAIT_SUMS))
         equalise(a, &p->e);
-    take_shares(a, m, call);
+    take_shares(a, m, traits);
 }
 
 /* Between groups the root's own side says who it is by two other words. */
@@ -264,141 +245,21 @@ static int root_of(int64_t root)
 
 static cairn_status set_args(crn_player *p, args *a, const crn_meeting *m)
 {
-    uint32_t call = p->e.place->call;
-    int sides = crn_coll_lists(call);
-    CRN_TRY(crn_play_peers(a->comm, &a->size));
-    CRN_TRY_MPI(MPI_Comm_rank(a->comm, &a->rank));
-    a->root = root_of(crn_play_value(p, CRN_KIND_ROOT, 0, 0));
+    const bool sums = p->e.call->traits & CRN_TRAIT_SUMS;
+    CRN_TRY(crn_play_peers(a->mpi.comm, &a->size));
+    CRN_TRY_MPI(MPI_Comm_rank(a->mpi.comm, &a->rank));
+    a->mpi.root = root_of(crn_play_value(p, CRN_KIND_ROOT, 0, 0));
     for (int i = 0, nth = 0; i < 2; i++) { /* a side with a list has no count of its own */
         a->ntype[i] = crn_play_value(p, CRN_KIND_TYPE, i, -1);
-        a->type[i] = crn_play_type_of(p, a->ntype[i])->mpi;
-        a->count[i] = sides & 1 << i ? 0 : (int)crn_play_value(p, CRN_KIND_COUNT, nth++, 0);
+        a->mpi.type[i] = crn_play_type_of(p, a->ntype[i])->mpi;
+        a->mpi.count[i] = has_list(&p->e, i) ? 0 : (int)crn_play_value(p, CRN_KIND_COUNT, nth++, 0);
     }
-    CRN_TRY(crn_coll_is_alltoallw(call) ? spread(p, a) : set_lists(p, a));
-    if (p->by_shadows || crn_coll_is_alltoallw(call))
+    CRN_TRY(sums ? spread(p, a) : set_lists(p, a));
+    if (p->by_shadows || sums)
         settle_args(p, a, m);
     if (crn_event_find(&p->e, CRN_KIND_OP, 0) >= 0)
         CRN_TRY(set_op(p, a));
     return set_memory(p, a);
-}
-
-/* ---- the calls ---- */
-
-#define BOTH(blocking, other, ...)                                                                 \
-    (a->request ? other(__VA_ARGS__, a->request) : blocking(__VA_ARGS__))
-
-static int rooted(const args *a, uint32_t call)
-{
-    switch (call) {
-    case CRN_CALL_MPI_Bcast:
-    case CRN_CALL_MPI_Ibcast: /* the root's data is what the others get: one buffer for both */
-        return BOTH(MPI_Bcast, MPI_Ibcast, a->recv, a->count[0], a->type[0], a->root, a->comm);
-    case CRN_CALL_MPI_Reduce:
-    case CRN_CALL_MPI_Ireduce:
-        return BOTH(MPI_Reduce, MPI_Ireduce, a->send, a->recv, a->count[0], a->type[0], a->op,
-                    a->root, a->comm);
-    case CRN_CALL_MPI_Gather:
-    case CRN_CALL_MPI_Igather:
-        return BOTH(MPI_Gather, MPI_Igather, a->send, a->count[0], a->type[0], a->recv, a->count[1],
-                    a->type[1], a->root, a->comm);
-    case CRN_CALL_MPI_Gatherv:
-    case CRN_CALL_MPI_Igatherv:
-        return BOTH(MPI_Gatherv, MPI_Igatherv, a->send, a->count[0], a->type[0], a->recv,
-                    a->counts[1], a->displs[1], a->type[1], a->root, a->comm);
-    case CRN_CALL_MPI_Scatter:
-    case CRN_CALL_MPI_Iscatter:
-        return BOTH(MPI_Scatter, MPI_Iscatter, a->send, a->count[0], a->type[0], a->recv,
-                    a->count[1], a->type[1], a->root, a->comm);
-    default: /* MPI_Scatterv, MPI_Iscatterv */
-        return BOTH(MPI_Scatterv, MPI_Iscatterv, a->send, a->counts[0], a->displs[0], a->type[0],
-                    a->recv, a->count[1], a->type[1], a->root, a->comm);
-    }
-}
-
-static int reducing(const args *a, uint32_t call)
-{
-    switch (call) {
-    case CRN_CALL_MPI_Allreduce:
-    case CRN_CALL_MPI_Iallreduce:
-        return BOTH(MPI_Allreduce, MPI_Iallreduce, a->send, a->recv, a->count[0], a->type[0], a->op,
-                    a->comm);
-    case CRN_CALL_MPI_Reduce_scatter:
-    case CRN_CALL_MPI_Ireduce_scatter:
-        return BOTH(MPI_Reduce_scatter, MPI_Ireduce_scatter, a->send, a->recv, a->counts[0],
-                    a->type[0], a->op, a->comm);
-    case CRN_CALL_MPI_Reduce_scatter_block:
-    case CRN_CALL_MPI_Ireduce_scatter_block:
-        return BOTH(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, a->send, a->recv,
-                    a->count[0], a->type[0], a->op, a->comm);
-    case CRN_CALL_MPI_Scan:
-    case CRN_CALL_MPI_Iscan:
-        return BOTH(MPI_Scan, MPI_Iscan, a->send, a->recv, a->count[0], a->type[0], a->op, a->comm);
-    default: /* MPI_Exscan, MPI_Iexscan */
-        return BOTH(MPI_Exscan, MPI_Iexscan, a->send, a->recv, a->count[0], a->type[0], a->op,
-                    a->comm);
-    }
-}
-
-static int exchanging(const args *a, uint32_t call)
-{
-    switch (call) {
-    case CRN_CALL_MPI_Barrier:
-        return MPI_Barrier(a->comm);
-    case CRN_CALL_MPI_Ibarrier:
-        return MPI_Ibarrier(a->comm, a->request);
-    case CRN_CALL_MPI_Allgather:
-    case CRN_CALL_MPI_Iallgather:
-        return BOTH(MPI_Allgather, MPI_Iallgather, a->send, a->count[0], a->type[0], a->recv,
-                    a->count[1], a->type[1], a->comm);
-    case CRN_CALL_MPI_Allgatherv:
-    case CRN_CALL_MPI_Iallgatherv:
-        return BOTH(MPI_Allgatherv, MPI_Iallgatherv, a->send, a->count[0], a->type[0], a->recv,
-                    a->counts[1], a->displs[1], a->type[1], a->comm);
-    case CRN_CALL_MPI_Alltoall:
-    case CRN_CALL_MPI_Ialltoall:
-        return BOTH(MPI_Alltoall, MPI_Ialltoall, a->send, a->count[0], a->type[0], a->recv,
-                    a->count[1], a->type[1], a->comm);
-    default: /* MPI_Alltoallv, MPI_Ialltoallv, and MPI_Alltoallw by bytes */
-        return BOTH(MPI_Alltoallv, MPI_Ialltoallv, a->send, a->counts[0], a->displs[0], a->type[0],
-                    a->recv, a->counts[1], a->displs[1], a->type[1], a->comm);
-    }
-}
-
-static int neighboring(const args *a, uint32_t call)
-{
-    switch (call) {
-    case CRN_CALL_MPI_Neighbor_allgather:
-    case CRN_CALL_MPI_Ineighbor_allgather:
-        return BOTH(MPI_Neighbor_allgather, MPI_Ineighbor_allgather, a->send, a->count[0],
-                    a->type[0], a->recv, a->count[1], a->type[1], a->comm);
-    case CRN_CALL_MPI_Neighbor_allgatherv:
-    case CRN_CALL_MPI_Ineighbor_allgatherv:
-        return BOTH(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, a->send, a->count[0],
-                    a->type[0], a->recv, a->counts[1], a->displs[1], a->type[1], a->comm);
-    case CRN_CALL_MPI_Neighbor_alltoall:
-    case CRN_CALL_MPI_Ineighbor_alltoall:
-        return BOTH(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, a->send, a->count[0], a->type[0],
-                    a->recv, a->count[1], a->type[1], a->comm);
-    default: /* MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, and MPI_Neighbor_alltoallw by bytes
-              */
-        return BOTH(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, a->send, a->counts[0],
-                    a->displs[0], a->type[0], a->recv, a->counts[1], a->displs[1], a->type[1],
-                    a->comm);
-    }
-}
-
-static bool is_rooted(uint32_t call)
-{
-    return (call >= CRN_CALL_MPI_Bcast && call <= CRN_CALL_MPI_Reduce) ||
-           (call >= CRN_CALL_MPI_Gather && call <= CRN_CALL_MPI_Scatterv) ||
-           (call >= CRN_CALL_MPI_Ibcast && call <= CRN_CALL_MPI_Ireduce) ||
-           (call >= CRN_CALL_MPI_Igather && call <= CRN_CALL_MPI_Iscatterv);
-}
-
-static bool is_neighboring(uint32_t call)
-{
-    return (call >= CRN_CALL_MPI_Neighbor_allgather && call <= CRN_CALL_MPI_Ineighbor_alltoallv) ||
-           call == CRN_CALL_MPI_Neighbor_alltoallw || call == CRN_CALL_MPI_Ineighbor_alltoallw;
 }
 
 static bool has_topology(MPI_Comm comm)
@@ -408,16 +269,6 @@ static bool has_topology(MPI_Comm comm)
     return topology != MPI_UNDEFINED;
 }
 
-static int issue(const args *a, const crn_event *e)
-{
-    uint32_t call = e->place->call;
-    if (is_neighboring(call))
-        return neighboring(a, call);
-    if (is_rooted(call))
-        return rooted(a, call);
-    return crn_event_find(e, CRN_KIND_OP, 0) >= 0 ? reducing(a, call) : exchanging(a, call);
-}
-
 /* What a non-blocking call uses must stay until it completes. */
 static void keep_lists(crn_player *p, args *a)
 {
@@ -425,9 +276,9 @@ static void keep_lists(crn_player *p, args *a)
     slot->kind = CRN_KIND_COMM;
     slot->on = crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL);
     for (int i = 0; i < 2; i++) {
-        slot->list[2 * i] = a->counts[i];
-        slot->list[2 * i + 1] = a->displs[i];
-        a->counts[i] = a->displs[i] = NULL;
+        slot->list[2 * i] = a->mpi.counts[i];
+        slot->list[2 * i + 1] = a->mpi.displs[i];
+        a->mpi.counts[i] = a->mpi.displs[i] = NULL;
     }
 }
 
@@ -435,11 +286,12 @@ static cairn_status play_coll(crn_player *p, const crn_meeting *m)
 {
     MPI_Request pending = MPI_REQUEST_NULL;
     bool blocking = crn_event_find(&p->e, CRN_KIND_REQ, 0) < 0;
-    args a = {.comm = crn_play_comm_of(p, crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL)),
-              .request = blocking ? NULL : &pending};
-    if (a.comm == MPI_COMM_NULL || (p->by_shadows && crn_play_is_between(a.comm)) ||
+    args a = {
+        .mpi = {.comm = crn_play_comm_of(p, crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL)),
+                .request = blocking ? NULL : &pending}};
+    if (a.mpi.comm == MPI_COMM_NULL || (p->by_shadows && crn_play_is_between(a.mpi.comm)) ||
         (p->shadows && !m->all_come) ||
-        (is_neighboring(p->e.place->call) && (p->by_shadows || !has_topology(a.comm)))) {
+        (p->e.call->traits & CRN_TRAIT_NEIGHBORS && (p->by_shadows || !has_topology(a.mpi.comm)))) {
         crn_play_skip(p);
         return CAIRN_OK;
     }
@@ -447,7 +299,7 @@ static cairn_status play_coll(crn_player *p, const crn_meeting *m)
     if (rc == CAIRN_OK)
         rc = set_args(p, &a, m);
     if (rc == CAIRN_OK)
-        rc = crn_play_mpi(issue(&a, &p->e), p->e.call->name);
+        rc = crn_play_issue_call(p, &a.mpi);
     if (rc == CAIRN_OK && !blocking)
         keep_lists(p, &a);
     args_done(&a);

@@ -61,16 +61,11 @@ cairn_status crn_play_copied(crn_player *p)
     return CAIRN_OK;
 }
 
-static bool is_between_groups(uint32_t call)
-{
-    return call == CRN_CALL_MPI_Intercomm_create || call == CRN_CALL_MPI_Intercomm_merge;
-}
-
 static bool has_groups(const crn_trace *t)
 {
     for (size_t i = 0; i < t->nlanes; i++)
         for (size_t k = 0; k < t->lane[i].nsymbols; k++)
-            if (is_between_groups(t->lane[i].symbol[k].call))
+            if (crn_call_has(t->lane[i].symbol[k].call, CRN_TRAIT_GROUPS))
                 return true;
     return false;
 }
@@ -148,7 +143,6 @@ static cairn_status ints_of(crn_list list, int **ret)
     return CAIRN_OK;
 }
 
-/* MPI_Comm_create_group is the business of the group alone. */
 static cairn_status create_group(crn_list world, MPI_Comm parent, int tag, MPI_Comm *ret)
 {
     MPI_Group all, group;
@@ -169,6 +163,12 @@ typedef struct lists {
     int *a, *b;
 } lists;
 
+static void lists_done(lists *l)
+{
+    free(l->a);
+    free(l->b);
+}
+
 /* Two lists of the current event as ints, the first two of the kind. */
 static cairn_status two_lists(const crn_player *p, lists *ret)
 {
@@ -180,87 +180,161 @@ static cairn_status two_lists(const crn_player *p, lists *ret)
     return rc;
 }
 
-/* Put the topology of the event on *comm, whose ranks are in order already. Weights are hints. */
-static cairn_status add_topology(crn_player *p, MPI_Comm *comm)
+/* The communicator that the current event makes: from which parent, of which ranks. */
+typedef struct making {
+    MPI_Comm parent, comm;
+    int64_t number;
+    crn_list world;
+    int me; /* this rank in it; -1: it is no member */
+} making;
+
+/* False if it cannot be made, and is skipped; between: also from a parent of two groups. */
+static cairn_status begin(crn_player *p, bool between, making *ret, bool *ret_can)
 {
-    MPI_Comm with = MPI_COMM_NULL;
-    lists l;
-    crn_list first = crn_play_list(p, CRN_KIND_LIST, 0),
-             second = crn_play_list(p, CRN_KIND_LIST, 1);
-    int rc = MPI_SUCCESS;
-    CRN_TRY(two_lists(p, &l));
-    if (p->e.place->call == CRN_CALL_MPI_Cart_create && first.n == second.n)
-        rc = MPI_Cart_create(*comm, (int)first.n, l.a, l.b, 0, &with);
-    else if (p->e.place->call == CRN_CALL_MPI_Dist_graph_create_adjacent)
-        rc = MPI_Dist_graph_create_adjacent(*comm, (int)first.n, l.a, l.a, (int)second.n, l.b, l.b,
-                                            MPI_INFO_NULL, 0, &with);
-    free(l.a);
-    free(l.b);
+    CRN_TRY(crn_play_copied(p));
+    *ret =
+        (making){.parent = crn_play_comm_of(p, crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL)),
+                 .comm = MPI_COMM_NULL,
+                 .number = crn_play_value(p, CRN_KIND_COMM_NEW, 0, CRN_COMM_NULL),
+                 .world = crn_play_list(p, CRN_KIND_GROUP, 0)};
+    ret->me = index_in(ret->world, p->rank);
+    const bool empty = p->e.call->traits & CRN_TRAIT_GROUPS && ret->world.n == 0;
+    *ret_can =
+        ret->parent != MPI_COMM_NULL && !empty && (between || !crn_play_is_between(ret->parent));
+    if (*ret_can)
+        return CAIRN_OK;
+    crn_play_skip(p);
+    return set_comm(p, ret->number, MPI_COMM_NULL);
+}
+
+cairn_status crn_play_dup(crn_player *p)
+{
+    making m;
+    bool can;
+    CRN_TRY(begin(p, true, &m, &can));
+    if (!can)
+        return CAIRN_OK;
+    CRN_TRY_MPI(MPI_Comm_dup(m.parent, &m.comm));
+    return set_comm(p, m.number, m.comm);
+}
+
+cairn_status crn_play_idup(crn_player *p)
+{
+    making m;
+    bool can;
+    CRN_TRY(begin(p, true, &m, &can));
+    return can ? start_copy(p, m.parent, m.number) : CAIRN_OK;
+}
+
+/* Split as recorded; *ret_can is false, too, for a rank that is in none of the parts. */
+static cairn_status split(crn_player *p, making *m, bool *ret_can)
+{
+    CRN_TRY(begin(p, false, m, ret_can));
+    if (!*ret_can)
+        return CAIRN_OK;
+    CRN_TRY_MPI(MPI_Comm_split(m->parent, m->me < 0 ? MPI_UNDEFINED : color_of(m->world),
+                               CRN_MAX(m->me, 0), &m->comm));
+    *ret_can = m->comm != MPI_COMM_NULL;
+    return set_comm(p, m->number, m->comm);
+}
+
+cairn_status crn_play_split(crn_player *p)
+{
+    making m;
+    bool can;
+    return split(p, &m, &can);
+}
+
+/* A topology on top of a communicator whose ranks are in order already; without: as it was. */
+static cairn_status put_on_top(crn_player *p, making *m, int rc, MPI_Comm with)
+{
     if (rc != MPI_SUCCESS || with == MPI_COMM_NULL)
         return crn_play_mpi(rc, "making a topology");
-    MPI_Comm_free(comm);
-    *comm = with;
-    return CAIRN_OK;
+    MPI_Comm_free(&m->comm);
+    return set_comm(p, m->number, with);
+}
+
+cairn_status crn_play_cart(crn_player *p)
+{
+    making m;
+    bool can;
+    MPI_Comm with = MPI_COMM_NULL;
+    lists l;
+    const size_t ndims = crn_play_list(p, CRN_KIND_LIST, 0).n;
+    CRN_TRY(split(p, &m, &can));
+    if (!can || ndims != crn_play_list(p, CRN_KIND_LIST, 1).n)
+        return CAIRN_OK;
+    CRN_TRY(two_lists(p, &l));
+    int rc = MPI_Cart_create(m.comm, (int)ndims, l.a, l.b, 0, &with);
+    lists_done(&l);
+    return put_on_top(p, &m, rc, with);
+}
+
+/* Weights are hints. */
+cairn_status crn_play_graph(crn_player *p)
+{
+    making m;
+    bool can;
+    MPI_Comm with = MPI_COMM_NULL;
+    lists l;
+    const int nin = (int)crn_play_list(p, CRN_KIND_LIST, 0).n;
+    const int nout = (int)crn_play_list(p, CRN_KIND_LIST, 1).n;
+    CRN_TRY(split(p, &m, &can));
+    if (!can)
+        return CAIRN_OK;
+    CRN_TRY(two_lists(p, &l));
+    int rc = MPI_Dist_graph_create_adjacent(m.comm, nin, l.a, l.a, nout, l.b, l.b, MPI_INFO_NULL, 0,
+                                            &with);
+    lists_done(&l);
+    return put_on_top(p, &m, rc, with);
+}
+
+/* MPI_Comm_create_group is the business of the group alone. */
+cairn_status crn_play_create_group(crn_player *p)
+{
+    making m;
+    bool can;
+    CRN_TRY(begin(p, false, &m, &can));
+    if (!can)
+        return CAIRN_OK;
+    CRN_TRY(create_group(m.world, m.parent, (int)crn_play_value(p, CRN_KIND_INT, 0, 0), &m.comm));
+    return set_comm(p, m.number, m.comm);
 }
 
 /* Two groups become one, whose ranks are put in their order. */
-static cairn_status merge_groups(crn_player *p, MPI_Comm parent, int key, MPI_Comm *ret)
+cairn_status crn_play_merge_groups(crn_player *p)
 {
+    making m;
+    bool can;
     MPI_Comm merged;
     const int high = crn_play_value(p, CRN_KIND_INT, 0, 0) != 0;
-    CRN_TRY_MPI(MPI_Intercomm_merge(parent, high, &merged));
-    int rc = MPI_Comm_split(merged, 0, key, ret);
+    CRN_TRY(begin(p, true, &m, &can));
+    if (!can)
+        return CAIRN_OK;
+    CRN_TRY_MPI(MPI_Intercomm_merge(m.parent, high, &merged));
+    int rc = MPI_Comm_split(merged, 0, m.me, &m.comm);
     MPI_Comm_free(&merged);
-    return crn_play_mpi(rc, "MPI_Comm_split");
+    CRN_TRY(crn_play_mpi(rc, "MPI_Comm_split"));
+    return set_comm(p, m.number, m.comm);
 }
 
 /* Which leaders met does not matter: the first ranks do, over a communicator of all ranks. */
-static cairn_status join_groups(crn_player *p, MPI_Comm parent, int remote_leader, MPI_Comm *ret)
+cairn_status crn_play_join_groups(crn_player *p)
 {
+    making m;
+    bool can;
     const int tag = (int)crn_play_value(p, CRN_KIND_INT, 0, 0);
-    CRN_TRY_MPI(MPI_Intercomm_create(parent, 0, p->bridge, remote_leader, tag, ret));
-    return CAIRN_OK;
+    CRN_TRY(begin(p, true, &m, &can));
+    if (!can)
+        return CAIRN_OK;
+    CRN_TRY_MPI(MPI_Intercomm_create(m.parent, 0, p->bridge, (int)m.world.at[0], tag, &m.comm));
+    return set_comm(p, m.number, m.comm);
 }
 
-static cairn_status make(crn_player *p, int64_t number, crn_list world)
+cairn_status crn_play_free_comm(crn_player *p)
 {
-    uint32_t call = p->e.place->call;
-    MPI_Comm parent = crn_play_comm_of(p, crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL));
-    MPI_Comm comm = MPI_COMM_NULL;
-    int me = index_in(world, p->rank);
-    const bool dup = call == CRN_CALL_MPI_Comm_dup || call == CRN_CALL_MPI_Comm_dup_with_info ||
-                     call == CRN_CALL_MPI_Comm_idup;
-    if (parent == MPI_COMM_NULL || (is_between_groups(call) && world.n == 0) ||
-        (crn_play_is_between(parent) && !dup && !is_between_groups(call))) {
-        crn_play_skip(p);
-        return set_comm(p, number, MPI_COMM_NULL);
-    }
-    if (call == CRN_CALL_MPI_Comm_idup)
-        return start_copy(p, parent, number);
-    if (call == CRN_CALL_MPI_Intercomm_create)
-        CRN_TRY(join_groups(p, parent, (int)world.at[0], &comm));
-    else if (call == CRN_CALL_MPI_Intercomm_merge)
-        CRN_TRY(merge_groups(p, parent, me, &comm));
-    else if (dup)
-        CRN_TRY_MPI(MPI_Comm_dup(parent, &comm));
-    else if (call == CRN_CALL_MPI_Comm_create_group)
-        CRN_TRY(create_group(world, parent, (int)crn_play_value(p, CRN_KIND_INT, 0, 0), &comm));
-    else
-        CRN_TRY_MPI(MPI_Comm_split(parent, me < 0 ? MPI_UNDEFINED : color_of(world), CRN_MAX(me, 0),
-                                   &comm));
-    if (comm != MPI_COMM_NULL)
-        CRN_TRY(add_topology(p, &comm));
-    return set_comm(p, number, comm);
-}
-
-cairn_status crn_play_comm(crn_player *p)
-{
-    uint32_t call = p->e.place->call;
-    int64_t number = crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL);
+    const int64_t number = crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL);
     CRN_TRY(crn_play_copied(p));
-    if (call != CRN_CALL_MPI_Comm_free && call != CRN_CALL_MPI_Comm_disconnect)
-        return make(p, crn_play_value(p, CRN_KIND_COMM_NEW, 0, CRN_COMM_NULL),
-                    crn_play_list(p, CRN_KIND_GROUP, 0));
     if (number < CRN_COMM_USER || crn_play_comm_of(p, number) == MPI_COMM_NULL)
         return CAIRN_OK;
     /* all members come here: those that were not waited for can complete, and must before it goes

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Files, in a scratch directory that rank 0 makes. A name of the trace becomes a name there that
- * can be no path. All files are opened for reading and writing, and made if they are not there; a
- * read beyond the end of what the replay wrote gets what there is.
+ * Files of MPI, in a scratch directory that rank 0 makes. A name of the trace becomes a name there
+ * that can be no path. All files are opened for reading and writing, and made if they are not
+ * there; a read beyond the end of what the replay wrote gets what there is.
  */
 #include "replay/replay.h"
 
@@ -10,20 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { NUMBERS_MAX = 1 << 20, NAME = 160 };
-
-struct crn_play_files {
-    char dir[PATH_MAX - NAME];
-    bool made;
-    CRN_VEC(MPI_File) file; /* by number */
-    CRN_VEC(int) below;     /* beside file: the same file, for the system */
-    CRN_VEC(int) fd;
-    CRN_VEC(bool) writable; /* beside fd: the program could write */
-};
 
 /* ---- the directory ---- */
 
@@ -96,9 +84,9 @@ void crn_play_files_free(crn_player *p, crn_play_files *f)
 
 /* The last part of the name, made safe, and a digest of all of it: different names stay different.
  */
-static bool path_of(const crn_player *p, char path[PATH_MAX])
+bool crn_play_path_of(const crn_player *p, char path[PATH_MAX])
 {
-    char name[PATH_MAX], safe[NAME];
+    char name[PATH_MAX], safe[CRN_PLAY_NAME];
     const crn_symbol *place = p->e.place;
     int first = p->e.call->ncolumns;
     uint64_t h = 0xcbf29ce484222325u;
@@ -121,7 +109,7 @@ static bool path_of(const crn_player *p, char path[PATH_MAX])
  * that, with a hole. Unlike ftruncate this cannot make it shorter when ranks that share it do so at
  * once, and what the byte was does not matter: all payloads are random.
  */
-static cairn_status lengthen(const crn_player *p, int fd, int64_t end)
+cairn_status crn_play_lengthen(const crn_player *p, int fd, int64_t end)
 {
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0 || st.st_size >= end)
@@ -132,12 +120,10 @@ static cairn_status lengthen(const crn_player *p, int fd, int64_t end)
     return CAIRN_OK;
 }
 
-/* ---- files of MPI ---- */
-
 static cairn_status set_file(crn_player *p, int64_t number, MPI_File file, const char *path)
 {
     crn_play_files *f = p->files;
-    if (number < 0 || number >= NUMBERS_MAX)
+    if (number < 0 || number >= CRN_PLAY_FILES_MAX)
         return CAIRN_OK;
     while (f->file.n <= (size_t)number) {
         CRN_TRY(crn_vec_reserve(&f->below, 1));
@@ -160,13 +146,15 @@ static cairn_status fail_to_open_file(MPI_Comm comm, const char *path)
     return CAIRN_OK;
 }
 
-static cairn_status open_file(crn_player *p)
+cairn_status crn_play_open_file(crn_player *p)
 {
     MPI_Comm comm = crn_play_comm_of(p, crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL));
     int64_t number = crn_play_value(p, CRN_KIND_FILE_NEW, 0, -1);
     MPI_File file = MPI_FILE_NULL;
     char path[PATH_MAX];
-    if (comm == MPI_COMM_NULL || !path_of(p, path)) {
+    if (p->opt->no_io)
+        return CAIRN_OK;
+    if (comm == MPI_COMM_NULL || !crn_play_path_of(p, path)) {
         crn_play_skip(p);
         return CAIRN_OK;
     }
@@ -176,114 +164,51 @@ static cairn_status open_file(crn_player *p)
     return set_file(p, number, file, path);
 }
 
-/* What a transfer needs. */
-typedef struct transfer {
-    MPI_File file;
-    MPI_Offset off;
-    int count;
-    MPI_Datatype type;
-    void *buf;
-    bool writes;
-    MPI_Request *request;
-} transfer;
-
-static bool writes(uint32_t call)
+cairn_status crn_play_delete_file(crn_player *p)
 {
-    return strstr(crn_call_row(call)->name, "write") != NULL;
+    char path[PATH_MAX];
+    if (!p->opt->no_io && crn_play_path_of(p, path))
+        unlink(path);
+    return CAIRN_OK;
 }
 
-static cairn_status transfer_of(crn_player *p, MPI_File file, transfer *x)
+/* The number of the current event's file; -1 if there is none, or files are left out. */
+static int64_t open_number(crn_player *p)
 {
-    int64_t type = crn_play_value(p, CRN_KIND_TYPE, 0, -1);
-    crn_play_slot *slot = NULL;
-    *x = (transfer){.file = file,
-                    .off = crn_play_value(p, CRN_KIND_OFFSET, 0, 0),
-                    .count = (int)crn_play_value(p, CRN_KIND_COUNT, 0, 0),
-                    .type = crn_play_type_of(p, type)->mpi,
-                    .writes = writes(p->e.place->call)};
-    uint64_t nbytes = (uint64_t)x->count * crn_play_type_of(p, type)->nbytes;
-    *(x->writes ? &p->result->written_bytes : &p->result->read_bytes) += nbytes;
-    if (crn_event_find(&p->e, CRN_KIND_REQ, 0) >= 0) {
-        CRN_TRY(crn_play_slot_of(p, crn_play_value(p, CRN_KIND_REQ, 0, CRN_REQ_NULL), &slot));
-        CRN_FAIL_IF(!slot, CAIRN_ECORRUPT, "the trace has a transfer without its request");
-        CRN_TRY(crn_play_slot_clear(p, slot));
-        x->request = &slot->request;
-        slot->kind = CRN_KIND_FILE;
-        slot->on = crn_play_value(p, CRN_KIND_FILE, 0, -1);
-    }
-    if (slot && !x->writes)
-        return crn_play_slot_buffer(p, slot, type, x->count, &x->buf);
-    return crn_play_buffer(p, x->writes ? &p->payload : &p->scratch, type, x->count, &x->buf);
+    const int64_t number = crn_play_value(p, CRN_KIND_FILE, 0, -1);
+    if (p->opt->no_io)
+        return -1;
+    if ((uint64_t)number < p->files->file.n && p->files->file.at[number] != MPI_FILE_NULL)
+        return number;
+    crn_play_skip(p);
+    return -1;
 }
 
-#define AT   x->file, x->off, x->buf, x->count, x->type
-#define HERE x->file, x->buf, x->count, x->type
-
-static int start_transfer(const transfer *x, uint32_t call)
+cairn_status crn_play_close_file(crn_player *p)
 {
-    switch (call) {
-    case CRN_CALL_MPI_File_iread:
-        return MPI_File_iread(HERE, x->request);
-    case CRN_CALL_MPI_File_iread_at:
-        return MPI_File_iread_at(AT, x->request);
-    case CRN_CALL_MPI_File_iread_all:
-        return MPI_File_iread_all(HERE, x->request);
-    case CRN_CALL_MPI_File_iread_at_all:
-        return MPI_File_iread_at_all(AT, x->request);
-    case CRN_CALL_MPI_File_iread_shared:
-        return MPI_File_iread_shared(HERE, x->request);
-    case CRN_CALL_MPI_File_iwrite:
-        return MPI_File_iwrite(HERE, x->request);
-    case CRN_CALL_MPI_File_iwrite_at:
-        return MPI_File_iwrite_at(AT, x->request);
-    case CRN_CALL_MPI_File_iwrite_all:
-        return MPI_File_iwrite_all(HERE, x->request);
-    case CRN_CALL_MPI_File_iwrite_at_all:
-        return MPI_File_iwrite_at_all(AT, x->request);
-    default:
-        return MPI_File_iwrite_shared(HERE, x->request);
-    }
+    const int64_t number = open_number(p);
+    if (number < 0)
+        return CAIRN_OK;
+    CRN_TRY(crn_play_complete_on(p, CRN_KIND_FILE, number));
+    return crn_play_mpi(MPI_File_close(&p->files->file.at[number]), p->e.call->name);
 }
 
-/* A split collective is done whole where it began: what follows it has nothing left to do. */
-static int read_now(const transfer *x, uint32_t call)
+/* Calls on an open file that move no data. */
+cairn_status crn_play_manage(crn_player *p)
 {
-    switch (call) {
-    case CRN_CALL_MPI_File_read:
-        return MPI_File_read(HERE, MPI_STATUS_IGNORE);
-    case CRN_CALL_MPI_File_read_all:
-    case CRN_CALL_MPI_File_read_all_begin:
-        return MPI_File_read_all(HERE, MPI_STATUS_IGNORE);
-    case CRN_CALL_MPI_File_read_at:
-        return MPI_File_read_at(AT, MPI_STATUS_IGNORE);
-    case CRN_CALL_MPI_File_read_at_all:
-    case CRN_CALL_MPI_File_read_at_all_begin:
-        return MPI_File_read_at_all(AT, MPI_STATUS_IGNORE);
-    case CRN_CALL_MPI_File_read_shared:
-        return MPI_File_read_shared(HERE, MPI_STATUS_IGNORE);
-    default:
-        return MPI_File_read_ordered(HERE, MPI_STATUS_IGNORE);
-    }
-}
-
-static int write_now(const transfer *x, uint32_t call)
-{
-    switch (call) {
-    case CRN_CALL_MPI_File_write:
-        return MPI_File_write(HERE, MPI_STATUS_IGNORE);
-    case CRN_CALL_MPI_File_write_all:
-    case CRN_CALL_MPI_File_write_all_begin:
-        return MPI_File_write_all(HERE, MPI_STATUS_IGNORE);
-    case CRN_CALL_MPI_File_write_at:
-        return MPI_File_write_at(AT, MPI_STATUS_IGNORE);
-    case CRN_CALL_MPI_File_write_at_all:
-    case CRN_CALL_MPI_File_write_at_all_begin:
-        return MPI_File_write_at_all(AT, MPI_STATUS_IGNORE);
-    case CRN_CALL_MPI_File_write_shared:
-        return MPI_File_write_shared(HERE, MPI_STATUS_IGNORE);
-    default:
-        return MPI_File_write_ordered(HERE, MPI_STATUS_IGNORE);
-    }
+    const int whence[] = {MPI_SEEK_SET, MPI_SEEK_CUR, MPI_SEEK_END};
+    const int64_t number = open_number(p), word = crn_play_value(p, CRN_KIND_INT, 0, 0);
+    if (number < 0)
+        return CAIRN_OK;
+    crn_play_args a = {.file = p->files->file.at[number],
+                       .off = crn_play_value(p, CRN_KIND_OFFSET, 0, 0),
+                       .word = (int)word};
+    for (int i = 0; i < 2; i++) /* of a view */
+        a.type[i] = crn_play_type_of(p, crn_play_value(p, CRN_KIND_TYPE, i, -1))->mpi;
+    if (crn_event_find(&p->e, CRN_KIND_OFFSET, 0) >= 0 &&
+        crn_event_find(&p->e, CRN_KIND_INT, 0) >= 0)
+        a.word = whence[(uint64_t)word < 3 ? word : 0];
+    return crn_play_issue_call(p, &a);
 }
 
 /* A view's types are copies, unless they are predefined. */
@@ -296,287 +221,64 @@ static void free_copy(MPI_Datatype *type)
 }
 
 /* Where a read through a view ends; -1 if that cannot be known. */
-static int64_t end_of_read(const crn_player *p, const transfer *x)
+static int64_t end_of_read(const crn_player *p, const crn_play_args *x)
 {
     MPI_Offset at = x->off, disp, end;
     MPI_Datatype unit, tile;
     char rep[MPI_MAX_DATAREP_STRING];
     int unit_size = 0, size = 0;
     bool given = crn_event_find(&p->e, CRN_KIND_OFFSET, 0) >= 0;
-    bool shared = strstr(p->e.call->name, "_shared") || strstr(p->e.call->name, "_ordered");
-    if (shared || (!given && MPI_File_get_position(x->file, &at) != MPI_SUCCESS) ||
+    if (p->e.call->traits & CRN_TRAIT_SHARED ||
+        (!given && MPI_File_get_position(x->file, &at) != MPI_SUCCESS) ||
         MPI_File_get_view(x->file, &disp, &unit, &tile, rep) != MPI_SUCCESS)
         return -1;
     MPI_Type_size(unit, &unit_size);
-    MPI_Type_size(x->type, &size);
+    MPI_Type_size(x->type[0], &size);
     free_copy(&unit);
     free_copy(&tile);
-    if (unit_size <= 0 || x->count <= 0 ||
-        MPI_File_get_byte_offset(x->file, at + (MPI_Offset)x->count * size / unit_size - 1, &end) !=
-            MPI_SUCCESS)
+    if (unit_size <= 0 || x->count[0] <= 0 ||
+        MPI_File_get_byte_offset(x->file, at + (MPI_Offset)x->count[0] * size / unit_size - 1,
+                                 &end) != MPI_SUCCESS)
         return -1;
     return end + unit_size;
 }
 
-static cairn_status do_transfer(crn_player *p, MPI_File file, int below)
+static cairn_status set_buffer(crn_player *p, int64_t number, int64_t type, crn_play_args *x)
 {
-    uint32_t call = p->e.place->call;
-    const char *end = strstr(p->e.call->name, "_end");
-    transfer x;
-    if (end && end[4] == 0)
-        return CAIRN_OK;
-    CRN_TRY(transfer_of(p, file, &x));
-    if (!x.writes)
-        CRN_TRY(lengthen(p, below, end_of_read(p, &x)));
-    if (x.request)
-        return crn_play_mpi(start_transfer(&x, call), p->e.call->name);
-    return crn_play_mpi(x.writes ? write_now(&x, call) : read_now(&x, call), p->e.call->name);
-}
-
-static int set_view(const crn_player *p, MPI_File file, MPI_Offset off)
-{
-    const crn_play_type *unit = crn_play_type_of(p, crn_play_value(p, CRN_KIND_TYPE, 0, -1));
-    const crn_play_type *tile = crn_play_type_of(p, crn_play_value(p, CRN_KIND_TYPE, 1, -1));
-    return MPI_File_set_view(file, off, unit->mpi, tile->mpi, "native", MPI_INFO_NULL);
-}
-
-/* Calls on an open file that move no data; false if it is none of these. */
-static bool manage(crn_player *p, MPI_File *file, int *ret)
-{
-    int whence[] = {MPI_SEEK_SET, MPI_SEEK_CUR, MPI_SEEK_END};
-    MPI_Offset off = crn_play_value(p, CRN_KIND_OFFSET, 0, 0), size;
-    int64_t word = crn_play_value(p, CRN_KIND_INT, 0, 0);
-    switch (p->e.place->call) {
-    case CRN_CALL_MPI_File_close:
-        *ret = MPI_File_close(file);
-        return true;
-    case CRN_CALL_MPI_File_set_size:
-        *ret = MPI_File_set_size(*file, off);
-        return true;
-    case CRN_CALL_MPI_File_get_size:
-        *ret = MPI_File_get_size(*file, &size);
-        return true;
-    case CRN_CALL_MPI_File_preallocate:
-        *ret = MPI_File_preallocate(*file, off);
-        return true;
-    case CRN_CALL_MPI_File_set_view:
-        *ret = set_view(p, *file, off);
-        return true;
-    case CRN_CALL_MPI_File_sync:
-        *ret = MPI_File_sync(*file);
-        return true;
-    case CRN_CALL_MPI_File_set_atomicity:
-        *ret = MPI_File_set_atomicity(*file, word != 0);
-        return true;
-    case CRN_CALL_MPI_File_seek:
-        *ret = MPI_File_seek(*file, off, whence[(uint64_t)word < 3 ? word : 0]);
-        return true;
-    case CRN_CALL_MPI_File_seek_shared:
-        *ret = MPI_File_seek_shared(*file, off, whence[(uint64_t)word < 3 ? word : 0]);
-        return true;
-    default:
-        return false;
+    const bool writes = p->e.call->traits & CRN_TRAIT_WRITES;
+    crn_play_slot *slot = NULL;
+    if (crn_event_find(&p->e, CRN_KIND_REQ, 0) >= 0) {
+        CRN_TRY(crn_play_slot_of(p, crn_play_value(p, CRN_KIND_REQ, 0, CRN_REQ_NULL), &slot));
+        CRN_FAIL_IF(!slot, CAIRN_ECORRUPT, "the trace has a transfer without its request");
+        CRN_TRY(crn_play_slot_clear(p, slot));
+        x->request = &slot->request;
+        slot->kind = CRN_KIND_FILE;
+        slot->on = number;
     }
-}
-
-cairn_status crn_play_mpi_file(crn_player *p)
-{
-    int64_t number = crn_play_value(p, CRN_KIND_FILE, 0, -1);
-    crn_play_files *f = p->files;
-    char path[PATH_MAX];
-    int rc;
-    if (p->opt->no_io)
-        return CAIRN_OK;
-    if (p->e.place->call == CRN_CALL_MPI_File_open)
-        return open_file(p);
-    if (p->e.place->call == CRN_CALL_MPI_File_delete) {
-        if (path_of(p, path))
-            unlink(path);
-        return CAIRN_OK;
-    }
-    if ((uint64_t)number >= f->file.n || f->file.at[number] == MPI_FILE_NULL) {
-        crn_play_skip(p);
-        return CAIRN_OK;
-    }
-    if (p->e.place->call == CRN_CALL_MPI_File_close)
-        CRN_TRY(crn_play_complete_on(p, CRN_KIND_FILE, number));
-    if (manage(p, &f->file.at[number], &rc))
-        return crn_play_mpi(rc, p->e.call->name);
-    return do_transfer(p, f->file.at[number], f->below.at[number]);
-}
-
-/* ---- files of the system ---- */
-
-static cairn_status set_fd(crn_player *p, int64_t number, int fd, bool writable)
-{
-    crn_play_files *f = p->files;
-    if (number < 0 || number >= NUMBERS_MAX) {
-        close(fd);
-        return CAIRN_OK;
-    }
-    while (f->fd.n <= (size_t)number) {
-        CRN_TRY(crn_vec_reserve(&f->writable, 1));
-        CRN_TRY(crn_vec_push(&f->fd, -1));
-        f->writable.n++;
-    }
-    if (f->fd.at[number] >= 0)
-        close(f->fd.at[number]);
-    f->fd.at[number] = fd;
-    f->writable.at[number] = writable;
-    return CAIRN_OK;
-}
-
-static cairn_status open_fd(crn_player *p)
-{
-    int64_t number = crn_play_value(p, CRN_KIND_FD_NEW, 0, -1);
-    int recorded = (int)crn_play_value(p, CRN_KIND_INT, 0, 0);
-    int flags = recorded & (O_APPEND | O_TRUNC), fd;
-    char path[PATH_MAX];
-    if (!path_of(p, path)) {
-        crn_play_skip(p);
-        return CAIRN_OK;
-    }
-    if (number < 0) { /* it failed, and mostly does so again */
-        fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd >= 0)
-            close(fd);
-        return CAIRN_OK;
-    }
-    fd = open(path, flags | O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return crn_fail_sys(errno, "cannot open '%s'", path);
-    return set_fd(p, number, fd, (recorded & O_ACCMODE) != O_RDONLY);
-}
-
-static cairn_status move_bytes(crn_player *p, int fd, bool out, size_t nbytes, int64_t off)
-{
-    char *buf;
-    CRN_TRY(crn_play_bytes(out ? &p->payload : &p->scratch, nbytes, p->opt->seed, &buf));
-    ssize_t n;
-    if (!out)
-        CRN_TRY(lengthen(p, fd, (off >= 0 ? off : lseek(fd, 0, SEEK_CUR)) + (int64_t)nbytes));
-    if (off >= 0)
-        n = out ? pwrite(fd, buf, nbytes, off) : pread(fd, buf, nbytes, off);
+    if (slot && !writes)
+        CRN_TRY(crn_play_slot_buffer(p, slot, type, x->count[0], &x->recv));
     else
-        n = out ? write(fd, buf, nbytes) : read(fd, buf, nbytes);
-    if (n < 0)
-        return crn_fail_sys(errno, "cannot %s a file in '%s'", out ? "write" : "read",
-                            p->files->dir);
-    *(out ? &p->result->written_bytes : &p->result->read_bytes) += (uint64_t)n;
+        CRN_TRY(
+            crn_play_buffer(p, writes ? &p->payload : &p->scratch, type, x->count[0], &x->recv));
+    x->send = x->recv;
     return CAIRN_OK;
 }
 
-/*
- * What stdio wrote in other ways than fwrite shows in how far it got. Where it appends, all that
- * others have appended lies before that, too.
- */
-static cairn_status catch_up(crn_player *p, int64_t number, int fd)
+/* A split collective is done whole where it began: what follows it has nothing left to do. */
+cairn_status crn_play_transfer(crn_player *p)
 {
-    const bool appends = (fcntl(fd, F_GETFL) & O_APPEND) != 0;
-    const int64_t reached = crn_play_value(p, CRN_KIND_MOVED, 0, 0);
-    const int64_t at = lseek(fd, 0, appends ? SEEK_END : SEEK_CUR);
-    if (at < 0 || reached <= at || !p->files->writable.at[number])
+    const int64_t number = open_number(p), type = crn_play_value(p, CRN_KIND_TYPE, 0, -1);
+    const bool writes = p->e.call->traits & CRN_TRAIT_WRITES;
+    if (number < 0)
         return CAIRN_OK;
-    return move_bytes(p, fd, true, (size_t)(reached - at), -1);
-}
-
-/* What a program did with the memory is not known: it is mapped and left alone. */
-static void map_and_unmap(const crn_player *p, int fd)
-{
-    const size_t nbytes = (size_t)crn_play_value(p, CRN_KIND_BYTES, 0, 0);
-    const int prot = (int)crn_play_value(p, CRN_KIND_INT, 0, 0) & (PROT_READ | PROT_WRITE);
-    void *at = mmap(NULL, nbytes, prot, MAP_SHARED, fd, crn_play_value(p, CRN_KIND_OFFSET, 0, 0));
-    if (at != MAP_FAILED)
-        munmap(at, nbytes);
-}
-
-/* Of a renaming the new name is known: some file gets it. */
-static void rename_to(const char *path)
-{
-    char from[PATH_MAX + 16];
-    snprintf(from, sizeof from, "%s-%d", path, (int)getpid());
-    int fd = open(from, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd >= 0 && close(fd) == 0 && rename(from, path) < 0)
-        unlink(from);
-}
-
-/* What moves no data: a failure is not the replay's, as it was not the program's. */
-static cairn_status manage_fd(crn_player *p, int64_t number, int fd)
-{
-    int64_t off = crn_play_value(p, CRN_KIND_OFFSET, 0, 0);
-    int whence = (int)crn_play_value(p, CRN_KIND_INT, 0, 0), rc = 0;
-    switch (p->e.place->call) {
-    case CRN_CALL_lseek:
-        rc = lseek(fd, off, whence) < 0;
-        break;
-    case CRN_CALL_fsync:
-        rc = fsync(fd);
-        break;
-    case CRN_CALL_fdatasync:
-        rc = fdatasync(fd);
-        break;
-    case CRN_CALL_ftruncate:
-        rc = ftruncate(fd, off);
-        break;
-    case CRN_CALL_mmap:
-        map_and_unmap(p, fd);
-        break;
-    case CRN_CALL_dup:
-        return set_fd(p, crn_play_value(p, CRN_KIND_FD_NEW, 0, -1), dup(fd),
-                      p->files->writable.at[number]);
-    case CRN_CALL_fflush:
-        return catch_up(p, number, fd);
-    case CRN_CALL_fclose:
-        CRN_TRY(catch_up(p, number, fd));
-        /* fall through */
-    case CRN_CALL_close:
-        if (p->t->nlanes > 1) /* another thread may have used it last: gone with its number */
-            break;
-        rc = close(fd);
-        p->files->fd.at[number] = -1;
-        break;
-    default:
-        crn_play_skip(p);
-    }
-    (void)rc;
-    return CAIRN_OK;
-}
-
-static bool reads_or_writes(uint32_t call, bool *ret_out)
-{
-    *ret_out = call == CRN_CALL_write || call == CRN_CALL_pwrite || call == CRN_CALL_writev ||
-               call == CRN_CALL_pwritev || call == CRN_CALL_fwrite;
-    return *ret_out || call == CRN_CALL_read || call == CRN_CALL_pread || call == CRN_CALL_readv ||
-           call == CRN_CALL_preadv || call == CRN_CALL_fread;
-}
-
-cairn_status crn_play_posix(crn_player *p)
-{
-    uint32_t call = p->e.place->call;
-    int64_t number = crn_play_value(p, CRN_KIND_FD, 0, -1);
-    crn_play_files *f = p->files;
-    char path[PATH_MAX];
-    bool out;
-    if (p->opt->no_io || p->e.place->within != CRN_CALL_NONE) /* MPI-IO makes its own again */
-        return CAIRN_OK;
-    if (call == CRN_CALL_open || call == CRN_CALL_fopen)
-        return open_fd(p);
-    if (call == CRN_CALL_unlink || call == CRN_CALL_rename) {
-        if (path_of(p, path) && call == CRN_CALL_unlink)
-            unlink(path);
-        else if (path_of(p, path))
-            rename_to(path);
-        return CAIRN_OK;
-    }
-    if ((uint64_t)number >= f->fd.n || f->fd.at[number] < 0) {
-        crn_play_skip(p);
-        return CAIRN_OK;
-    }
-    int64_t moved = crn_play_value(p, CRN_KIND_MOVED, 0, 0);
-    if (!reads_or_writes(call, &out))
-        return manage_fd(p, number, f->fd.at[number]);
-    if (moved <= 0)
-        return CAIRN_OK;
-    return move_bytes(p, f->fd.at[number], out, (size_t)moved,
-                      crn_play_value(p, CRN_KIND_OFFSET, 0, -1));
+    crn_play_args x = {.file = p->files->file.at[number],
+                       .off = crn_play_value(p, CRN_KIND_OFFSET, 0, 0),
+                       .count = {(int)crn_play_value(p, CRN_KIND_COUNT, 0, 0)},
+                       .type = {crn_play_type_of(p, type)->mpi}};
+    const uint64_t nbytes = (uint64_t)x.count[0] * crn_play_type_of(p, type)->nbytes;
+    *(writes ? &p->result->written_bytes : &p->result->read_bytes) += nbytes;
+    CRN_TRY(set_buffer(p, number, type, &x));
+    if (!writes)
+        CRN_TRY(crn_play_lengthen(p, p->files->below.at[number], end_of_read(p, &x)));
+    return crn_play_issue_call(p, &x);
 }

@@ -97,44 +97,11 @@ bool crn_tally_meet(crn_tally *t, const crn_event *e, crn_meeting_key *ret, bool
 
 /* ---- what a rank brings ---- */
 
-int crn_coll_lists(uint32_t call)
-{
-    switch (call) {
-    case CRN_CALL_MPI_Gatherv:
-    case CRN_CALL_MPI_Igatherv:
-    case CRN_CALL_MPI_Allgatherv:
-    case CRN_CALL_MPI_Iallgatherv:
-    case CRN_CALL_MPI_Neighbor_allgatherv:
-    case CRN_CALL_MPI_Ineighbor_allgatherv:
-        return 2;
-    case CRN_CALL_MPI_Scatterv:
-    case CRN_CALL_MPI_Iscatterv:
-    case CRN_CALL_MPI_Reduce_scatter:
-    case CRN_CALL_MPI_Ireduce_scatter:
-        return 1;
-    case CRN_CALL_MPI_Alltoallv:
-    case CRN_CALL_MPI_Ialltoallv:
-    case CRN_CALL_MPI_Neighbor_alltoallv:
-    case CRN_CALL_MPI_Ineighbor_alltoallv:
-    case CRN_CALL_MPI_Neighbor_alltoallw: /* whose lists are bytes */
-    case CRN_CALL_MPI_Ineighbor_alltoallw:
-        return 3;
-    default:
-        return 0;
-    }
-}
-
-bool crn_coll_is_alltoallw(uint32_t call)
-{
-    return call == CRN_CALL_MPI_Alltoallw || call == CRN_CALL_MPI_Ialltoallw;
-}
-
 int crn_coll_side(const crn_event *e)
 {
-    const uint32_t call = e->place->call;
-    const bool scatters = call == CRN_CALL_MPI_Scatter || call == CRN_CALL_MPI_Iscatter;
+    const unsigned traits = e->call->traits;
     const bool inplace = crn_event_value(e, CRN_KIND_INPLACE, 0, 0) != 0;
-    return crn_coll_lists(call) ? 0 : scatters != inplace;
+    return traits & CRN_COLL_LISTS ? 0 : (traits & CRN_TRAIT_SCATTERS ? !inplace : inplace);
 }
 
 void crn_share_done(crn_share *s)
@@ -169,20 +136,20 @@ uint64_t crn_meeting_what(const crn_player *p, const crn_event *e)
 
 cairn_status crn_share_of(const crn_player *p, const crn_event *e, size_t n, crn_share *ret)
 {
-    const uint32_t call = e->place->call;
+    const bool sums = e->call->traits & CRN_TRAIT_SUMS;
     const int side = crn_coll_side(e);
     const bool reduces = crn_event_find(e, CRN_KIND_OP, 0) >= 0;
     const int64_t type = crn_event_value(e, CRN_KIND_TYPE, side, -1);
     const uint64_t unit = reduces ? 1 : crn_play_type_of(p, type)->nbytes;
     crn_list list = crn_event_list(e, CRN_KIND_LIST, 0);
     *ret = (crn_share){.count = times(crn_event_value(e, CRN_KIND_COUNT, side, 0), unit)};
-    if (!(crn_coll_lists(call) & 1) && !crn_coll_is_alltoallw(call))
+    if (!(e->call->traits & CRN_TRAIT_LISTS_0) && !sums)
         return CAIRN_OK;
     CRN_TRY(crn_alloc(&ret->counts, n));
     ret->ncounts = n;
-    if (crn_coll_is_alltoallw(call) && n > 0)
+    if (sums && n > 0)
         spread(e, ret);
-    for (size_t i = 0; !crn_coll_is_alltoallw(call) && i < CRN_MIN(n, list.n); i++)
+    for (size_t i = 0; !sums && i < CRN_MIN(n, list.n); i++)
         ret->counts[i] = times(list.at[i], unit);
     return CAIRN_OK;
 }

@@ -188,10 +188,10 @@ static cairn_status start_slot(crn_player *p, int64_t number)
     return start_message(p, &s->message, false, s);
 }
 
-static cairn_status start_all(crn_player *p)
+cairn_status crn_play_begin(crn_player *p)
 {
     crn_list many = crn_play_list(p, CRN_KIND_REQS, 0);
-    if (p->e.place->call == CRN_CALL_MPI_Start)
+    if (crn_event_find(&p->e, CRN_KIND_REQ, 0) >= 0)
         return start_slot(p, crn_play_value(p, CRN_KIND_REQ, 0, CRN_REQ_NULL));
     for (size_t i = 0; i < many.n; i++)
         CRN_TRY(start_slot(p, many.at[i]));
@@ -217,7 +217,6 @@ static cairn_status sendrecv(crn_player *p)
 static cairn_status probe(crn_player *p)
 {
     crn_play_message m = message_of(p, 0, false);
-    uint32_t call = p->e.place->call;
     MPI_Message message;
     int flag;
     if (crn_play_value(p, CRN_KIND_FLAG, 0, 1) == 0) {
@@ -225,7 +224,7 @@ static cairn_status probe(crn_player *p)
         return CAIRN_OK;
     }
     name_sender(p, &m);
-    if (call == CRN_CALL_MPI_Probe || call == CRN_CALL_MPI_Iprobe) {
+    if (!(p->e.call->traits & CRN_TRAIT_MATCHED)) {
         CRN_TRY_MPI(MPI_Probe(m.peer, m.tag, m.comm, MPI_STATUS_IGNORE));
         return CAIRN_OK;
     }
@@ -234,7 +233,7 @@ static cairn_status probe(crn_player *p)
 }
 
 /* Messages that were probed are received in the order of the probes. */
-static cairn_status receive_probed(crn_player *p)
+cairn_status crn_play_receive_probed(crn_player *p)
 {
     crn_play_message m = message_of(p, 0, false);
     const crn_play_type *y = crn_play_type_of(p, m.type);
@@ -250,7 +249,7 @@ static cairn_status receive_probed(crn_player *p)
         crn_play_skip(p);
         return CAIRN_OK;
     }
-    if (p->e.place->call == CRN_CALL_MPI_Imrecv) {
+    if (!(p->e.call->traits & CRN_TRAIT_BLOCKS)) {
         CRN_TRY(new_slot(p, &slot));
         if (slot) {
             CRN_TRY(crn_play_slot_buffer(p, slot, m.type, m.count, &buf));
@@ -263,67 +262,76 @@ static cairn_status receive_probed(crn_player *p)
     return CAIRN_OK;
 }
 
-static bool is_init(uint32_t call)
-{
-    return call >= CRN_CALL_MPI_Send_init && call <= CRN_CALL_MPI_Recv_init;
-}
-
-static cairn_status start_new(crn_player *p)
-{
-    uint32_t call = p->e.place->call;
-    crn_play_message m = message_of(p, 0, crn_call_sends(call));
-    crn_play_slot *slot;
-    CRN_TRY(new_slot(p, &slot));
-    if (!is_init(call))
-        return start_message(p, &m, call == CRN_CALL_MPI_Issend, slot);
-    if (slot) {
-        slot->persistent = true;
-        slot->message = m;
-    }
-    return CAIRN_OK;
-}
-
 /* What cannot be reissued still has its part in what the scout tells. */
 static cairn_status pass_by(crn_player *p)
 {
-    uint32_t call = p->e.place->call;
-    bool both = call == CRN_CALL_MPI_Sendrecv || call == CRN_CALL_MPI_Sendrecv_replace;
-    bool saw = crn_play_value(p, CRN_KIND_FLAG, 0, 1) != 0;
-    crn_play_message m = message_of(p, both, crn_call_sends(call) && !both);
+    const unsigned traits = p->e.call->traits;
+    const bool sends = traits & CRN_TRAIT_SENDS, receives = traits & CRN_TRAIT_RECEIVES;
+    const bool saw = crn_play_value(p, CRN_KIND_FLAG, 0, 1) != 0;
+    crn_play_message m = message_of(p, sends && receives, sends && !receives);
     crn_play_skip(p);
-    if (is_init(call))
-        return start_new(p);
     if (saw)
         name_sender(p, &m);
-    if (saw && (call == CRN_CALL_MPI_Mprobe || call == CRN_CALL_MPI_Improbe))
+    if (saw && traits & CRN_TRAIT_MATCHED)
         return crn_vec_push(&p->message, MPI_MESSAGE_NULL);
     return CAIRN_OK;
 }
 
-cairn_status crn_play_p2p(crn_player *p)
+/* Is the communicator one that the recorder, too, does not know? */
+static bool is_unknown(const crn_player *p)
 {
-    uint32_t call = p->e.place->call;
-    crn_play_message m = message_of(p, 0, crn_call_sends(call));
-    if (call == CRN_CALL_MPI_Start || call == CRN_CALL_MPI_Startall)
-        return start_all(p);
-    if (call == CRN_CALL_MPI_Mrecv || call == CRN_CALL_MPI_Imrecv)
-        return receive_probed(p);
-    if (m.comm == MPI_COMM_NULL) /* of a call that the recorder does not know */
+    return crn_play_comm_of(p, crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL)) == MPI_COMM_NULL;
+}
+
+cairn_status crn_play_send(crn_player *p)
+{
+    if (is_unknown(p))
         return pass_by(p);
-    if (call == CRN_CALL_MPI_Sendrecv || call == CRN_CALL_MPI_Sendrecv_replace)
-        return sendrecv(p);
-    if (call >= CRN_CALL_MPI_Probe && call <= CRN_CALL_MPI_Improbe)
-        return probe(p);
-    if (call == CRN_CALL_MPI_Recv)
-        return receive(p, m, NULL);
-    if (call >= CRN_CALL_MPI_Send && call <= CRN_CALL_MPI_Rsend)
-        return send_in_time(p, &m, call == CRN_CALL_MPI_Ssend);
-    return start_new(p);
+    const crn_play_message m = message_of(p, 0, true);
+    return send_in_time(p, &m, p->e.call->traits & CRN_TRAIT_SYNC);
+}
+
+cairn_status crn_play_receive(crn_player *p)
+{
+    return is_unknown(p) ? pass_by(p) : receive(p, message_of(p, 0, false), NULL);
+}
+
+cairn_status crn_play_sendrecv(crn_player *p)
+{
+    return is_unknown(p) ? pass_by(p) : sendrecv(p);
+}
+
+cairn_status crn_play_probe(crn_player *p)
+{
+    return is_unknown(p) ? pass_by(p) : probe(p);
+}
+
+cairn_status crn_play_start(crn_player *p)
+{
+    if (is_unknown(p))
+        return pass_by(p);
+    const crn_play_message m = message_of(p, 0, p->e.call->traits & CRN_TRAIT_SENDS);
+    crn_play_slot *slot;
+    CRN_TRY(new_slot(p, &slot));
+    return start_message(p, &m, p->e.call->traits & CRN_TRAIT_SYNC, slot);
+}
+
+cairn_status crn_play_prepare(crn_player *p)
+{
+    crn_play_slot *slot;
+    if (is_unknown(p))
+        crn_play_skip(p);
+    CRN_TRY(new_slot(p, &slot));
+    if (slot) {
+        slot->persistent = true;
+        slot->message = message_of(p, 0, p->e.call->traits & CRN_TRAIT_SENDS);
+    }
+    return CAIRN_OK;
 }
 
 /* ---- completion ---- */
 
-static cairn_status complete(crn_player *p, int64_t number)
+static cairn_status complete_one(crn_player *p, int64_t number)
 {
     crn_play_slot *s;
     CRN_TRY(crn_play_slot_of(p, number, &s));
@@ -332,7 +340,7 @@ static cairn_status complete(crn_player *p, int64_t number)
     return CAIRN_OK;
 }
 
-/* Where the trace does not know which requests these were (DESIGN in replay_play.h). */
+/* Where the trace does not know which requests these were (DESIGN in replay.h). */
 static cairn_status complete_by_shadows(crn_player *p, const crn_numbers *done)
 {
     crn_play_slot *s;
@@ -374,7 +382,7 @@ static cairn_status complete_all(crn_player *p, const crn_numbers *done)
 }
 
 /* A test that found nothing keeps MPI going, and must complete nothing. */
-static cairn_status look(crn_player *p)
+cairn_status crn_play_look(crn_player *p)
 {
     crn_play_slot *s;
     int flag;
@@ -386,34 +394,34 @@ static cairn_status look(crn_player *p)
     return CAIRN_OK;
 }
 
-static cairn_status cancel(crn_player *p)
+cairn_status crn_play_cancel(crn_player *p)
 {
     crn_play_slot *s;
+    if (p->by_shadows) /* what is under way then are collectives, which cannot be */
+        return CAIRN_OK;
     CRN_TRY(crn_play_slot_of(p, crn_play_value(p, CRN_KIND_REQ, 0, CRN_REQ_NULL), &s));
     if (s && s->request != MPI_REQUEST_NULL)
         CRN_TRY_MPI(MPI_Cancel(&s->request));
     return CAIRN_OK;
 }
 
-static cairn_status forget(crn_player *p)
+cairn_status crn_play_forget(crn_player *p)
 {
     crn_play_slot *s;
     CRN_TRY(crn_play_slot_of(p, crn_play_value(p, CRN_KIND_REQ, 0, CRN_REQ_NULL), &s));
     return s ? crn_play_slot_clear(p, s) : CAIRN_OK;
 }
 
-cairn_status crn_play_wait(crn_player *p)
+cairn_status crn_play_complete(crn_player *p)
 {
     crn_numbers done = {0};
-    if (p->e.place->call == CRN_CALL_MPI_Cancel)
-        return p->by_shadows ? CAIRN_OK : cancel(p); /* collectives cannot be */
-    if (p->e.place->call == CRN_CALL_MPI_Request_free)
-        return forget(p);
     cairn_status rc = crn_completed_of(&p->e, &done);
     if (rc == CAIRN_OK && done.n > 0 && p->by_shadows)
         rc = complete_by_shadows(p, &done);
+    else if (rc == CAIRN_OK && done.n == 0)
+        rc = crn_play_look(p);
     else if (rc == CAIRN_OK)
-        rc = done.n == 0 ? look(p) : done.n == 1 ? complete(p, done.at[0]) : complete_all(p, &done);
+        rc = done.n == 1 ? complete_one(p, done.at[0]) : complete_all(p, &done);
     crn_vec_done(&done);
     return rc;
 }

@@ -52,13 +52,41 @@ void crn_play_skip(crn_player *p)
     p->result->nevents--;
 }
 
+cairn_status crn_play_skip_event(crn_player *p)
+{
+    crn_play_skip(p);
+    return CAIRN_OK;
+}
+
+/* Remarks of the recorder, beginning and end. */
+cairn_status crn_play_remark(crn_player *p)
+{
+    p->result->nevents--;
+    return CAIRN_OK;
+}
+
+/* What was done where it began. */
+cairn_status crn_play_nothing(crn_player *p)
+{
+    (void)p;
+    return CAIRN_OK;
+}
+
+cairn_status crn_play_reissue(crn_player *p)
+{
+    return crn_play_rows[p->e.place->call].play(p);
+}
+
+cairn_status crn_play_issue_call(const crn_player *p, crn_play_args *a)
+{
+    return crn_play_mpi(crn_play_rows[p->e.place->call].issue(a), p->e.call->name);
+}
+
 /* ---- events ---- */
 
-static bool blocks(uint32_t call)
+static bool awaits_message(unsigned traits)
 {
-    return call == CRN_CALL_MPI_Recv || call == CRN_CALL_MPI_Mrecv || call == CRN_CALL_MPI_Probe ||
-           call == CRN_CALL_MPI_Mprobe || call == CRN_CALL_MPI_Sendrecv ||
-           call == CRN_CALL_MPI_Sendrecv_replace;
+    return traits & CRN_TRAIT_BLOCKS && traits & (CRN_TRAIT_RECEIVES | CRN_TRAIT_PROBES);
 }
 
 /* With shadows, sends alone count: receives, waits and probes follow from them. */
@@ -68,31 +96,15 @@ static cairn_status play_by_shadows(crn_player *p, crn_bind *bind, crn_meaning *
     const cairn_trace_message *message = m->many.n > 0 ? m->many.at : m->few;
     for (size_t i = 0; i < m->nmessages; i++)
         CRN_TRY(crn_shadows_send(p, &message[i], 0));
-    return blocks(p->e.place->call) ? crn_shadows_wait(p) : CAIRN_OK;
+    return awaits_message(p->e.call->traits) ? crn_shadows_wait(p) : CAIRN_OK;
 }
 
 static cairn_status play_event(crn_player *p, crn_bind *bind, crn_meaning *m)
 {
     p->result->nevents++;
-    switch (p->e.call->layer) {
-    case CRN_LAYER_P2P:
-        return p->by_shadows ? play_by_shadows(p, bind, m) : crn_play_p2p(p);
-    case CRN_LAYER_WAIT:
-        return crn_play_wait(p);
-    case CRN_LAYER_COLL:
-        return crn_play_coll(p);
-    case CRN_LAYER_COMM:
-        return crn_play_comm(p);
-    case CRN_LAYER_MPIIO:
-        return crn_play_mpi_file(p);
-    case CRN_LAYER_POSIX:
-        return crn_play_posix(p);
-    case CRN_LAYER_RMA:
-        return crn_play_rma(p);
-    default: /* remarks, beginning and end */
-        p->result->nevents--;
-        return CAIRN_OK;
-    }
+    if (p->by_shadows && p->e.call->layer == CRN_LAYER_P2P)
+        return play_by_shadows(p, bind, m);
+    return crn_play_reissue(p);
 }
 
 static cairn_status play_events(crn_player *p)
@@ -158,10 +170,10 @@ static bool needs_shadows(const crn_trace *t)
 }
 
 /* Of what each rank gets in it, a lossless trace has the sum alone. */
-static bool has_alltoallw(const crn_lane *l)
+static bool has_sums(const crn_lane *l)
 {
     for (size_t i = 0; i < l->nsymbols; i++)
-        if (crn_coll_is_alltoallw(l->symbol[i].call))
+        if (crn_call_has(l->symbol[i].call, CRN_TRAIT_SUMS))
             return true;
     return false;
 }
@@ -176,7 +188,7 @@ static cairn_status set_up(crn_player *p)
     CRN_TRY(crn_play_comms_make(p));
     CRN_TRY(crn_walk_open(p->t, 0, (uint32_t)p->rank, p->opt->seed, &p->walk));
     CRN_TRY(crn_scout_create(p->t, (uint32_t)p->rank, p->opt->seed, &p->scout));
-    if (p->by_shadows || has_alltoallw(&p->t->lane[0]))
+    if (p->by_shadows || has_sums(&p->t->lane[0]))
         CRN_TRY(crn_shadows_create(p, &p->shadows));
     CRN_TRY(crn_sides_create(p, &p->sides));
     return crn_watch_start(p, &p->watch);
@@ -232,6 +244,18 @@ static cairn_status replay(crn_player *p, crn_comm *comm)
     return sum_up(comm, p->result);
 }
 
+/* A call of the trace that is recorded, but has no function for the replay; NULL: none. */
+static const char *find_unknown(const crn_trace *t)
+{
+    for (size_t i = 0; i < t->nlanes; i++)
+        for (size_t k = 0; k < t->lane[i].nsymbols; k++) {
+            const uint32_t call = t->lane[i].symbol[k].call;
+            if (call != CRN_CALL_NONE && !crn_play_rows[call].play)
+                return crn_call_row(call)->name;
+        }
+    return NULL;
+}
+
 static cairn_status check(const cairn_trace *trace, int size)
 {
     CRN_FAIL_IF((uint32_t)size != trace->t->nranks, CAIRN_EMISMATCH,
@@ -242,6 +266,9 @@ static cairn_status check(const cairn_trace *trace, int size)
                 "'%s' is incomplete (%s): its replay would wait for ever for what is missing",
                 trace->path, trace->incomplete);
     CRN_FAIL_IF(trace->t->nlanes == 0, CAIRN_ECORRUPT, "'%s' has no events", trace->path);
+    const char *unknown = find_unknown(trace->t);
+    CRN_FAIL_IF(unknown, CAIRN_EUNSUPPORTED, "'%s' has calls of %s, which cannot be replayed",
+                trace->path, unknown);
     return CAIRN_OK;
 }
 

@@ -28,14 +28,13 @@ static crn_play_window *window_of(crn_player *p)
     return &p->window.at[number];
 }
 
-static cairn_status make_window(crn_player *p)
+cairn_status crn_play_make_window(crn_player *p)
 {
     crn_play_window w = {.win = MPI_WIN_NULL};
     MPI_Comm comm = crn_play_comm_of(p, crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL));
     int64_t number = crn_play_value(p, CRN_KIND_WIN_NEW, 0, -1);
     void *base;
-    if (p->by_shadows || comm == MPI_COMM_NULL ||
-        p->e.place->call == CRN_CALL_MPI_Win_create_dynamic) {
+    if (p->by_shadows || comm == MPI_COMM_NULL) {
         crn_play_skip(p);
         return set_window(p, number, w);
     }
@@ -62,31 +61,49 @@ static int target_of(const crn_player *p)
     return rank == CRN_PEER_NULL ? MPI_PROC_NULL : (int)rank;
 }
 
-static int synchronise(const crn_player *p, MPI_Win win)
+/* The window of the current event, of which it can be reissued; else NULL, and it is skipped. */
+static crn_play_window *open_window(crn_player *p)
 {
-    bool shared = crn_play_value(p, CRN_KIND_INT, 0, 0) == MPI_LOCK_SHARED;
-    switch (p->e.place->call) {
-    case CRN_CALL_MPI_Win_fence:
-        return MPI_Win_fence(0, win);
-    case CRN_CALL_MPI_Win_lock:
-        return MPI_Win_lock(shared ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, target_of(p), 0, win);
-    case CRN_CALL_MPI_Win_unlock:
-        return MPI_Win_unlock(target_of(p), win);
-    case CRN_CALL_MPI_Win_lock_all:
-        return MPI_Win_lock_all(0, win);
-    case CRN_CALL_MPI_Win_unlock_all:
-        return MPI_Win_unlock_all(win);
-    case CRN_CALL_MPI_Win_flush:
-        return MPI_Win_flush(target_of(p), win);
-    case CRN_CALL_MPI_Win_flush_all:
-        return MPI_Win_flush_all(win);
-    case CRN_CALL_MPI_Win_flush_local:
-        return MPI_Win_flush_local(target_of(p), win);
-    case CRN_CALL_MPI_Win_flush_local_all:
-        return MPI_Win_flush_local_all(win);
-    default: /* MPI_Win_sync */
-        return MPI_Win_sync(win);
-    }
+    crn_play_window *w = window_of(p);
+    if (!w)
+        crn_play_skip(p);
+    return w;
+}
+
+cairn_status crn_play_free_window(crn_player *p)
+{
+    crn_play_window *w = open_window(p);
+    return w ? crn_play_mpi(MPI_Win_free(&w->win), p->e.call->name) : CAIRN_OK;
+}
+
+cairn_status crn_play_synchronise(crn_player *p)
+{
+    crn_play_window *w = open_window(p);
+    if (!w)
+        return CAIRN_OK;
+    const bool shared = crn_play_value(p, CRN_KIND_INT, 0, 0) == MPI_LOCK_SHARED;
+    crn_play_args a = {
+        .win = w->win, .root = target_of(p), .word = shared ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE};
+    return crn_play_issue_call(p, &a);
+}
+
+static cairn_status set_in_group(crn_player *p, bool in_group)
+{
+    crn_play_window *w = window_of(p);
+    if (w)
+        w->in_group = in_group;
+    crn_play_skip(p);
+    return CAIRN_OK;
+}
+
+cairn_status crn_play_open_group(crn_player *p)
+{
+    return set_in_group(p, true);
+}
+
+cairn_status crn_play_close_group(crn_player *p)
+{
+    return set_in_group(p, false);
 }
 
 /* ---- transfers ---- */
@@ -104,11 +121,13 @@ static part part_of(const crn_player *p, int nth)
     return (part){(int)crn_play_value(p, CRN_KIND_COUNT, nth, 1), crn_play_type_of(p, type), type};
 }
 
-/* Operations of the program's own, or on its own types, are a bitwise or of as many bytes. */
+/* Operations of the program's own, or on its own types, are a bitwise or of as many bytes. A call
+ * without an operation swaps. */
 static bool as_bytes(const crn_player *p, part *x, MPI_Op *op)
 {
+    const bool swaps = crn_event_find(&p->e, CRN_KIND_OP, 0) < 0;
     *op = crn_play_op_of(crn_play_value(p, CRN_KIND_OP, 0, CRN_OP_NULL));
-    if (x->type->named && (*op != MPI_OP_NULL || p->e.place->call == CRN_CALL_MPI_Compare_and_swap))
+    if (x->type->named && (*op != MPI_OP_NULL || swaps))
         return true;
     uint64_t nbytes = (uint64_t)x->count * x->type->nbytes;
     *op = MPI_BOR;
@@ -116,59 +135,24 @@ static bool as_bytes(const crn_player *p, part *x, MPI_Op *op)
     return nbytes <= INT32_MAX;
 }
 
-static int put(const crn_player *p, const void *buf, part a, part b, MPI_Win win, MPI_Request *req)
+/* The window and the request of a transfer; *ret_slot is NULL without one. False: it is skipped. */
+static cairn_status begin(crn_player *p, crn_play_args *a, crn_play_slot **ret_slot, bool *ret_can)
 {
-    const MPI_Aint at = (MPI_Aint)crn_play_value(p, CRN_KIND_OFFSET, 0, 0);
-    const int to = target_of(p);
-    if (req)
-        return MPI_Rput(buf, a.count, a.type->mpi, to, at, b.count, b.type->mpi, win, req);
-    return MPI_Put(buf, a.count, a.type->mpi, to, at, b.count, b.type->mpi, win);
-}
-
-static int get(const crn_player *p, void *buf, part a, part b, MPI_Win win, MPI_Request *req)
-{
-    const MPI_Aint at = (MPI_Aint)crn_play_value(p, CRN_KIND_OFFSET, 0, 0);
-    const int from = target_of(p);
-    if (req)
-        return MPI_Rget(buf, a.count, a.type->mpi, from, at, b.count, b.type->mpi, win, req);
-    return MPI_Get(buf, a.count, a.type->mpi, from, at, b.count, b.type->mpi, win);
-}
-
-/* All that combine. What a target fetches is one and the same type on both sides. */
-static int combine(const crn_player *p, const void *in, void *out, part x, MPI_Op op, MPI_Win win,
-                   MPI_Request *req)
-{
-    const MPI_Aint at = (MPI_Aint)crn_play_value(p, CRN_KIND_OFFSET, 0, 0);
-    const MPI_Datatype type = x.type->mpi;
-    const int to = target_of(p);
-    switch (p->e.place->call) {
-    case CRN_CALL_MPI_Accumulate:
-        return MPI_Accumulate(in, x.count, type, to, at, x.count, type, op, win);
-    case CRN_CALL_MPI_Raccumulate:
-        return MPI_Raccumulate(in, x.count, type, to, at, x.count, type, op, win, req);
-    case CRN_CALL_MPI_Compare_and_swap:
-        return MPI_Compare_and_swap(in, in, out, type, to, at, win);
-    case CRN_CALL_MPI_Fetch_and_op:
-        return MPI_Fetch_and_op(in, out, type, to, at, op, win);
-    case CRN_CALL_MPI_Rget_accumulate:
-        return MPI_Rget_accumulate(in, x.count, type, out, x.count, type, to, at, x.count, type, op,
-                                   win, req);
-    default: /* MPI_Get_accumulate */
-        return MPI_Get_accumulate(in, x.count, type, out, x.count, type, to, at, x.count, type, op,
-                                  win);
-    }
-}
-
-static cairn_status request_of(crn_player *p, MPI_Request **ret, crn_play_slot **ret_slot)
-{
-    *ret = NULL;
+    crn_play_window *w = window_of(p);
     *ret_slot = NULL;
+    *ret_can = w && !w->in_group;
+    if (!*ret_can) {
+        crn_play_skip(p);
+        return CAIRN_OK;
+    }
+    *a = (crn_play_args){
+        .win = w->win, .root = target_of(p), .off = crn_play_value(p, CRN_KIND_OFFSET, 0, 0)};
     if (crn_event_find(&p->e, CRN_KIND_REQ, 0) < 0)
         return CAIRN_OK;
     CRN_TRY(crn_play_slot_of(p, crn_play_value(p, CRN_KIND_REQ, 0, CRN_REQ_NULL), ret_slot));
     CRN_FAIL_IF(!*ret_slot, CAIRN_ECORRUPT, "the trace has a transfer without its request");
     CRN_TRY(crn_play_slot_clear(p, *ret_slot));
-    *ret = &(*ret_slot)->request;
+    a->request = &(*ret_slot)->request;
     return CAIRN_OK;
 }
 
@@ -179,77 +163,71 @@ static cairn_status room_of(crn_player *p, crn_play_slot *slot, part x, void **r
     return crn_play_buffer(p, &p->scratch, x.number, x.count, ret);
 }
 
-static cairn_status move(crn_player *p, MPI_Win win, bool puts)
+static void set_side(crn_play_args *a, int side, part x)
 {
-    part here = part_of(p, 0), there = part_of(p, 1);
-    MPI_Request *req;
-    crn_play_slot *slot;
-    void *buf;
-    CRN_TRY(request_of(p, &req, &slot));
-    if (puts)
-        CRN_TRY(crn_play_buffer(p, &p->payload, here.number, here.count, &buf));
-    else
-        CRN_TRY(room_of(p, slot, here, &buf));
-    int rc = puts ? put(p, buf, here, there, win, req) : get(p, buf, here, there, win, req);
-    return crn_play_mpi(rc, p->e.call->name);
+    a->count[side] = x.count;
+    a->type[side] = x.type->mpi;
 }
 
-static cairn_status accumulate(crn_player *p, MPI_Win win)
+static cairn_status move(crn_player *p, bool puts)
 {
-    const uint32_t call = p->e.place->call;
-    const bool fetches =
-        call == CRN_CALL_MPI_Get_accumulate || call == CRN_CALL_MPI_Rget_accumulate;
-    part x = part_of(p, fetches ? 2 : 1); /* the target's */
-    MPI_Request *req;
+    const part here = part_of(p, 0), there = part_of(p, 1);
+    crn_play_args a;
     crn_play_slot *slot;
-    MPI_Op op = MPI_OP_NULL;
-    void *in, *out;
+    bool can;
+    CRN_TRY(begin(p, &a, &slot, &can));
+    if (!can)
+        return CAIRN_OK;
+    if (puts)
+        CRN_TRY(crn_play_buffer(p, &p->payload, here.number, here.count, &a.recv));
+    else
+        CRN_TRY(room_of(p, slot, here, &a.recv));
+    a.send = a.recv;
+    set_side(&a, 0, here);
+    set_side(&a, 1, there);
+    return crn_play_issue_call(p, &a);
+}
+
+cairn_status crn_play_put(crn_player *p)
+{
+    return move(p, true);
+}
+
+cairn_status crn_play_get(crn_player *p)
+{
+    return move(p, false);
+}
+
+static int ntypes_of(const crn_event *e)
+{
+    int n = 0;
+    for (int i = crn_event_find(e, CRN_KIND_TYPE, 0); i >= 0;
+         i = crn_event_find(e, CRN_KIND_TYPE, i + 1))
+        n++;
+    return n;
+}
+
+/* All that combine: count and type are the target's, the last ones, on all sides. */
+cairn_status crn_play_accumulate(crn_player *p)
+{
+    part x = part_of(p, ntypes_of(&p->e) - 1);
+    crn_play_args a;
+    crn_play_slot *slot;
+    void *in;
+    MPI_Op op;
+    bool can;
     if (!as_bytes(p, &x, &op)) {
         crn_play_skip(p);
         return CAIRN_OK;
     }
-    CRN_TRY(request_of(p, &req, &slot));
-    CRN_TRY(crn_play_buffer(p, &p->payload, x.number, x.count, &in));
-    CRN_TRY(room_of(p, slot, x, &out));
-    return crn_play_mpi(combine(p, in, out, x, op, win, req), p->e.call->name);
-}
-
-static cairn_status transfer(crn_player *p, MPI_Win win)
-{
-    switch (p->e.place->call) {
-    case CRN_CALL_MPI_Put:
-    case CRN_CALL_MPI_Rput:
-        return move(p, win, true);
-    case CRN_CALL_MPI_Get:
-    case CRN_CALL_MPI_Rget:
-        return move(p, win, false);
-    default:
-        return accumulate(p, win);
-    }
-}
-
-static bool is_of_groups(uint32_t call)
-{
-    return call >= CRN_CALL_MPI_Win_start && call <= CRN_CALL_MPI_Win_test;
-}
-
-cairn_status crn_play_rma(crn_player *p)
-{
-    const uint32_t call = p->e.place->call;
-    if (call >= CRN_CALL_MPI_Win_create && call <= CRN_CALL_MPI_Win_create_dynamic)
-        return make_window(p);
-    crn_play_window *w = window_of(p);
-    if (w && call == CRN_CALL_MPI_Win_start)
-        w->in_group = true;
-    if (w && call == CRN_CALL_MPI_Win_complete)
-        w->in_group = false;
-    if (!w || is_of_groups(call) || (w->in_group && call >= CRN_CALL_MPI_Put)) {
-        crn_play_skip(p);
+    CRN_TRY(begin(p, &a, &slot, &can));
+    if (!can)
         return CAIRN_OK;
-    }
-    if (call == CRN_CALL_MPI_Win_free)
-        return crn_play_mpi(MPI_Win_free(&w->win), p->e.call->name);
-    if (call < CRN_CALL_MPI_Put)
-        return crn_play_mpi(synchronise(p, w->win), p->e.call->name);
-    return transfer(p, w->win);
+    CRN_TRY(crn_play_buffer(p, &p->payload, x.number, x.count, &in));
+    CRN_TRY(room_of(p, slot, x, &a.recv));
+    a.send = in;
+    a.op = op;
+    for (int side = 0; side < CRN_PLAY_SIDES; side++)
+        set_side(&a, side, x);
+    return crn_play_issue_call(p, &a);
 }

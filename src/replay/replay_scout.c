@@ -51,6 +51,11 @@ void crn_scout_free(crn_scout *s)
     free(s);
 }
 
+static bool has(const crn_event *e, unsigned kind)
+{
+    return crn_event_find(e, kind, 0) >= 0;
+}
+
 static int64_t value_of(const crn_event *e, unsigned kind)
 {
     int i = crn_event_find(e, kind, 0);
@@ -80,33 +85,26 @@ cairn_status crn_completed_of(const crn_event *e, crn_numbers *done)
 {
     crn_list reqs = list_of(e, CRN_KIND_REQS), some = list_of(e, CRN_KIND_LIST);
     int64_t index = value_of(e, CRN_KIND_INDEX);
-    bool not_yet = crn_event_find(e, CRN_KIND_FLAG, 0) >= 0 && value_of(e, CRN_KIND_FLAG) == 0;
+    bool not_yet = has(e, CRN_KIND_FLAG) && value_of(e, CRN_KIND_FLAG) == 0;
     done->n = 0;
-    if (not_yet)
+    if (not_yet || !crn_call_has(e->place->call, CRN_TRAIT_COMPLETES))
         return CAIRN_OK;
-    switch (e->place->call) {
-    case CRN_CALL_MPI_Wait:
-    case CRN_CALL_MPI_Test:
+    if (has(e, CRN_KIND_REQ))
         return crn_vec_push(done, value_of(e, CRN_KIND_REQ));
-    case CRN_CALL_MPI_Waitany:
-    case CRN_CALL_MPI_Testany:
+    if (has(e, CRN_KIND_INDEX))
         return index >= 0 && (size_t)index < reqs.n ? crn_vec_push(done, reqs.at[index]) : CAIRN_OK;
-    case CRN_CALL_MPI_Waitsome:
-    case CRN_CALL_MPI_Testsome:
+    if (has(e, CRN_KIND_LIST))
         return completed_some(reqs, some, done);
-    default:
-        for (size_t i = 0; i < reqs.n; i++)
-            CRN_TRY(crn_vec_push(done, reqs.at[i]));
-        return CAIRN_OK;
-    }
+    for (size_t i = 0; i < reqs.n; i++)
+        CRN_TRY(crn_vec_push(done, reqs.at[i]));
+    return CAIRN_OK;
 }
 
 /* Does the receiving side of the event take any source or any tag? */
 static bool is_wild(const crn_event *e)
 {
     int peer = crn_event_find(e, CRN_KIND_PEER, 0), tag = crn_event_find(e, CRN_KIND_TAG, 0);
-    if (e->place->call == CRN_CALL_MPI_Sendrecv ||
-        e->place->call == CRN_CALL_MPI_Sendrecv_replace) {
+    if (crn_call_has(e->place->call, CRN_TRAIT_SENDS)) { /* the first are those of the send */
         peer = crn_event_find(e, CRN_KIND_PEER, peer + 1);
         tag = crn_event_find(e, CRN_KIND_TAG, tag + 1);
     }
@@ -146,21 +144,17 @@ static cairn_status see_p2p(crn_scout *s, const crn_event *e)
     uint32_t call = e->place->call;
     int64_t request = value_of(e, CRN_KIND_REQ);
     crn_list many = list_of(e, CRN_KIND_REQS);
-    bool only_asks = crn_event_find(e, CRN_KIND_FLAG, 0) >= 0;
-    if (call == CRN_CALL_MPI_Start)
+    if (crn_call_has(call, CRN_TRAIT_STARTS) && has(e, CRN_KIND_REQ))
         return start(s, request);
     for (size_t i = 0; i < many.n; i++)
         CRN_TRY(start(s, many.at[i]));
-    if (call == CRN_CALL_MPI_Recv_init)
-        return note_persistent(s, request, is_wild(e));
-    if ((only_asks && value_of(e, CRN_KIND_FLAG) == 0) || !is_wild(e))
+    if (!crn_call_has(call, CRN_TRAIT_RECEIVES | CRN_TRAIT_PROBES))
         return CAIRN_OK;
-    if (call == CRN_CALL_MPI_Irecv)
-        return post(s, request);
-    return crn_call_sends(call) && call != CRN_CALL_MPI_Sendrecv &&
-                   call != CRN_CALL_MPI_Sendrecv_replace
-               ? CAIRN_OK
-               : post(s, -1);
+    if (crn_call_has(call, CRN_TRAIT_PREPARES))
+        return note_persistent(s, request, is_wild(e));
+    if ((has(e, CRN_KIND_FLAG) && value_of(e, CRN_KIND_FLAG) == 0) || !is_wild(e))
+        return CAIRN_OK;
+    return post(s, has(e, CRN_KIND_REQ) ? request : -1);
 }
 
 /* The meeting that a request waits for, or NULL. */

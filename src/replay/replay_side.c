@@ -84,31 +84,6 @@ cairn_status crn_sides_create(crn_player *p, crn_sides **ret)
 
 /* ---- events ---- */
 
-/* Of MPI-IO, what one rank can do alone on a file that is open. */
-static bool is_alone(uint32_t call)
-{
-    switch (call) {
-    case CRN_CALL_MPI_File_read:
-    case CRN_CALL_MPI_File_read_at:
-    case CRN_CALL_MPI_File_read_shared:
-    case CRN_CALL_MPI_File_write:
-    case CRN_CALL_MPI_File_write_at:
-    case CRN_CALL_MPI_File_write_shared:
-    case CRN_CALL_MPI_File_iread:
-    case CRN_CALL_MPI_File_iread_at:
-    case CRN_CALL_MPI_File_iread_shared:
-    case CRN_CALL_MPI_File_iwrite:
-    case CRN_CALL_MPI_File_iwrite_at:
-    case CRN_CALL_MPI_File_iwrite_shared:
-    case CRN_CALL_MPI_File_seek:
-    case CRN_CALL_MPI_File_get_size:
-    case CRN_CALL_MPI_File_delete:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static cairn_status send_messages(crn_player *p, side *x)
 {
     crn_meaning *m = &p->sides->meaning;
@@ -129,10 +104,10 @@ static cairn_status reissue(crn_player *p, side *x)
     case CRN_LAYER_WAIT: /* what it waited for is looked after by the player */
         return CAIRN_OK;
     case CRN_LAYER_POSIX:
-        return crn_play_posix(p);
+        return crn_play_reissue(p);
     case CRN_LAYER_MPIIO:
-        if (is_alone(p->e.place->call))
-            return crn_play_mpi_file(p);
+        if (!(p->e.call->traits & CRN_TRAIT_COLLECTIVE)) /* one rank can do it alone */
+            return crn_play_reissue(p);
         break;
     case CRN_LAYER_COLL:
     case CRN_LAYER_COMM:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tracefmt/tracefmt.h"
 
-#define CRN_CALL_ROW(id, text, layer, named, ncolumns, ...)                                        \
-    {text, layer, named, ncolumns, {__VA_ARGS__}},
+#define CRN_CALL_ROW(id, text, layer, traits, named, ncolumns, ...)                                \
+    {text, layer, traits, named, ncolumns, {__VA_ARGS__}},
 static const crn_call calls[] = {
     {.name = "none"},
 #include "tracefmt/tracefmt_calls.inc"

@@ -90,15 +90,46 @@ enum { CRN_CALL_COLUMNS = 12, CRN_NAME_NUMBERS = 6 };
 /* Columns of an event at most: repeat, the call's, the numbers of a file name. */
 enum { CRN_COLUMNS = 1 + CRN_CALL_COLUMNS + CRN_NAME_NUMBERS };
 
+/* What a call does, as far as others ask: bits (calls.table says what they mean). */
+enum {
+    CRN_TRAIT_SENDS = 1 << 0, /* messages: to the peer that it names */
+    CRN_TRAIT_RECEIVES = 1 << 1,
+    CRN_TRAIT_BLOCKS = 1 << 2,
+    CRN_TRAIT_SYNC = 1 << 3,
+    CRN_TRAIT_PREPARES = 1 << 4,
+    CRN_TRAIT_STARTS = 1 << 5,
+    CRN_TRAIT_PROBES = 1 << 6,
+    CRN_TRAIT_MATCHED = 1 << 7,
+    CRN_TRAIT_COMPLETES = 1 << 8, /* requests */
+    CRN_TRAIT_SCATTERS = 1 << 9,  /* collectives: */
+    CRN_TRAIT_NEIGHBORS = 1 << 10,
+    CRN_TRAIT_LISTS_0 = 1 << 11, /* the first side has a count for each rank, */
+    CRN_TRAIT_LISTS_1 = 1 << 12, /* the second has; */
+    CRN_TRAIT_SUMS = 1 << 13,    /* of both, the sum of all bytes is recorded alone */
+    CRN_TRAIT_GROUPS = 1 << 14,  /* communicators */
+    CRN_TRAIT_READS = 1 << 15,   /* files */
+    CRN_TRAIT_WRITES = 1 << 16,
+    CRN_TRAIT_SHARED = 1 << 17,
+    CRN_TRAIT_COLLECTIVE = 1 << 18
+};
+
 typedef struct crn_call {
     const char *name;
     crn_layer layer;
+    unsigned traits;
     int named;    /* has a file name */
     int ncolumns; /* without repeat and the numbers of the name */
     uint8_t kind[CRN_CALL_COLUMNS];
 } crn_call;
 
 const crn_call *crn_call_row(unsigned id); /* id < CRN_CALLS */
+
+/* Has the call any of these traits? */
+static inline bool crn_call_has(unsigned id, unsigned traits)
+{
+    return (crn_call_row(id)->traits & traits) != 0;
+}
+
 const char *crn_layer_name(crn_layer layer);
 const char *crn_kind_name(crn_kind kind);
 

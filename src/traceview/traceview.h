@@ -86,9 +86,6 @@ void crn_meaning_done(crn_meaning *m);
 void crn_messages_of(crn_meaning *m, const crn_trace *t, const crn_event *e,
                      const crn_comm_view *comm, const int64_t *step);
 
-/* Does the call send to the peer that it names? */
-bool crn_call_sends(unsigned call);
-
 /* ---- events as runs (traceview_visit.c) ---- */
 
 /* n equal events, as crn_event and cairn_trace_event. */

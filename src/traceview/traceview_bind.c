@@ -103,17 +103,16 @@ static cairn_status learn_request(crn_bind *b, const crn_event *e, int64_t numbe
 
 cairn_status crn_bind_learn(crn_bind *b, const crn_event *e)
 {
-    uint32_t call = e->place->call;
     int i = crn_event_find(e, CRN_KIND_COMM_NEW, 0);
     if (i >= 0 && i + 1 < e->ncolumns)
         CRN_TRY(learn_comm(b, e->value[i], e->list[i + 1]));
     if ((i = crn_event_find(e, CRN_KIND_FILE_NEW, 0)) >= 0)
         CRN_TRY(learn_name(b, &b->file.at, &b->file.n, &b->file.cap, e->value[i], e->place->name));
     if ((i = crn_event_find(e, CRN_KIND_FD_NEW, 0)) >= 0) {
-        uint32_t name = call == CRN_CALL_dup ? crn_bind_file(b, e) : e->place->name;
+        uint32_t name = e->place->name ? e->place->name : crn_bind_file(b, e); /* of the old one */
         CRN_TRY(learn_name(b, &b->fd.at, &b->fd.n, &b->fd.cap, e->value[i], name));
     }
-    if (call >= CRN_CALL_MPI_Send_init && call <= CRN_CALL_MPI_Recv_init)
+    if (crn_call_has(e->place->call, CRN_TRAIT_PREPARES))
         CRN_TRY(learn_request(b, e, e->value[crn_event_find(e, CRN_KIND_REQ, 0)]));
     return CAIRN_OK;
 }

@@ -5,21 +5,6 @@
  */
 #include "traceview/traceview.h"
 
-bool crn_call_sends(unsigned call)
-{
-    return (call >= CRN_CALL_MPI_Send && call <= CRN_CALL_MPI_Rsend) ||
-           call == CRN_CALL_MPI_Sendrecv || call == CRN_CALL_MPI_Sendrecv_replace ||
-           (call >= CRN_CALL_MPI_Isend && call <= CRN_CALL_MPI_Irsend) ||
-           (call >= CRN_CALL_MPI_Send_init && call <= CRN_CALL_MPI_Rsend_init);
-}
-
-/* Of a scatter, what a rank gets is told by its second pair of count and type. */
-static bool counts_last(unsigned call)
-{
-    return call == CRN_CALL_MPI_Scatter || call == CRN_CALL_MPI_Scatterv ||
-           call == CRN_CALL_MPI_Iscatter || call == CRN_CALL_MPI_Iscatterv;
-}
-
 typedef struct amount {
     uint64_t nbytes;
     int64_t step;
@@ -78,7 +63,7 @@ void crn_messages_of(crn_meaning *m, const crn_trace *t, const crn_event *e,
 {
     amount a = {0};
     int at = 0;
-    bool sends = crn_call_sends(e->place->call);
+    const bool sends = crn_call_has(e->place->call, CRN_TRAIT_SENDS);
     for (int i = crn_event_find(e, CRN_KIND_PEER, 0); i >= 0 && m->nmessages < CRN_MESSAGES_FEW;
          i = crn_event_find(e, CRN_KIND_PEER, i + 1)) {
         next_amount(t, e, step, &at, &a);
@@ -113,13 +98,6 @@ static cairn_status start_requests(crn_meaning *m, const crn_bind *b, const crn_
     return CAIRN_OK;
 }
 
-/* Inits and probes move nothing. */
-static bool moves(unsigned call)
-{
-    return !(call >= CRN_CALL_MPI_Send_init && call <= CRN_CALL_MPI_Recv_init) &&
-           !(call >= CRN_CALL_MPI_Probe && call <= CRN_CALL_MPI_Improbe);
-}
-
 cairn_status crn_meaning_of(crn_meaning *m, const crn_bind *b, const crn_event *e,
                             const crn_comm_view *comm, const int64_t *step)
 {
@@ -130,16 +108,16 @@ cairn_status crn_meaning_of(crn_meaning *m, const crn_bind *b, const crn_event *
     m->nbytes_step = 0;
     m->nmessages = 0;
     m->many.n = 0;
-    if (call == CRN_CALL_MPI_Start || call == CRN_CALL_MPI_Startall)
+    if (crn_call_has(call, CRN_TRAIT_STARTS))
         return start_requests(m, b, e);
-    if (!moves(call))
+    if (crn_call_has(call, CRN_TRAIT_PREPARES | CRN_TRAIT_PROBES)) /* which move nothing */
         return CAIRN_OK;
     if (e->call->layer == CRN_LAYER_P2P)
         crn_messages_of(m, b->t, e, comm, step);
     if (is_nobody(e, crn_event_find(e, CRN_KIND_PEER, 0)))
         return CAIRN_OK;
-    while (next_amount(b->t, e, step, &at, &a) && counts_last(call))
-        continue;
+    while (next_amount(b->t, e, step, &at, &a) && crn_call_has(call, CRN_TRAIT_SCATTERS))
+        continue; /* what a rank gets of a scatter is its second pair of count and type */
     m->nbytes = a.nbytes;
     m->nbytes_step = a.step;
     return CAIRN_OK;

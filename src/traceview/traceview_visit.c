@@ -352,7 +352,7 @@ static bool makes_handles(const crn_symbol *s)
         if (call->kind[i] == CRN_KIND_COMM_NEW || call->kind[i] == CRN_KIND_FILE_NEW ||
             call->kind[i] == CRN_KIND_FD_NEW)
             return true;
-    return s->call >= CRN_CALL_MPI_Send_init && s->call <= CRN_CALL_MPI_Recv_init;
+    return crn_call_has(s->call, CRN_TRAIT_PREPARES);
 }
 
 static cairn_status each_place(visit *v, bool makers_only, run_fn *fn)
