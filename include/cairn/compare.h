@@ -108,6 +108,10 @@ typedef struct cairn_comparison_options {
     uint64_t raw_shape[8]; /* and this shape */
     /* for runs: */
     cairn_marks marks;
+    /* for cairn_compare_files again: */
+    bool follow;         /* of HDF5: follow links, and data, into other files */
+    const char *exclude; /* leave out what has such a name, or lies below it: patterns as of
+                            fnmatch(3), separated by commas; NULL: nothing */
 } cairn_comparison_options;
 
 typedef struct cairn_comparison {
@@ -120,7 +124,7 @@ typedef struct cairn_comparison {
     uint64_t read_bytes;   /* of state that was read, of both runs */
     cairn_comparison_row first; /* the first row that differs, if one does; strings live until the
                                    next call of the thread */
-    uint64_t nskipped;          /* of files: datasets that are no numbers, and were not compared */
+    uint64_t nskipped;          /* of files: what was left out by its name */
     uint64_t nonly_first;       /* marks that the second run does not have, as far as was looked, */
     uint64_t nonly_second;      /* and that the first one does not have */
 } cairn_comparison;
@@ -136,12 +140,15 @@ CAIRN_API CAIRN_CHECK int cairn_compare(MPI_Comm comm, const char *first, const 
                                         const cairn_comparison_options *how, cairn_comparison *ret);
 
 /*
- * The same for two files that other programs wrote: HDF5 files, dataset by dataset of numbers or
- * structures, whatever groups they are in; or, with how->raw, raw values. Rows have the path of the
- * dataset as variable ("values" for raw ones), and version and rank 0. All is read, in parallel as
- * far as HDF5 is not needed for that (contiguous datasets of the machine's own types).
- * CAIRN_ENOTFOUND also when there is nothing to compare; CAIRN_EIO for what is no HDF5 file;
- * CAIRN_EUNSUPPORTED without HDF5.
+ * The same for two files that other programs wrote: HDF5 files, all datasets and attributes of
+ * groups and datasets, of numbers, structures, texts and whatever else; or, with how->raw, raw
+ * values. Rows have the path of the dataset as variable ("values" for raw ones), of an attribute
+ * that of its owner, a slash, '@' and its name, and version and rank 0. What could not be compared
+ * is CAIRN_UNTOLD, unless how->exclude names it. In files that Cairn itself has exported,
+ * attributes that say where they come from (cairn, run, version, time, date, nranks) are left out.
+ * All is read, in parallel as far as HDF5 is not needed for that (contiguous datasets of the
+ * machine's own types). CAIRN_ENOTFOUND also when there is nothing to compare; CAIRN_EIO for what
+ * is no HDF5 file; CAIRN_EUNSUPPORTED without HDF5.
  */
 CAIRN_API CAIRN_CHECK int cairn_compare_files(MPI_Comm comm, const char *first, const char *second,
                                               const cairn_comparison_options *how,

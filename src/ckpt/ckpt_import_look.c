@@ -178,7 +178,7 @@ static bool read_starts(const crn_importer *im, const crn_source *s)
     bool near = false;
     hid_t o = h5->H5Oopen(im->file, name, H5P_DEFAULT);
     if (o >= 0 && h5->H5Iget_type(o) == H5I_DATASET)
-        (void)crn_hdf5_is_near(h5, im->file, name, o, &near);
+        (void)crn_hdf5_is_near(h5, im->file, name, o, 0, &near);
     hid_t space = near ? h5->H5Dget_space(o) : -1;
     const bool fits =
         space >= 0 && h5->H5Sget_simple_extent_npoints(space) == (hssize_t)im->nranks + 1;
@@ -226,9 +226,8 @@ static cairn_status look_at(crn_importer *im, const char *name, hid_t dataset, c
     return get_attributes(im->h5, dataset, &s->attributes);
 }
 
-static cairn_status add_dataset(void *arg, const char *name, hid_t dataset)
+static cairn_status add_dataset(crn_importer *im, const char *name, hid_t dataset)
 {
-    crn_importer *im = arg;
     crn_source s;
     if (strncmp(name, "cairn/", 6) == 0) { /* what an export says of itself */
         im->h5->H5Dclose(dataset);
@@ -252,6 +251,16 @@ static cairn_status add_dataset(void *arg, const char *name, hid_t dataset)
     return rc;
 }
 
+/* What lies elsewhere is left out and counted: a file does not choose which others are read. */
+static cairn_status add_entry(void *arg, const crn_hdf5_entry *e)
+{
+    crn_importer *im = arg;
+    if (e->kind == CRN_HDF5_DATASET)
+        return add_dataset(im, e->name, e->id);
+    im->what->nskipped += e->kind != CRN_HDF5_GROUP && e->kind != CRN_HDF5_TYPE;
+    return CAIRN_OK;
+}
+
 /* --- the file ----------------------------------------------------------------------------- */
 
 cairn_status crn_import_look(crn_importer *im)
@@ -259,7 +268,7 @@ cairn_status crn_import_look(crn_importer *im)
     const crn_h5 *h5 = im->h5;
     CRN_TRY(crn_hdf5_open(h5, im->what->path, &im->file));
     im->nranks = im->what->nranks > 0 ? im->what->nranks : file_ranks(h5, im->file);
-    return crn_hdf5_visit(h5, im->file, add_dataset, im, &im->what->nskipped);
+    return crn_hdf5_visit(h5, im->file, 0, add_entry, im);
 }
 
 void crn_import_leave(crn_importer *im)

@@ -66,6 +66,10 @@ bool cmd_comparison_check(cmd_comparison *c, const char *usage)
     }
     if (c->marks)
         c->how.marks = strcmp(c->marks, "all") == 0 ? CAIRN_MARKS_ALL : CAIRN_MARKS_COMMON;
+    if ((c->how.follow || c->how.exclude) && !c->files) {
+        cmd_misuse(usage, "--follow and --exclude are for files");
+        return false;
+    }
     c->how.nan_differs = c->nan && strcmp(c->nan, "differ") == 0;
     c->how.nthreads = (unsigned)n;
     return true;
@@ -123,10 +127,10 @@ json_t *cmd_comparison_json(const cmd_comparison *c, const cairn_comparison_row 
     if (r->ndiffering == 0)
         return row;
     return cmd_json_merge(
-        row, json_pack("{s:i, s:o, s:s, s:s, s:o, s:o, s:o}", "rank", (int)r->rank, "index",
-                       json_index(r->index, r->ndims), "first", r->first, "second", r->second,
-                       "low", json_index(r->low, r->ndims), "high", json_index(r->high, r->ndims),
-                       "slices", json_index(r->slice, r->nslices)));
+        row, json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "rank", (int)r->rank, "index",
+                       json_index(r->index, r->ndims), "first", cmd_json_text(r->first), "second",
+                       cmd_json_text(r->second), "low", json_index(r->low, r->ndims), "high",
+                       json_index(r->high, r->ndims), "slices", json_index(r->slice, r->nslices)));
 }
 
 /* Text in quotes for CSV. */
@@ -141,6 +145,16 @@ static void print_quoted(const char *s)
     putchar('"');
 }
 
+/* Numbers as they are; texts may have commas. */
+static void print_value(const char *s)
+{
+    if (strpbrk(s, ",\"'\n"))
+        print_quoted(s);
+    else
+        printf("%s", s);
+    putchar(',');
+}
+
 /* Where the first difference is, or the first block in doubt; of a difference both values, too. */
 static void print_csv_place(const cairn_comparison_row *r)
 {
@@ -150,13 +164,18 @@ static void print_csv_place(const cairn_comparison_row *r)
                format_index(r->index, r->ndims, index, sizeof index));
     else
         printf(",,");
+    if (r->ndiffering > 0) {
+        print_value(r->first);
+        print_value(r->second);
+    } else {
+        printf(",,");
+    }
     if (r->ndiffering > 0)
-        printf("%s,%s,\"%s\",\"%s\",\"%s\"", r->first, r->second,
-               format_index(r->low, r->ndims, low, sizeof low),
+        printf("\"%s\",\"%s\",\"%s\"", format_index(r->low, r->ndims, low, sizeof low),
                format_index(r->high, r->ndims, high, sizeof high),
                format_index(r->slice, r->nslices, slices, sizeof slices));
     else
-        printf(",,,,");
+        printf(",,");
 }
 
 static void print_csv(const cmd_comparison *c, const cairn_comparison_row *r)
@@ -343,8 +362,7 @@ static void print_sum(const cmd_comparison *c, const cairn_comparison *r)
     print_alone(c, "first", r->nonly_first);
     print_alone(c, "second", r->nonly_second);
     if (r->nskipped > 0)
-        cmd_line("%" PRIu64 " dataset%s not compared: no numbers", r->nskipped,
-                 r->nskipped == 1 ? " was" : "s were");
+        cmd_line("%" PRIu64 " %s left out by name", r->nskipped, r->nskipped == 1 ? "was" : "were");
 }
 
 static int print_text(cmd_comparison *c, const cairn_comparison *r)

@@ -12,7 +12,7 @@ static const char usage[] =
     "cairn diff [--all | --first] [--marks WORD] [--bound BOUND] [--variable NAME] [--nan WORD] "
     "[--direct] [--threads N] [--json | --csv] RUN RUN\n"
     "cairn diff [--first] [--bound BOUND] [--variable NAME] [--nan WORD] [--threads N] "
-    "[--raw TYPE [--shape NxN]] [--json | --csv] FILE FILE";
+    "[--follow] [--exclude NAMES] [--raw TYPE [--shape NxN]] [--json | --csv] FILE FILE";
 
 static int compare(MPI_Comm comm, int rank, void *arg)
 {
@@ -44,6 +44,8 @@ int cmd_diff(int argc, char **argv)
         CMD_TEXT(0, "nan", "WORD", &c.nan, "'same': NaN equals NaN (the default); 'differ': never"),
         CMD_FLAG(0, "direct", &c.how.direct, "read everything, whatever the trees say"),
         CMD_TEXT('t', "threads", "N", &c.threads, "threads to work with; as many as processors"),
+        CMD_FLAG(0, "follow", &c.how.follow, "follow links of HDF5 files into other files"),
+        CMD_TEXT('x', "exclude", "NAMES", &c.how.exclude, "leave out such names, as 'log,*/@date'"),
         CMD_TEXT(0, "raw", "TYPE", &c.how.raw, "files are values of a type, as 'float64'"),
         CMD_TEXT(0, "shape", "NxN", &c.shape, "and these make an array of that shape"),
         CMD_JSON(&c.json),

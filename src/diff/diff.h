@@ -162,6 +162,10 @@ void crn_diff_row_judge(diff_row *r, cairn_verdict verdict, const char *fmt, ...
 void crn_diff_row_note(diff_row *r, const crn_var_spec *piece, uint32_t rank, uint64_t first,
                        uint64_t n, const void *a, const void *b);
 
+/* The same for one value, given in words. */
+void crn_diff_row_note_text(diff_row *r, const crn_var_spec *piece, uint64_t i, const char *a,
+                            const char *b);
+
 /* Note that values of a piece from first on are not proven equal. */
 void crn_diff_row_doubt(diff_row *r, const crn_var_spec *piece, uint32_t rank, uint64_t first);
 
@@ -336,21 +340,38 @@ cairn_status crn_diff_ranges(diff_worker *w, diff_share *first, diff_share *seco
  *
  * HDF5 files, and raw ones with nothing but values, have no trees: all is read. Arrays of the same
  * name are cut into slabs, which are the units here. What lies in a file as it is in memory is read
- * past HDF5; only the rest (compressed, in chunks, of another byte order) passes through it, by one
- * thread at a time.
+ * past HDF5; only the rest (compressed, in chunks, of another byte order, texts, attributes) passes
+ * through it, by one thread at a time.
  */
 
-/* An array of a file. */
+/* What a name in a file stands for. */
+typedef enum diff_array_kind {
+    DIFF_VALUES,  /* an array, also of one value: a dataset, an attribute */
+    DIFF_GROUP,   /* of HDF5; */
+    DIFF_TYPE,    /* a type with a name; */
+    DIFF_AGAIN,   /* a group within itself; */
+    DIFF_LOST,    /* a link that leads nowhere; */
+    DIFF_OUTWARD, /* a link into another file, which is not followed */
+} diff_array_kind;
+
+struct crn_hdf5_form;
+
+/* An array of a file, or what else a name of HDF5 leads to. An attribute is called "dataset/@name",
+ * and "@name" if it is the file's. */
 typedef struct diff_array {
     char *name, *type;
-    char *why; /* it cannot be compared, though these are numbers; NULL: it can */
+    diff_array_kind kind;
+    char *why; /* VALUES: they cannot be compared; NULL: they can. Of others: where they lead */
     size_t item;
+    bool scalar;    /* in HDF5 without dimensions */
     uint32_t ndims; /* at least 1 */
     uint64_t shape[CRN_DIMS_MAX], nvalues;
     uint64_t chunk[CRN_DIMS_MAX]; /* what is best read together */
     bool plain;                   /* the values lie in the file as they are, */
-    uint64_t off;                 /* from here on */
-    int64_t dataset, memory;      /* otherwise HDF5's: the dataset, and the type it is read as */
+    uint64_t off;                 /* from here on; otherwise they are HDF5's: */
+    int64_t dataset, attribute;   /* one of them, the other is 0, */
+    int64_t memory;               /* and the type that it is read as */
+    struct crn_hdf5_form *form;   /* what values consist of that are no numbers; NULL: they are */
     uint64_t stored_bytes;        /* that the chunks have which are there; not chunked: all */
     unsigned char *fill; /* nothing was ever written: all values are this; NULL: some was */
 } diff_array;
@@ -360,7 +381,6 @@ typedef struct diff_file {
     crn_file *file;            /* for what is plain */
     int64_t hdf5;              /* HDF5's; 0: not opened by it */
     CRN_VEC(diff_array) array; /* by name */
-    uint64_t nskipped;         /* datasets that are no numbers */
 } diff_file;
 
 /* A contiguous stretch of an array's values that is also a box: all of the dimensions behind dim.
@@ -371,15 +391,30 @@ typedef struct diff_slab {
     uint64_t offset[CRN_DIMS_MAX], count[CRN_DIMS_MAX];
 } diff_slab;
 
-/* Open a file as HDF5, or with a type as values of that; ndims 0: in one dimension. Links are
- * followed: a person has named it. */
-cairn_status crn_diff_file_open(diff_file *f, const char *name, const char *type, uint32_t ndims,
-                                const uint64_t *shape);
+/* Open a file as HDF5, or with a type as values of that. Symbolic links are followed: a person has
+ * named it. */
+cairn_status crn_diff_file_open(diff_file *f, const char *name,
+                                const cairn_comparison_options *how);
 void crn_diff_file_close(diff_file *f); /* a zeroed one is allowed */
 
-/* Read a slab of an array that is not plain. */
+/* For what is plain: past the page cache, unless that has it. */
+cairn_status crn_diff_open_plain(diff_file *f, const char *path, uint64_t *ret_nbytes);
+cairn_status crn_diff_open_hdf5(diff_file *f, const char *path, bool follow);
+void crn_diff_close_hdf5(diff_file *f);
+void crn_diff_array_done(diff_array *a); /* what is not HDF5's */
+
+/* Are two types with names the same? */
+bool crn_diff_same_types(const diff_array *a, const diff_array *b);
+
+/* Read a slab of an array that is not plain; the second while HDF5 is locked. */
 cairn_status crn_diff_file_read(const diff_file *f, const diff_array *a, const diff_slab *slab,
                                 void *dst);
+cairn_status crn_diff_read_held(const diff_file *f, const diff_array *a, const diff_slab *slab,
+                                void *dst);
+
+/* Read and compare a slab of values that are no numbers (form), which are alike. */
+cairn_status crn_diff_forms(diff_worker *w, const diff_file file[2], const diff_array *const a[2],
+                            const diff_slab *slab, const crn_var_spec *spec, diff_row *row);
 
 /* Two files, array by array. */
 typedef struct diff_files diff_files;
@@ -387,8 +422,8 @@ cairn_status crn_diff_files_open(const char *first, const char *second,
                                  const cairn_comparison_options *how, diff_files **ret);
 void crn_diff_files_free(diff_files *f); /* NULL is allowed */
 uint64_t crn_diff_files_nunits(const diff_files *f);
-uint64_t crn_diff_files_nbytes(const diff_files *f); /* that both have, of one of them */
-uint64_t crn_diff_files_nskipped(const diff_files *f);
+uint64_t crn_diff_files_nbytes(const diff_files *f);   /* that both have, of one of them */
+uint64_t crn_diff_files_nskipped(const diff_files *f); /* left out by name */
 
 /* A row for each array, in the order of names, with what is known without looking at values. */
 cairn_status crn_diff_files_rows(const diff_files *f, diff_rows *rows);

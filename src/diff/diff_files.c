@@ -4,6 +4,9 @@
  */
 #include "diff/diff.h"
 
+#include "hdf5/hdf5.h"
+
+#include <fnmatch.h>
 #include <inttypes.h>
 
 /* An array that both files have, or one of them. */
@@ -14,20 +17,23 @@ typedef struct pair {
     uint32_t dim;           /* slabs are so many rows of this dimension: */
     uint64_t step, nsteps;  /* and there are nsteps of them for each index before it */
     uint64_t inner;         /* values of a row */
+    uint64_t weight;        /* bytes that a value is to count */
     uint64_t first_unit, nunits;
 } pair;
 
 struct diff_files {
     diff_file file[2];
     CRN_VEC(pair) pair;
-    uint64_t nunits, nbytes;
+    uint64_t nunits, nbytes, nskipped;
+    bool follow;
 };
 
 /* --- pairs ---------------------------------------------------------------------------------- */
 
 static bool same_shape(const diff_array *a, const diff_array *b)
 {
-    return a->ndims == b->ndims && memcmp(a->shape, b->shape, a->ndims * sizeof *a->shape) == 0;
+    return a->scalar == b->scalar && a->ndims == b->ndims &&
+           memcmp(a->shape, b->shape, a->ndims * sizeof *a->shape) == 0;
 }
 
 /* Cut along the first dimension whose rows fit a buffer, in steps of whole chunks if they do. */
@@ -38,16 +44,24 @@ static void cut(pair *p)
     p->inner = a->nvalues;
     for (p->dim = 0; p->dim < a->ndims; p->dim++) {
         p->inner /= a->shape[p->dim];
-        if (p->inner * a->item <= DIFF_MEMORY)
+        if (p->inner * p->weight <= DIFF_MEMORY)
             break;
         outer *= a->shape[p->dim];
     }
     const uint64_t rows = a->shape[p->dim], chunk = a->chunk[p->dim];
-    p->step = CRN_MIN(DIFF_MEMORY / (p->inner * a->item), rows);
+    p->step = CRN_MIN(DIFF_MEMORY / (p->inner * p->weight), rows);
     if (p->step > chunk)
         p->step -= p->step % chunk;
     p->nsteps = (rows + p->step - 1) / p->step;
     p->nunits = outer * p->nsteps;
+}
+
+/* Attributes are read at once. */
+static void whole(pair *p)
+{
+    p->step = p->a[0]->shape[0];
+    p->inner = p->a[0]->nvalues / p->step;
+    p->nsteps = p->nunits = 1;
 }
 
 /* Is an array so much larger than what of it is there that nobody lives to see its end? What was
@@ -60,48 +74,139 @@ static bool is_hollow(const diff_array *a, const diff_array *b)
     return a->nvalues * a->item > slack + times * there;
 }
 
+static bool same_type(const diff_array *a, const diff_array *b)
+{
+    return strcmp(a->type, b->type) == 0 && !a->form == !b->form &&
+           (!a->form || crn_hdf5_form_like(a->form, b->form));
+}
+
+static bool are_values(const diff_array *a, const diff_array *b)
+{
+    return a->kind == DIFF_VALUES && b->kind == DIFF_VALUES && !a->why && !b->why;
+}
+
+static size_t larger_item(const diff_array *a, const diff_array *b)
+{
+    return CRN_MAX(a->item, b->item);
+}
+
+/* What a value takes of a thread's memory; of texts and sequences of any length, as a guess. */
+static uint64_t weigh(const diff_array *a, const diff_array *b)
+{
+    const uint64_t page = 4096, item = larger_item(a, b);
+    const bool variable = (a->form && crn_hdf5_form_is_variable(a->form)) ||
+                          (b->form && crn_hdf5_form_is_variable(b->form));
+    return variable ? CRN_MAX(item, page) : item;
+}
+
 static cairn_status add_pair(diff_files *f, const diff_array *a, const diff_array *b)
 {
     pair p = {.a = {a, b}, .first_unit = f->nunits};
-    p.alike = a && b && !a->why && !b->why && strcmp(a->type, b->type) == 0 && same_shape(a, b) &&
-              a->item <= DIFF_MEMORY;
+    p.alike = a && b && are_values(a, b) && same_type(a, b) && same_shape(a, b) &&
+              larger_item(a, b) <= DIFF_MEMORY;
+    p.weight = p.alike ? weigh(a, b) : 0;
     p.blank = p.alike && a->fill && b->fill;
     p.alike = p.blank || (p.alike && !is_hollow(a, b));
     if (p.blank) {
         p.nunits = 1;
         f->nunits++;
     } else if (p.alike && a->nvalues > 0) {
-        cut(&p);
+        if (a->attribute)
+            whole(&p);
+        else
+            cut(&p);
         f->nunits += p.nunits;
         f->nbytes += a->nvalues * a->item;
     }
     return crn_vec_push(&f->pair, p);
 }
 
-/* "/a/b" and "a/b" are one name. */
+/* Is it what was asked for, or one of its attributes? "/a/b" and "a/b" are one name. */
 static bool is_wanted(const char *name, const char *wanted)
 {
-    return !wanted || strcmp(name, wanted + (wanted[0] == '/')) == 0;
+    if (!wanted)
+        return true;
+    wanted += wanted[0] == '/';
+    const size_t n = strlen(wanted);
+    return strncmp(name, wanted, n) == 0 && (!name[n] || strncmp(name + n, "/@", 2) == 0);
 }
 
-static cairn_status pair_up(diff_files *f, const char *wanted)
+/* Does the name fit a pattern, or lie below one that does? */
+static bool fits(const char *name, const char *pattern)
+{
+    char below[2 * CRN_HDF5_NAME];
+    pattern += pattern[0] == '/';
+    snprintf(below, sizeof below, "%s/*", pattern);
+    return fnmatch(pattern, name, 0) == 0 || fnmatch(below, name, 0) == 0;
+}
+
+static bool is_excluded(const char *name, const char *patterns)
+{
+    char pattern[CRN_HDF5_NAME + 1];
+    while (patterns && *patterns) {
+        const size_t n = strcspn(patterns, ",");
+        snprintf(pattern, sizeof pattern, "%.*s", (int)CRN_MIN(n, sizeof pattern - 1), patterns);
+        if (n > 0 && fits(name, pattern))
+            return true;
+        patterns += n + (patterns[n] == ',');
+    }
+    return false;
+}
+
+static bool has(const diff_file *f, const char *name)
+{
+    for (size_t i = 0; i < f->array.n; i++)
+        if (strcmp(f->array.at[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What an export of Cairn's says of where it comes from differs from all others. */
+static const char *origin(const diff_files *f)
+{
+    return has(&f->file[0], "@cairn") || has(&f->file[1], "@cairn")
+               ? "@cairn,@run,@version,@time,@date,@nranks"
+               : NULL;
+}
+
+/* The next name of both, in their order, and who has it. */
+static void next_pair(const diff_files *f, const size_t at[2], const diff_array *ret[2])
+{
+    const diff_array *p[2];
+    for (int k = 0; k < 2; k++)
+        p[k] = at[k] < f->file[k].array.n ? &f->file[k].array.at[at[k]] : NULL;
+    const int order = !p[0] ? 1 : !p[1] ? -1 : strcmp(p[0]->name, p[1]->name);
+    ret[0] = order <= 0 ? p[0] : NULL;
+    ret[1] = order >= 0 ? p[1] : NULL;
+}
+
+/* Groups that both have say nothing of their own. */
+static bool are_groups(const diff_array *const a[2])
+{
+    return a[0] && a[1] && a[0]->kind == DIFF_GROUP && a[1]->kind == DIFF_GROUP;
+}
+
+static cairn_status pair_up(diff_files *f, const cairn_comparison_options *how)
 {
     const diff_file *x = &f->file[0], *y = &f->file[1];
-    size_t i = 0, k = 0;
-    while (i < x->array.n || k < y->array.n) {
-        const diff_array *a = i < x->array.n ? &x->array.at[i] : NULL;
-        const diff_array *b = k < y->array.n ? &y->array.at[k] : NULL;
-        const int order = !a ? 1 : !b ? -1 : strcmp(a->name, b->name);
-        const diff_array *first = order <= 0 ? a : b;
-        if (is_wanted(first->name, wanted))
-            CRN_TRY(add_pair(f, order <= 0 ? a : NULL, order >= 0 ? b : NULL));
-        i += order <= 0;
-        k += order >= 0;
+    const char *const own = how->variable ? NULL : origin(f);
+    size_t at[2] = {0, 0};
+    while (at[0] < x->array.n || at[1] < y->array.n) {
+        const diff_array *a[2];
+        next_pair(f, at, a);
+        const char *name = a[0] ? a[0]->name : a[1]->name;
+        const bool out = is_excluded(name, how->exclude) || is_excluded(name, own);
+        if (is_wanted(name, how->variable) && !are_groups(a) && out)
+            f->nskipped++;
+        else if (is_wanted(name, how->variable) && !are_groups(a))
+            CRN_TRY(add_pair(f, a[0], a[1]));
+        at[0] += a[0] != NULL;
+        at[1] += a[1] != NULL;
     }
-    CRN_FAIL_IF(f->pair.n == 0 && wanted, CAIRN_ENOTFOUND,
-                "neither '%s' nor '%s' has a dataset '%s'", x->name, y->name, wanted);
-    CRN_FAIL_IF(f->pair.n == 0, CAIRN_ENOTFOUND, "neither '%s' nor '%s' has a dataset of numbers",
-                x->name, y->name);
+    CRN_FAIL_IF(f->pair.n == 0 && how->variable, CAIRN_ENOTFOUND,
+                "neither '%s' nor '%s' has a dataset '%s'", x->name, y->name, how->variable);
+    CRN_FAIL_IF(f->pair.n == 0, CAIRN_ENOTFOUND,
+                "neither '%s' nor '%s' has a dataset or an attribute to compare", x->name, y->name);
     return CAIRN_OK;
 }
 
@@ -110,8 +215,9 @@ static cairn_status open_both(diff_files *f, const char *first, const char *seco
 {
     const char *const name[2] = {first, second};
     for (int k = 0; k < 2; k++)
-        CRN_TRY(crn_diff_file_open(&f->file[k], name[k], how->raw, how->raw_ndims, how->raw_shape));
-    return pair_up(f, how->variable);
+        CRN_TRY(crn_diff_file_open(&f->file[k], name[k], how));
+    f->follow = how->follow;
+    return pair_up(f, how);
 }
 
 cairn_status crn_diff_files_open(const char *first, const char *second,
@@ -149,7 +255,7 @@ uint64_t crn_diff_files_nbytes(const diff_files *f)
 
 uint64_t crn_diff_files_nskipped(const diff_files *f)
 {
-    return f->file[0].nskipped + f->file[1].nskipped;
+    return f->nskipped;
 }
 
 /* --- rows ----------------------------------------------------------------------------------- */
@@ -180,28 +286,95 @@ static void judge_hollow(const diff_array *a, const diff_array *b, diff_row *row
                        claimed, first, second);
 }
 
-static void judge_pair(const diff_files *f, const pair *p, diff_row *row)
+/* "[2, 300]", or that there are no dimensions. */
+static const char *format_shape(const diff_array *a, char *buf, size_t cap)
 {
-    const diff_array *a = p->a[0], *b = p->a[1];
-    if (!a || !b)
-        crn_diff_row_judge(row, a ? CAIRN_ONLY_FIRST : CAIRN_ONLY_SECOND, "'%s' does not have it",
-                           f->file[a ? 1 : 0].name);
-    else if (a->why || b->why)
-        crn_diff_row_judge(row, CAIRN_UNTOLD, "it cannot be compared: %s",
-                           a->why ? a->why : b->why);
-    else if (strcmp(a->type, b->type) != 0)
+    if (a->scalar)
+        return a->nvalues ? "a single value" : "empty";
+    size_t n = (size_t)snprintf(buf, cap, "[");
+    for (uint32_t d = 0; d < a->ndims && n < cap; d++)
+        n += (size_t)snprintf(buf + n, cap - n, "%s%" PRIu64, d ? ", " : "", a->shape[d]);
+    if (n < cap)
+        snprintf(buf + n, cap - n, "]");
+    return buf;
+}
+
+static void judge_shapes(const diff_array *a, const diff_array *b, diff_row *row)
+{
+    char first[24 * CRN_DIMS_MAX], second[24 * CRN_DIMS_MAX];
+    crn_diff_row_judge(
+        row, CAIRN_DIFFERENT, "its shape is %s in the first file and %s in the second",
+        format_shape(a, first, sizeof first), format_shape(b, second, sizeof second));
+}
+
+static void judge_types(const diff_array *a, const diff_array *b, diff_row *row)
+{
+    if (strcmp(a->type, b->type) != 0)
         crn_diff_row_judge(row, CAIRN_DIFFERENT,
                            "its type is %s in the first file and %s in the second", a->type,
                            b->type);
+    else
+        crn_diff_row_judge(row, CAIRN_DIFFERENT, "its types are two: both are %s, but not alike",
+                           a->type);
+}
+
+static void judge_values(const pair *p, diff_row *row)
+{
+    const diff_array *a = p->a[0], *b = p->a[1];
+    if (a->why || b->why)
+        crn_diff_row_judge(row, CAIRN_UNTOLD, "it cannot be compared: %s",
+                           a->why ? a->why : b->why);
+    else if (!same_type(a, b))
+        judge_types(a, b, row);
     else if (!same_shape(a, b))
-        crn_diff_row_judge(row, CAIRN_DIFFERENT,
-                           "it has %" PRIu64 " values in the first file and %" PRIu64
-                           " in the second, or they are shaped differently",
-                           a->nvalues, b->nvalues);
-    else if (a->item > DIFF_MEMORY)
+        judge_shapes(a, b, row);
+    else if (larger_item(a, b) > DIFF_MEMORY)
         crn_diff_row_judge(row, CAIRN_UNTOLD, "its elements are too large");
     else if (!p->alike)
         judge_hollow(a, b, row);
+}
+
+/* Of the same kind, and no values. */
+static void judge_others(const diff_array *a, const diff_array *b, diff_row *row)
+{
+    const bool same = strcmp(a->why, b->why) == 0;
+    if (a->kind == DIFF_TYPE && !crn_diff_same_types(a, b))
+        crn_diff_row_judge(row, CAIRN_DIFFERENT, "it names two types");
+    else if (a->kind == DIFF_LOST && !same)
+        crn_diff_row_judge(row, CAIRN_DIFFERENT,
+                           "it leads to %s in the first file and to %s in the second, where "
+                           "nothing is",
+                           a->why, b->why);
+    else if (a->kind == DIFF_AGAIN && !same)
+        crn_diff_row_judge(row, CAIRN_UNTOLD, "it is the group '/%s' again, and the second's '/%s'",
+                           a->why, b->why);
+}
+
+static void judge_pair(const diff_files *f, const pair *p, diff_row *row)
+{
+    static const char *const word[] = {[DIFF_VALUES] = "a dataset",
+                                       [DIFF_GROUP] = "a group",
+                                       [DIFF_TYPE] = "a type with a name",
+                                       [DIFF_AGAIN] = "a group within itself",
+                                       [DIFF_LOST] = "a link to where nothing is",
+                                       [DIFF_OUTWARD] = "a link into another file"};
+    const diff_array *a = p->a[0], *b = p->a[1];
+    if (!a || !b) {
+        crn_diff_row_judge(row, a ? CAIRN_ONLY_FIRST : CAIRN_ONLY_SECOND, "'%s' does not have it",
+                           f->file[a ? 1 : 0].name);
+        return;
+    }
+    const diff_array *const link = a->kind == DIFF_OUTWARD ? a : b->kind == DIFF_OUTWARD ? b : NULL;
+    if (link)
+        crn_diff_row_judge(row, CAIRN_UNTOLD, "it leads into another file, to %s: %s", link->why,
+                           f->follow ? "nothing could be opened there" : "--follow compares that");
+    else if (a->kind != b->kind)
+        crn_diff_row_judge(row, CAIRN_DIFFERENT, "it is %s in the first file and %s in the second",
+                           word[a->kind], word[b->kind]);
+    else if (a->kind == DIFF_VALUES)
+        judge_values(p, row);
+    else
+        judge_others(a, b, row);
 }
 
 cairn_status crn_diff_files_rows(const diff_files *f, diff_rows *rows)
@@ -335,10 +508,11 @@ static cairn_status look_at(diff_worker *w, const diff_files *f, const pair *p, 
         return CAIRN_OK;
     }
     const diff_slab s = slab_of(p, unit - p->first_unit);
-    cairn_status rc = read_slab(w, f, p, &s);
-    if (rc == CAIRN_OK)
+    cairn_status rc =
+        p->a[0]->form ? crn_diff_forms(w, f->file, p->a, &s, spec, row) : read_slab(w, f, p, &s);
+    if (rc == CAIRN_OK && !p->a[0]->form)
         compare_slab(w, spec, &s, row);
-    else if (rc != CAIRN_ENOMEM)
+    else if (rc < 0 && rc != CAIRN_ENOMEM)
         crn_diff_row_judge(row, CAIRN_UNTOLD, "%s", crn_err_peek()->text);
     crn_diff_see(w, s.n * spec->item);
     return rc == CAIRN_ENOMEM ? rc : CAIRN_OK;

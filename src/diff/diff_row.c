@@ -168,22 +168,41 @@ static bool is_before(const diff_row *r, uint32_t rank_a, const uint64_t *a, uin
     return rank_a < rank_b;
 }
 
-void crn_diff_row_note(diff_row *r, const crn_var_spec *piece, uint32_t rank, uint64_t first,
-                       uint64_t n, const void *a, const void *b)
+/* Add the place of values that differ. Are they the first ones? */
+static bool note_place(diff_row *r, const crn_var_spec *piece, uint32_t rank, uint64_t first,
+                       uint64_t n)
 {
     uint64_t from[CRN_DIMS_MAX], to[CRN_DIMS_MAX];
     index_of(piece, first, from);
     index_of(piece, first + n - 1, to);
     widen(r, piece, from, to, r->ndiffering == 0);
     count_slices(r, piece, first, n);
-    if (r->ndiffering == 0 || is_before(r, rank, from, r->rank, r->index)) {
+    const bool is_first = r->ndiffering == 0 || is_before(r, rank, from, r->rank, r->index);
+    if (is_first) {
         r->placed = true;
         r->rank = rank;
         memcpy(r->index, from, sizeof from);
-        format_value(piece, a, r->first);
-        format_value(piece, b, r->second);
     }
     r->ndiffering += n;
+    return is_first;
+}
+
+void crn_diff_row_note(diff_row *r, const crn_var_spec *piece, uint32_t rank, uint64_t first,
+                       uint64_t n, const void *a, const void *b)
+{
+    if (!note_place(r, piece, rank, first, n))
+        return;
+    format_value(piece, a, r->first);
+    format_value(piece, b, r->second);
+}
+
+void crn_diff_row_note_text(diff_row *r, const crn_var_spec *piece, uint64_t i, const char *a,
+                            const char *b)
+{
+    if (!note_place(r, piece, 0, i, 1))
+        return;
+    snprintf(r->first, sizeof r->first, "%s", a);
+    snprintf(r->second, sizeof r->second, "%s", b);
 }
 
 void crn_diff_row_doubt(diff_row *r, const crn_var_spec *piece, uint32_t rank, uint64_t first)

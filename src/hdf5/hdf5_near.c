@@ -14,18 +14,18 @@ enum { STEPS_MAX = 8, PIECES_MAX = 1 << 20 };
 typedef struct look {
     const crn_h5 *h5;
     const char *name; /* of the dataset that all began with, for messages */
+    bool follow;      /* wherever that leads */
     uint32_t npieces; /* looked at so far */
 } look;
 
 static cairn_status look_at(look *l, hid_t file, hid_t dataset, int step, bool *ret_near);
 
-/* Links on the way to a dataset may have led into another file. */
-static bool is_within(const crn_h5 *h5, hid_t file, hid_t dataset)
+bool crn_hdf5_is_within(const crn_h5 *h5, hid_t file, hid_t object)
 {
     H5O_info_t whole, one;
     hid_t root = h5->H5Oopen(file, "/", H5P_DEFAULT);
     const bool known = root >= 0 && h5->H5Oget_info2(root, &whole, H5O_INFO_BASIC) >= 0 &&
-                       h5->H5Oget_info2(dataset, &one, H5O_INFO_BASIC) >= 0;
+                       h5->H5Oget_info2(object, &one, H5O_INFO_BASIC) >= 0;
     if (root >= 0)
         h5->H5Oclose(root);
     return known && whole.fileno == one.fileno;
@@ -59,6 +59,8 @@ static bool place_file(const crn_h5 *h5, hid_t from, const char *name, char *ret
     const ssize_t n = h5->H5Fget_name(from, ret, cap);
     if (n < 0 || (size_t)n >= cap || is_itself(name))
         return n >= 0 && (size_t)n < cap;
+    if (name[0] == '/')
+        return (size_t)snprintf(ret, cap, "%s", name) < cap;
     char *slash = strrchr(ret, '/');
     char *end = slash ? slash + 1 : ret;
     const size_t room = cap - (size_t)(end - ret);
@@ -92,7 +94,7 @@ static cairn_status look_at_piece(look *l, hid_t file, hid_t properties, size_t 
     const ssize_t m = h5->H5Pget_virtual_dsetname(properties, i, source, sizeof source);
     hid_t other = file;
     *ret_near = n > 0 && n < (ssize_t)sizeof name && m > 0 && m < (ssize_t)sizeof source &&
-                unescape(name) && is_below(name) && unescape(source) &&
+                unescape(name) && (l->follow || is_below(name)) && unescape(source) &&
                 place_file(h5, file, name, path, sizeof path);
     if (!*ret_near)
         return CAIRN_OK;
@@ -118,8 +120,8 @@ static cairn_status look_at(look *l, hid_t file, hid_t dataset, int step, bool *
                 "dataset '%s' is made of others, and these again, in more than %d steps", l->name,
                 STEPS_MAX);
     hid_t properties = h5->H5Dget_create_plist(dataset);
-    *ret_near = properties >= 0 && is_within(h5, file, dataset) &&
-                h5->H5Pget_external_count(properties) <= 0;
+    *ret_near = properties >= 0 && (l->follow || (crn_hdf5_is_within(h5, file, dataset) &&
+                                                  h5->H5Pget_external_count(properties) <= 0));
     if (*ret_near && h5->H5Pget_layout(properties) == H5D_VIRTUAL)
         h5->H5Pget_virtual_count(properties, &n);
     for (size_t i = 0; i < n && *ret_near && rc == CAIRN_OK; i++)
@@ -131,11 +133,15 @@ static cairn_status look_at(look *l, hid_t file, hid_t dataset, int step, bool *
 }
 
 cairn_status crn_hdf5_is_near(const crn_h5 *h5, hid_t file, const char *name, hid_t dataset,
-                              bool *ret)
+                              unsigned flags, bool *ret)
 {
-    look l = {.h5 = h5, .name = name};
+    look l = {.h5 = h5, .name = name, .follow = flags & CRN_HDF5_FOLLOW};
     bool near;
-    CRN_TRY(look_at(&l, file, dataset, 0, &near));
-    *ret = near;
-    return CAIRN_OK;
+    hid_t own = l.follow ? h5->H5Iget_file_id(dataset) : -1; /* a link may have led to another */
+    cairn_status rc = look_at(&l, own >= 0 ? own : file, dataset, 0, &near);
+    if (own >= 0)
+        h5->H5Fclose(own);
+    if (rc == CAIRN_OK)
+        *ret = near;
+    return rc;
 }
