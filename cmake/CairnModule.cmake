@@ -24,11 +24,14 @@ elseif(CAIRN_SANITIZE)
     message(FATAL_ERROR "CAIRN_SANITIZE is '${CAIRN_SANITIZE}': asan, tsan or nothing")
 endif()
 
-# crn_module(<name> [USES <module>...] [PKGS <pkg-config name>...] [LIBS <link item>...])
-# Sources are the .c files of the folder. A folder without sources is no module yet.
+# crn_module(<name> [USES <module>...] [PKGS <pkg-config name>...] [LIBS <link item>...]
+#     [MORE <source>...])
+# Sources are the .c files of the folder, and MORE that the build makes. A folder without sources is
+# no module yet.
 function(crn_module name)
-    cmake_parse_arguments(M "" "" "USES;PKGS;LIBS" ${ARGN})
+    cmake_parse_arguments(M "" "" "USES;PKGS;LIBS;MORE" ${ARGN})
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
+    list(APPEND sources ${M_MORE})
     if(NOT sources)
         return()
     endif()

@@ -70,6 +70,7 @@ static cairn_status each_rank(exporter *e, cairn_status (*use)(exporter *e, uint
         crn_part *part;
         crn_mark *share;
         CRN_TRY(crn_run_part(e->run, e->mark.series, rank, e->mark.nranks, false, &plain, &part));
+        crn_part_distrust(part);
         cairn_status rc = crn_part_load(part, e->mark.version, &share);
         if (rc == CAIRN_OK) {
             rc = use(e, rank, part, share);

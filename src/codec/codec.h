@@ -16,9 +16,10 @@
  * decoded again and compared before it is handed out. "Store it as it is" is an ordinary answer of
  * encode: CAIRN_NOTHING.
  *
- * Nothing here keeps state or allocates: the caller brings scratch memory, one per thread. Two
- * libraries do allocate a little inside: zfp (a few hundred bytes per call) and fpzip (about
- * 10 KiB per call, and it cannot report that there was none).
+ * Nothing here keeps state or allocates, but for the processes of crn_codec_decode_apart: the
+ * caller brings scratch memory, one per thread. Two libraries do allocate a little inside: zfp (a
+ * few hundred bytes per call) and fpzip (about 10 KiB per call, and it cannot report that there was
+ * none).
  *
  * To add a codec: 1. codec_<name>.c with a crn_codec_ops, after codec_none.c; 2. a line in
  * codec_table.c; 3. its libraries in CMakeLists.txt and tools/packages; 4. the table above, the one
@@ -69,10 +70,19 @@ cairn_status crn_codec_encode(const crn_codec_ops *codec, crn_elem elem, const v
                               size_t nbytes, void *dst, void *scratch, size_t *ret_n);
 
 /*
- * Decode n bytes from src into exactly nbytes at dst. Safe on any input: CAIRN_ECORRUPT when these
+ * Decode n bytes from src into exactly nbytes at dst. Safe on any damage: CAIRN_ECORRUPT when these
  * are not the bytes that encode made of nbytes of such values. dst may be partly written then.
  */
 cairn_status crn_codec_decode(const crn_codec_ops *codec, crn_elem elem, const void *src, size_t n,
                               void *dst, size_t nbytes, void *scratch);
+
+/*
+ * The same, and safe on any input, also such as a forger has made. Codecs whose decoders believe
+ * their input (zfp, fpzip) decode in a process of their own that can do nothing else; if that
+ * crashes or does not end, these bytes are damaged, and the next ones go to another process. Any
+ * thread may call it. CAIRN_EIO, CAIRN_EUNSUPPORTED when there can be no such process.
+ */
+cairn_status crn_codec_decode_apart(const crn_codec_ops *codec, crn_elem elem, const void *src,
+                                    size_t n, void *dst, size_t nbytes, void *scratch);
 
 #endif

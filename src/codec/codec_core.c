@@ -40,7 +40,7 @@ static bool is_verified(const crn_codec_ops *codec)
     return !(codec->elems & CRN_ELEM_BIT(CRN_ELEM_BYTES));
 }
 
-static size_t guard_of(const crn_codec_ops *codec)
+size_t crn_codec_guard(const crn_codec_ops *codec)
 {
     return codec->trusting ? GUARD : 0;
 }
@@ -52,7 +52,7 @@ static uint64_t guard_value(crn_elem elem, size_t nbytes, const void *data, size
 
 size_t crn_codec_bound(const crn_codec_ops *codec, size_t nbytes)
 {
-    return guard_of(codec) + (codec->bound ? codec->bound(nbytes) : nbytes);
+    return crn_codec_guard(codec) + (codec->bound ? codec->bound(nbytes) : nbytes);
 }
 
 size_t crn_codec_decode_scratch(const crn_codec_ops *codec)
@@ -88,7 +88,7 @@ cairn_status crn_codec_encode(const crn_codec_ops *codec, crn_elem elem, const v
         *ret_n = 0;
         return CAIRN_OK;
     }
-    size_t guard = guard_of(codec), n;
+    size_t guard = crn_codec_guard(codec), n;
     unsigned char *own = (unsigned char *)dst + guard;
     cairn_status rc =
         codec->encode(elem, src, nbytes, own, crn_codec_bound(codec, nbytes) - guard, scratch, &n);
@@ -106,11 +106,11 @@ cairn_status crn_codec_encode(const crn_codec_ops *codec, crn_elem elem, const v
     return CAIRN_OK;
 }
 
-/* May the codec's decoder see these bytes? */
-static bool is_sound(const crn_codec_ops *codec, crn_elem elem, const void *src, size_t n,
-                     size_t nbytes)
+bool crn_codec_is_sound(const crn_codec_ops *codec, crn_elem elem, const void *src, size_t n,
+                        size_t nbytes)
 {
-    if (!crn_codec_accepts(codec, elem) || nbytes % crn_elem_nbytes(elem) != 0)
+    if (n == 0 || nbytes == 0 || !crn_codec_accepts(codec, elem) ||
+        nbytes % crn_elem_nbytes(elem) != 0)
         return false;
     if (!codec->trusting)
         return true;
@@ -126,9 +126,9 @@ cairn_status crn_codec_decode(const crn_codec_ops *codec, crn_elem elem, const v
 {
     if (n == 0 && nbytes == 0)
         return CAIRN_OK;
-    size_t guard = guard_of(codec);
+    size_t guard = crn_codec_guard(codec);
     const unsigned char *from = src;
-    bool good = n > 0 && nbytes > 0 && is_sound(codec, elem, src, n, nbytes) &&
+    bool good = crn_codec_is_sound(codec, elem, src, n, nbytes) &&
                 codec->decode(elem, from + guard, n - guard, dst, nbytes, scratch);
     CRN_FAIL_IF(!good, CAIRN_ECORRUPT, "%zu bytes are not what '%s' makes of %zu: damaged", n,
                 codec->name, nbytes);

@@ -43,6 +43,13 @@ struct crn_codec_ops {
     bool (*decode)(crn_elem elem, const void *src, size_t n, void *dst, size_t nbytes, void *work);
 };
 
+/* Bytes that stand before what the codec itself made. */
+size_t crn_codec_guard(const crn_codec_ops *codec);
+
+/* May the codec's decoder see these bytes? */
+bool crn_codec_is_sound(const crn_codec_ops *codec, crn_elem elem, const void *src, size_t n,
+                        size_t nbytes);
+
 extern const crn_codec_ops crn_codec_none, crn_codec_lz4, crn_codec_zstd, crn_codec_zfp,
     crn_codec_fpzip;
 

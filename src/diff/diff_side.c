@@ -252,6 +252,8 @@ static cairn_status open_data(diff_share *s)
         rc = crn_run_part(s->side->run, s->mark->series, s->rank, s->mark->nranks, false, &reading,
                           &s->part);
     if (rc == CAIRN_OK)
+        crn_part_distrust(s->part);
+    if (rc == CAIRN_OK)
         rc = crn_part_load(s->part, s->mark->version, &s->data);
     if (rc < 0)
         s->err = *crn_err_peek();

@@ -76,6 +76,13 @@ cairn_status crn_part_open(int dirfd, const char *name, const crn_part_id *id, b
                            const crn_part_options *opt, crn_part **ret);
 void crn_part_close(crn_part *part); /* NULL is allowed; a draft must be finished before */
 
+/*
+ * Decode the blocks of a part in a process apart where the codec's decoder believes its input: who
+ * looks into a file for another purpose than to go on with the own run cannot know who made it.
+ * Parts that another user owns are read so from the outset.
+ */
+void crn_part_distrust(crn_part *part);
+
 typedef struct crn_part_info {
     crn_part_id id;
     uint64_t seq;        /* of the newest superblock */

@@ -50,8 +50,8 @@ static cairn_status decode(crn_coder *c, const crn_var *v, uint64_t i, const uns
         CRN_TRY(make_room(&c->copy, b->nbytes));
         stored = memcpy(c->copy.at, stored, b->nbytes);
     }
-    return crn_codec_decode(codec, crn_elem_of(&v->spec), stored, b->nbytes, to,
-                            crn_var_block_bytes(v, i), c->work.at);
+    return (c->apart ? crn_codec_decode_apart : crn_codec_decode)(
+        codec, crn_elem_of(&v->spec), stored, b->nbytes, to, crn_var_block_bytes(v, i), c->work.at);
 }
 
 cairn_status crn_coder_bring(crn_coder *c, const crn_var *v, uint64_t i,

@@ -12,6 +12,7 @@
 typedef struct crn_coder {
     crn_buf work; /* scratch memory of codecs */
     crn_buf copy; /* what was encoded, or what is decoded from */
+    bool apart;   /* what is decoded may be forged */
 } crn_coder;
 
 void crn_coder_done(crn_coder *c); /* a zeroed one is allowed */

@@ -87,6 +87,7 @@ cairn_status crn_fetch_start(crn_fetch *f, crn_io *io, crn_part *part, const crn
                      .first = f->first,
                      .coder = f->coder};
     f->op.n = f->iov.n = f->first.n = 0;
+    f->coder.apart = part->distrusted;
     CRN_TRY(crn_vec_reserve(&f->op, n));
     CRN_TRY(crn_vec_reserve(&f->iov, n));
     CRN_TRY(crn_vec_reserve(&f->first, n));

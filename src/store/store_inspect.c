@@ -159,6 +159,7 @@ cairn_status crn_inspect_part(cairn_trail *t, size_t run, size_t mark, uint32_t 
         forget_part(t);
         CRN_TRY(crn_run_part(t->run.at[run].run, k->series, rank, k->nranks, false, &reading,
                              &t->part));
+        crn_part_distrust(t->part);
         t->part_run = run;
         t->part_series = k->series;
         t->part_rank = rank;

@@ -190,6 +190,13 @@ static cairn_status open_file(crn_part *part, int dirfd, const crn_part_options 
     return crn_io_create(opt->backend, opt->depth, &part->io);
 }
 
+/* Did the caller make the file? Others may have forged it. */
+static bool is_own(const crn_part *part)
+{
+    struct stat st;
+    return fstat(crn_file_fd(part->file), &st) == 0 && st.st_uid == geteuid();
+}
+
 /*
  * Make ready for writing. What we have read may be in the page cache only, since its writer may
  * have ended before it could sync: of a superblock that is settled before the first change; of a
@@ -219,6 +226,7 @@ cairn_status crn_part_open(int dirfd, const char *name, const crn_part_id *id, b
     }
     CRN_TRY_OUT(rc, crn_strdup(name, &part->name));
     CRN_TRY_OUT(rc, open_file(part, dirfd, opt));
+    part->distrusted = !is_own(part);
     if (write)
         CRN_TRY_OUT(rc, crn_file_lock(part->file));
     CRN_TRY_OUT(rc, load_head(part));
@@ -265,6 +273,11 @@ bool crn_part_is_removed(const crn_part *part)
 void crn_part_set_staging(crn_part *part, uint64_t nbytes)
 {
     part->staging = nbytes;
+}
+
+void crn_part_distrust(crn_part *part)
+{
+    part->distrusted = true;
 }
 
 uint64_t crn_part_version(const crn_part *part, size_t i)

@@ -17,6 +17,7 @@ struct crn_part {
     crn_io *io;
     char *name;
     bool write, fallback;
+    bool distrusted;                 /* blocks are decoded apart */
     part_super super;                /* as committed */
     part_ref older_catalogue;        /* of the superblock before, so that falling back finds it */
     part_catalogue cat;              /* retained marks only, oldest first */

@@ -188,6 +188,7 @@ cairn_status crn_mark_read(crn_part *part, const crn_mark *m, crn_var *v, uint64
                 .next = first,
                 .dst = dst,
                 .bad = bad,
+                .coder = {.apart = part->distrusted},
                 .align = crn_file_direct_align(part->file)};
     uint64_t nbytes = n * v->spec.block;
     r.large = nbytes >= (uint64_t)NRUNS * RUN_BYTES;

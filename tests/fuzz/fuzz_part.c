@@ -180,6 +180,7 @@ static void try_file(const unsigned char *data, size_t nbytes)
         must_refuse_well(rc);
         return;
     }
+    crn_part_distrust(part);
     crn_part_describe(part, &info);
     for (size_t i = 0; i < CRN_MIN(info.nmarks, 8); i++)
         read_mark(part, crn_part_version(part, i));

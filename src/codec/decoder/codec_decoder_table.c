@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the program decodes: the codecs whose decoders believe their input.
+ */
+#include "codec/codec_ops.h"
+
+const crn_codec_ops *crn_codec_of_id(uint32_t id)
+{
+    if (id == crn_codec_zfp.id)
+        return &crn_codec_zfp;
+    return id == crn_codec_fpzip.id ? &crn_codec_fpzip : NULL;
+}
