@@ -23,9 +23,9 @@ typedef struct supervisor {
     double pause_s, hang_s, limit_s, grace_s;
     /* as it goes */
     run_place place;
-    run_launcher launcher;
-    run_signals signals;
-    run_tree tree;
+    crn_launcher launcher;
+    crn_signals signals;
+    crn_offspring offspring;
     uint64_t full_ranks; /* as many as given */
     uint64_t until_ns;   /* by crn_now_ns; 0: there is no limit */
     uint64_t ntries;
@@ -43,6 +43,17 @@ void cmd_run_say(const char *fmt, ...)
     va_end(ap);
 }
 
+/* Of the supervision: its failure is reported. */
+static int result(cairn_status rc)
+{
+    return rc == CAIRN_OK ? CMD_YES : cmd_fail("%s", crn_err_peek()->text);
+}
+
+static void say(const char *sentence)
+{
+    cmd_run_say("%s", sentence);
+}
+
 /* --- commands of our own ------------------------------------------------------------------ */
 
 /* Start 'cairn drain' as told, and wait for it. What it cannot bring the program may still find. */
@@ -54,7 +65,7 @@ static void drain(supervisor *s)
     if (asprintf(&command, "%s '%s' drain \"$CAIRN_RUN_TRAIL/$CAIRN_RUN_NAME\"",
                  s->drain_with ? s->drain_with : "", self) < 0)
         return;
-    (void)cmd_shell_run(command, &s->tree, &s->signals, false, text, sizeof text);
+    (void)crn_shell_run(command, &s->offspring, &s->signals, false, text, sizeof text);
     free(command);
     if (text[0])
         cmd_run_say("drain: %s", text);
@@ -65,8 +76,8 @@ static int requeue(supervisor *s)
     char line[512];
     if (!s->requeue)
         return CMD_NO;
-    if (cmd_shell_run("scontrol requeue \"$SLURM_JOB_ID\" 2>&1", &s->tree, &s->signals, true, line,
-                      sizeof line) != 0)
+    if (crn_shell_run("scontrol requeue \"$SLURM_JOB_ID\" 2>&1", &s->offspring, &s->signals, true,
+                      line, sizeof line) != 0)
         return cmd_fail("cannot requeue the job: %s", line[0] ? line : "is 'scontrol' there?");
     cmd_run_say("the job is requeued, and goes on from there");
     return CMD_NO;
@@ -88,7 +99,8 @@ static uint64_t ranks_now(supervisor *s, const run_state *now)
     char line[512];
     uint64_t n;
     if (s->ranks_by) {
-        int status = cmd_shell_run(s->ranks_by, &s->tree, &s->signals, false, line, sizeof line);
+        int status =
+            crn_shell_run(s->ranks_by, &s->offspring, &s->signals, false, line, sizeof line);
         if (status == 0 && crn_parse_count(line, &n) == CAIRN_OK)
             return n;
         if (s->signals.nleave == 0)
@@ -113,7 +125,7 @@ static int adapt(supervisor *s, const run_state *now)
     cmd_run_say("going on with %" PRIu64 " rank%s instead of %" PRIu64, n, n == 1 ? "" : "s",
                 s->launcher.nranks);
     s->nfailures = 1; /* another attempt, not the same again */
-    return cmd_launcher_set_ranks(&s->launcher, n);
+    return result(crn_launcher_set_ranks(&s->launcher, n));
 }
 
 /* --- a leg -------------------------------------------------------------------------------- */
@@ -145,18 +157,18 @@ static json_t *launch_event(const supervisor *s)
                      (json_int_t)s->launcher.nranks);
 }
 
-static json_t *ended_event(const supervisor *s, run_leg *leg)
+static json_t *ended_event(const supervisor *s, crn_leg *leg)
 {
     static const char *const why[] = {
-        [RUN_EXIT] = "exit",   [RUN_SIGNAL] = "signal", [RUN_HANG] = "hang",
-        [RUN_LIMIT] = "limit", [RUN_TOLD] = "told",     [RUN_UNSTARTED] = "unstarted"};
+        [CRN_LEG_EXIT] = "exit",   [CRN_LEG_SIGNAL] = "signal", [CRN_LEG_HANG] = "hang",
+        [CRN_LEG_LIMIT] = "limit", [CRN_LEG_TOLD] = "told",     [CRN_LEG_UNSTARTED] = "unstarted"};
     json_t *code = leg->code >= 0 ? json_integer(leg->code) : json_null();
     json_t *number = leg->signal > 0 ? json_integer(leg->signal) : json_null();
     return json_pack("{s:s, s:s, s:o, s:o, s:f, s:o, s:I, s:o}", "event", "ended", "why",
                      why[leg->why], "code", code, "signal", number, "launched",
                      (double)leg->launched_ns * 1e-9, "command", words_json(s->launcher.words),
                      "nranks", (json_int_t)s->launcher.nranks, "output",
-                     cmd_json_text(cmd_tail_text(&leg->tail)));
+                     cmd_json_text(crn_tail_text(&leg->tail)));
 }
 
 /* Let the program know how much time is left. */
@@ -171,10 +183,19 @@ static int set_limit(const supervisor *s)
     return setenv("CAIRN_STOP_LIMIT", text, 1) == 0 ? CMD_YES : cmd_fail("no memory");
 }
 
-static int run_leg_once(supervisor *s, run_leg *leg)
+static bool feel_pulse(void *arg, uint64_t *ret)
 {
-    *leg = (run_leg){.place = &s->place,
-                     .tree = &s->tree,
+    const run_place *p = arg;
+    return cairn_trail_pulse(p->trail, p->name, ret) == CAIRN_OK;
+}
+
+static int run_leg_once(supervisor *s, crn_leg *leg)
+{
+    *leg = (crn_leg){.offspring = &s->offspring,
+                     .out = STDOUT_FILENO,
+                     .err = STDERR_FILENO,
+                     .pulse = feel_pulse,
+                     .pulse_arg = &s->place,
                      .words = s->launcher.words,
                      .hang_s = s->hang_s,
                      .grace_s = s->grace_s,
@@ -186,21 +207,21 @@ static int run_leg_once(supervisor *s, run_leg *leg)
         return CMD_UNKNOWN;
     if (cmd_run_note(&s->place, &s->signals, launch_event(s)) == CMD_NO)
         return CMD_UNKNOWN;
-    const int code = cmd_leg_run(leg, &s->signals);
+    const int code = result(crn_leg_run(leg, &s->signals));
     if (leg->code > 0)
-        leg->signal = cmd_launcher_signal(leg->code, cmd_tail_text(&leg->tail));
+        leg->signal = crn_launcher_signal(leg->code, crn_tail_text(&leg->tail));
     cmd_run_note(&s->place, &s->signals, ended_event(s, leg));
     return code;
 }
 
 /* Whoever was told to leave by others than us has also ended well; what the log tells of a program
  * that did not may be about another one, which an earlier 'cairn run' had started. */
-static verdict judge(const run_leg *leg, const run_state *now)
+static verdict judge(const crn_leg *leg, const run_state *now)
 {
-    const bool well = leg->why == RUN_EXIT && leg->code == 0;
+    const bool well = leg->why == CRN_LEG_EXIT && leg->code == 0;
     if (now->finished)
         return DONE;
-    if (leg->why != RUN_HANG && (leg->told || (well && now->stopped)))
+    if (leg->why != CRN_LEG_HANG && (leg->told || (well && now->stopped)))
         return STOPPED;
     return well ? DONE : FAILED;
 }
@@ -208,11 +229,11 @@ static verdict judge(const run_leg *leg, const run_state *now)
 /* --- from leg to leg ---------------------------------------------------------------------- */
 
 /* "exit code 3"; without a run in the trail only the launcher's status is known. */
-static const char *end_words(const run_leg *leg, const run_state *now, char *buf, size_t cap)
+static const char *end_words(const crn_leg *leg, const run_state *now, char *buf, size_t cap)
 {
     if (now->exists)
         snprintf(buf, cap, "%s", now->end);
-    else if (leg->why == RUN_HANG)
+    else if (leg->why == CRN_LEG_HANG)
         snprintf(buf, cap, "hung");
     else if (leg->signal > 0)
         snprintf(buf, cap, "killed by signal %d", leg->signal);
@@ -221,7 +242,7 @@ static const char *end_words(const run_leg *leg, const run_state *now, char *buf
     return buf;
 }
 
-static void tell_failure(const supervisor *s, const run_leg *leg, const run_state *now)
+static void tell_failure(const supervisor *s, const crn_leg *leg, const run_state *now)
 {
     char end[64], lost[CRN_NUMBER_TEXT];
     end_words(leg, now, end, sizeof end);
@@ -276,7 +297,7 @@ static bool has_gained(const run_state *before, const run_state *now)
 }
 
 /* A failure: count it, and get ready for the next try. CMD_YES: go on; else the exit code. */
-static int recover(supervisor *s, const run_leg *leg, const run_state *now)
+static int recover(supervisor *s, const crn_leg *leg, const run_state *now)
 {
     s->nfailures = has_gained(&s->before, now) ? 1 : s->nfailures + 1;
     tell_failure(s, leg, now);
@@ -295,7 +316,7 @@ static int recover(supervisor *s, const run_leg *leg, const run_state *now)
         return told_to_stop(s);
     if (s->ntries >= s->tries || s->nfailures >= s->fruitless)
         return give_up(s, now);
-    return cmd_signals_pause(&s->signals, pause) ? CMD_YES : told_to_stop(s);
+    return crn_signals_pause(&s->signals, pause) ? CMD_YES : told_to_stop(s);
 }
 
 static int stopped(supervisor *s, const run_state *now)
@@ -308,7 +329,7 @@ static int stopped(supervisor *s, const run_state *now)
     return requeue(s);
 }
 
-static int done(const supervisor *s, const run_leg *leg, const run_state *now)
+static int done(const supervisor *s, const crn_leg *leg, const run_state *now)
 {
     if (now->exists && !now->finished)
         cmd_run_say("the program ended, but did not close run '%s': if it is started again, it "
@@ -322,9 +343,11 @@ static int done(const supervisor *s, const run_leg *leg, const run_state *now)
 
 static int supervise(supervisor *s)
 {
-    run_leg leg;
+    crn_leg leg;
     run_state now;
-    cmd_orphans_end(&s->place, &s->signals, leave_signal());
+    const crn_variable ours[] = {{"CAIRN_RUN_TRAIL", s->place.trail},
+                                 {"CAIRN_RUN_NAME", s->place.name}};
+    crn_orphans_end(ours, 2, &s->signals, leave_signal(), say);
     if (s->signals.nleave > 0)
         return told_to_stop(s);
     if (cmd_run_state(&s->place, &s->before) != CMD_YES)
@@ -413,17 +436,17 @@ static int check(const supervisor *s)
 
 static int prepare(supervisor *s, char **words, size_t nwords)
 {
-    if (cmd_launcher_init(&s->launcher, words, nwords) != CMD_YES || check(s) != CMD_YES ||
+    if (result(crn_launcher_init(&s->launcher, words, nwords)) != CMD_YES || check(s) != CMD_YES ||
         cmd_run_place_find(&s->place, s->trail) != CMD_YES)
         return CMD_UNKNOWN;
     s->full_ranks = s->launcher.nranks;
     if (s->limit_s > 0)
         s->until_ns = crn_now_ns() + (uint64_t)(CRN_MIN(s->limit_s, LIMIT_MAX_S) * 1e9);
-    if (set_limit(s) != CMD_YES || cmd_orphans_sign() != CMD_YES ||
-        cmd_launcher_hand_on(&s->launcher) != CMD_YES)
+    if (set_limit(s) != CMD_YES || result(crn_orphans_sign()) != CMD_YES ||
+        result(crn_launcher_hand_on(&s->launcher)) != CMD_YES)
         return CMD_UNKNOWN;
-    cmd_tree_start(&s->tree);
-    return cmd_signals_start(&s->signals);
+    crn_offspring_start(&s->offspring, say);
+    return result(crn_signals_start(&s->signals));
 }
 
 int cmd_run(int argc, char **argv)
@@ -463,10 +486,10 @@ int cmd_run(int argc, char **argv)
     code = prepare(&s, argv, (size_t)argc);
     if (code == CMD_YES) {
         code = supervise(&s);
-        cmd_signals_end(&s.signals);
+        crn_signals_end(&s.signals);
     }
-    cmd_tree_done(&s.tree);
-    cmd_launcher_done(&s.launcher);
+    crn_offspring_done(&s.offspring);
+    crn_launcher_done(&s.launcher);
     cmd_run_place_done(&s.place);
     return code;
 }

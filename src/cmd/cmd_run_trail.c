@@ -196,7 +196,7 @@ bool cmd_run_disk_is_full(const run_place *p)
 
 /* Ranks on other machines may outlive their launcher for a while, and so may those of a 'cairn run'
  * that was killed. */
-int cmd_run_note(const run_place *p, run_signals *s, json_t *event)
+int cmd_run_note(const run_place *p, crn_signals *s, json_t *event)
 {
     char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
     json_decref(event);
@@ -206,7 +206,7 @@ int cmd_run_note(const run_place *p, run_signals *s, json_t *event)
     for (int i = 0; rc == CAIRN_EBUSY && i < PATIENCE_S; i++) {
         if (i == 0)
             cmd_run_say("%s: waiting for it", cairn_error_text());
-        if (!cmd_signals_pause(s, 1))
+        if (!crn_signals_pause(s, 1))
             break;
         rc = cairn_note(p->trail, p->name, text);
     }

@@ -125,18 +125,18 @@ class Deaths(Supervised):
                          (0, "cairn: run 'run-1' is finished: nothing is left to do\n"))
 
     def test_rank_hangs(self):
-        job = self.supervise("--hang", "4s")
+        job = self.supervise("--hang", "15s")
         self.marked(job)
         os.kill(job.pids()[1], signal.SIGSTOP)
         self.must_end_right(job)
-        self.assertIn("no sign of life for 4 s", job.text())
+        self.assertIn("no sign of life for 15 s", job.text())
         self.assertEqual(self.ends(), ["hung", "finished"])
         self.assertEqual(self.events("ended")[0]["why"], "hang")
 
     def test_slow_is_not_hung(self):
         """Without marks, the questions of the program are signs of life enough."""
         self.slow = ["--every", 1000, "--pause", 120]
-        self.must_end_right(self.supervise("--hang", "4s"))
+        self.must_end_right(self.supervise("--hang", "15s"))
         self.assertEqual(self.ends(), ["finished"])
         self.assertEqual(self.events("mark"), [])
 

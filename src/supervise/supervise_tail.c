@@ -2,11 +2,11 @@
  *
  * The last lines of output, in a fixed place: what is too much pushes out the oldest.
  */
-#include "cmd/cmd_run.h"
+#include "supervise/supervise.h"
 
 enum { LINES = 20 };
 
-void cmd_tail_add(run_tail *t, const char *data, size_t n)
+void crn_tail_add(crn_tail *t, const char *data, size_t n)
 {
     const size_t cap = sizeof t->at - 1;
     if (n > cap) {
@@ -22,7 +22,7 @@ void cmd_tail_add(run_tail *t, const char *data, size_t n)
     t->n += n;
 }
 
-const char *cmd_tail_text(run_tail *t)
+const char *crn_tail_text(crn_tail *t)
 {
     const bool cut = t->n == sizeof t->at - 1;
     int lines = 0;

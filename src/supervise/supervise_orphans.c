@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a 'cairn run' that was killed has left behind. It descends from nobody any more, and is told
- * by a variable of its environment, which names the 'cairn run' that it belongs to.
+ * Processes that a supervisor left behind when it was killed. They descend from nobody any more,
+ * and are known by a variable of their environment, which names the supervisor that they belong to.
  */
-#include "cmd/cmd_run.h"
+#include "supervise/supervise.h"
 
 #include <fcntl.h>
-#include <signal.h>
+#include <inttypes.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,15 +30,16 @@ static void describe_machine(char *ret, size_t cap)
 }
 
 /* "pid.born machine", by which a process knows whom it belongs to. */
-int cmd_orphans_sign(void)
+cairn_status crn_orphans_sign(void)
 {
     char machine[64], text[128];
-    run_process self;
+    crn_proc self;
     describe_machine(machine, sizeof machine);
-    if (!cmd_proc_self(&self))
-        return CMD_YES; /* without /proc nothing can be found either */
+    if (!crn_proc_self(&self))
+        return CAIRN_OK; /* without /proc nothing can be found either */
     snprintf(text, sizeof text, "%ld.%" PRIu64 " %s", (long)self.pid, self.born, machine);
-    return setenv(mark_name, text, 1) == 0 ? CMD_YES : cmd_fail("no memory for the environment");
+    CRN_FAIL_IF(setenv(mark_name, text, 1) != 0, CAIRN_ENOMEM, "no memory for the environment");
+    return CAIRN_OK;
 }
 
 /* The environment that a process was started with: strings, one after the other. NULL: it is not
@@ -71,39 +72,45 @@ static const char *find_variable(const char *text, size_t n, const char *name)
     return "";
 }
 
-/* Does the mark name a 'cairn run' of this machine that is no more? */
+/* Does the mark name a supervisor of this machine that is no more? */
 static bool is_forsaken(const char *mark, const char *machine)
 {
     char *end;
     const pid_t by = (pid_t)strtol(mark, &end, 10);
     const uint64_t born = *end == '.' ? strtoull(end + 1, &end, 10) : 0;
-    return *end == ' ' && strcmp(end + 1, machine) == 0 && !cmd_proc_is_alive(by, born);
+    return *end == ' ' && strcmp(end + 1, machine) == 0 && !crn_proc_is_alive(by, born);
 }
 
-static bool is_orphan(const run_place *p, const char *machine, pid_t pid)
+/* The variables that a process must have to be one of ours. */
+typedef struct sought {
+    const crn_variable *has;
+    size_t n;
+} sought;
+
+static bool is_orphan(const sought *s, const char *machine, pid_t pid)
 {
     size_t n;
     char *text = read_environment(pid, &n);
     if (!text)
         return false;
-    const bool found = is_forsaken(find_variable(text, n, mark_name), machine) &&
-                       strcmp(find_variable(text, n, "CAIRN_RUN_TRAIL"), p->trail) == 0 &&
-                       strcmp(find_variable(text, n, "CAIRN_RUN_NAME"), p->name) == 0;
+    bool found = is_forsaken(find_variable(text, n, mark_name), machine);
+    for (size_t i = 0; found && i < s->n; i++)
+        found = strcmp(find_variable(text, n, s->has[i].name), s->has[i].value) == 0;
     free(text);
     return found;
 }
 
 /* How many there are, which get this signal (0: none). */
-static size_t signal_orphans(const run_place *p, int number)
+static size_t signal_orphans(const sought *s, int number)
 {
     char machine[64];
-    run_processes list = {0};
+    crn_procs list = {0};
     size_t n = 0;
     describe_machine(machine, sizeof machine);
-    cmd_proc_list(&list);
+    crn_proc_list(&list);
     for (size_t i = 0; i < list.n; i++)
         if (list.at[i].pid != getpid() && !list.at[i].ended &&
-            is_orphan(p, machine, list.at[i].pid)) {
+            is_orphan(s, machine, list.at[i].pid)) {
             kill(list.at[i].pid, number);
             n++;
         }
@@ -113,18 +120,21 @@ static size_t signal_orphans(const run_place *p, int number)
 
 /* Some leave by themselves, some go on as if nothing had happened, some wait for ever for a
  * launcher that is gone. */
-void cmd_orphans_end(const run_place *p, run_signals *s, int leave)
+void crn_orphans_end(const crn_variable *has, size_t nvariables, crn_signals *s, int leave,
+                     crn_say_fn *say)
 {
+    const sought of = {has, nvariables};
     const uint64_t until = crn_now_ns() + (uint64_t)LEAVE_S * 1000000000;
-    size_t n = signal_orphans(p, leave);
+    size_t n = signal_orphans(&of, leave);
     if (n == 0)
         return;
-    cmd_run_say("an earlier 'cairn run' was killed: ending what it has left behind");
-    while (n > 0 && crn_now_ns() < until && cmd_signals_pause(s, 0.1))
-        n = signal_orphans(p, 0);
+    if (say)
+        say("an earlier 'cairn run' was killed: ending what it has left behind");
+    while (n > 0 && crn_now_ns() < until && crn_signals_pause(s, 0.1))
+        n = signal_orphans(&of, 0);
     while (n > 0 && s->nleave == 0) {
-        n = signal_orphans(p, SIGKILL);
-        if (n > 0 && !cmd_signals_pause(s, 0.1))
+        n = signal_orphans(&of, SIGKILL);
+        if (n > 0 && !crn_signals_pause(s, 0.1))
             return;
     }
 }

@@ -3,11 +3,10 @@
  * Signals to this process. They are blocked and read from a descriptor, so that nothing happens
  * between the lines of other files.
  */
-#include "cmd/cmd_run.h"
+#include "supervise/supervise.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -18,7 +17,7 @@ static const struct {
 } taken[] = {{SIGTERM, true},  {SIGINT, true},   {SIGUSR1, true},  {SIGHUP, true},
              {SIGUSR2, false}, {SIGQUIT, false}, {SIGTSTP, false}, {SIGCONT, false}};
 
-int cmd_signals_start(run_signals *s)
+cairn_status crn_signals_start(crn_signals *s)
 {
     sigset_t set;
     struct sigaction was;
@@ -28,21 +27,21 @@ int cmd_signals_start(run_signals *s)
             sigaddset(&set, taken[i].number);
     sigaddset(&set, SIGCHLD);
     signal(SIGCHLD, SIG_DFL); /* where it is ignored, nobody learns how a child has ended */
-    *s = (run_signals){.fd = -1};
+    *s = (crn_signals){.fd = -1};
     if (sigprocmask(SIG_BLOCK, &set, &s->was) < 0 ||
         (s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
-        return cmd_fail("cannot wait for signals: %s", strerror(errno));
+        return crn_fail_sys(errno, "cannot wait for signals");
     signal(SIGPIPE, SIG_IGN); /* whoever read our output may be gone; the program goes on */
-    return CMD_YES;
+    return CAIRN_OK;
 }
 
-void cmd_signals_end(run_signals *s)
+void crn_signals_end(crn_signals *s)
 {
     close(s->fd);
     sigprocmask(SIG_SETMASK, &s->was, NULL);
 }
 
-int cmd_signals_next(run_signals *s)
+int crn_signals_next(crn_signals *s)
 {
     struct signalfd_siginfo info;
     if (read(s->fd, &info, sizeof info) != (ssize_t)sizeof info)
@@ -53,13 +52,13 @@ int cmd_signals_next(run_signals *s)
     return (int)info.ssi_signo;
 }
 
-bool cmd_signals_pause(run_signals *s, double seconds)
+bool crn_signals_pause(crn_signals *s, double seconds)
 {
     const uint64_t end = crn_now_ns() + (uint64_t)(seconds * 1e9);
     struct pollfd p = {.fd = s->fd, .events = POLLIN};
     for (uint64_t now; s->nleave == 0 && (now = crn_now_ns()) < end;) {
         poll(&p, 1, (int)CRN_MIN((end - now) / 1000000 + 1, 60000));
-        while (cmd_signals_next(s) != 0)
+        while (crn_signals_next(s) != 0)
             ;
     }
     return s->nleave == 0;

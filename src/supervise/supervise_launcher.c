@@ -4,8 +4,9 @@
  * environment on. mpirun, mpiexec and orterun of any MPI (mpiexec.hydra, mpirun.openmpi ...), and
  * srun.
  */
-#include "cmd/cmd_run.h"
+#include "supervise/supervise.h"
 
+#include <inttypes.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -83,7 +84,7 @@ static size_t count_own_words(char **words)
 }
 
 /* A line of several programs has no one number. */
-static void find_ranks(run_launcher *l)
+static void find_ranks(crn_launcher *l)
 {
     if (!l->known)
         return;
@@ -103,38 +104,37 @@ static void find_ranks(run_launcher *l)
     }
 }
 
-int cmd_launcher_init(run_launcher *l, char **words, size_t nwords)
+cairn_status crn_launcher_init(crn_launcher *l, char **words, size_t nwords)
 {
-    *l = (run_launcher){0};
-    if (crn_alloc(&l->words, nwords + 1) < 0)
-        return cmd_fail("no memory");
+    *l = (crn_launcher){0};
+    CRN_TRY(crn_alloc(&l->words, nwords + 1));
     memcpy(l->words, words, nwords * sizeof *words);
     l->known = is_launcher(words[0]);
     find_ranks(l);
-    return CMD_YES;
+    return CAIRN_OK;
 }
 
-void cmd_launcher_done(run_launcher *l)
+void crn_launcher_done(crn_launcher *l)
 {
     free(l->number);
     free(l->words);
 }
 
-int cmd_launcher_set_ranks(run_launcher *l, uint64_t nranks)
+cairn_status crn_launcher_set_ranks(crn_launcher *l, uint64_t nranks)
 {
     const char *word = l->words[l->at];
     const int lead = (int)(word[0] == '-' ? lead_of(word) : 0);
     char *text;
     if (asprintf(&text, "%.*s%" PRIu64, lead, word, nranks) < 0)
-        return cmd_fail("no memory");
+        return crn_fail(CAIRN_ENOMEM, "no memory");
     free(l->number);
     l->words[l->at] = l->number = text;
     l->nranks = nranks;
-    return CMD_YES;
+    return CAIRN_OK;
 }
 
 /* MPICH's launcher ends with the number of the signal as its exit code, and says so in words. */
-int cmd_launcher_signal(int code, const char *output)
+int crn_launcher_signal(int code, const char *output)
 {
     const char *said = strstr(output, "TERMINATED WITH THE EXIT STRING: ");
     const char *number = said ? strstr(said, "(signal ") : NULL;
@@ -161,15 +161,15 @@ static char *join_names(const char *there)
     return NULL;
 }
 
-int cmd_launcher_hand_on(const run_launcher *l)
+cairn_status crn_launcher_hand_on(const crn_launcher *l)
 {
     static const char list[] = "OMPI_MCA_mca_base_env_list";
     const char *there = getenv(list);
     for (char **word = l->words; *word; word++)
         if (strcmp(*word, "-x") == 0) /* Open MPI takes names by that or by the list, not by both */
-            return CMD_YES;
+            return CAIRN_OK;
     char *names = join_names(there ? there : "");
     int failed = !names || setenv(list, names, 1) != 0;
     free(names);
-    return failed ? cmd_fail("no memory for the environment") : CMD_YES;
+    return failed ? crn_fail(CAIRN_ENOMEM, "no memory for the environment") : CAIRN_OK;
 }

@@ -4,19 +4,18 @@
  * may be killed before they can end them; so what belongs to a leg is told by descent, and orphans
  * are adopted. Nothing else is ever signalled.
  */
-#include "cmd/cmd_run.h"
+#include "supervise/supervise.h"
 
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-bool cmd_tree_is_stuck(pid_t pid)
+bool crn_offspring_is_stuck(pid_t pid)
 {
-    run_processes list = {0};
+    crn_procs list = {0};
     size_t nended = 0, nalive = 0;
-    cmd_proc_list(&list);
+    crn_proc_list(&list);
     for (size_t i = 0; i < list.n; i++) {
         nended += list.at[i].parent == pid && list.at[i].ended;
         nalive += list.at[i].parent == pid && !list.at[i].ended;
@@ -25,26 +24,26 @@ bool cmd_tree_is_stuck(pid_t pid)
     return nended > 0 && nalive == 0;
 }
 
-/* Whoever became 'cairn run' by exec may have had children, which are none of our business. */
-static void spare_children(run_tree *t)
+/* A supervisor that was started by exec may have had children, which are none of our business. */
+static void spare_children(crn_offspring *o)
 {
-    run_processes list = {0};
-    cmd_proc_list(&list);
+    crn_procs list = {0};
+    crn_proc_list(&list);
     for (size_t i = 0; i < list.n; i++)
-        if (list.at[i].parent == getpid() && crn_vec_push(&t->spared, list.at[i]) < 0)
+        if (list.at[i].parent == getpid() && crn_vec_push(&o->spared, list.at[i]) < 0)
             break;
     crn_vec_done(&list);
 }
 
-static bool is_spared(const run_tree *t, const run_process *p)
+static bool is_spared(const crn_offspring *o, const crn_proc *p)
 {
-    for (size_t i = 0; i < t->spared.n; i++)
-        if (t->spared.at[i].pid == p->pid && t->spared.at[i].born == p->born)
+    for (size_t i = 0; i < o->spared.n; i++)
+        if (o->spared.at[i].pid == p->pid && o->spared.at[i].born == p->born)
             return true;
     return false;
 }
 
-static bool is_ours(const run_processes *list, pid_t pid)
+static bool is_ours(const crn_procs *list, pid_t pid)
 {
     if (pid == getpid())
         return true;
@@ -55,15 +54,15 @@ static bool is_ours(const run_processes *list, pid_t pid)
 }
 
 /* Kill all; how many there were. */
-static size_t kill_once(const run_tree *t)
+static size_t kill_once(const crn_offspring *o)
 {
-    run_processes list = {0};
+    crn_procs list = {0};
     size_t n = 0;
-    cmd_proc_list(&list);
+    crn_proc_list(&list);
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < list.n; i++)
-            if (!list.at[i].ours && is_ours(&list, list.at[i].parent) && !is_spared(t, &list.at[i]))
+            if (!list.at[i].ours && is_ours(&list, list.at[i].parent) && !is_spared(o, &list.at[i]))
                 list.at[i].ours = more = true;
     }
     for (size_t i = 0; i < list.n; i++) {
@@ -75,7 +74,7 @@ static size_t kill_once(const run_tree *t)
     return n;
 }
 
-int cmd_tree_reap(pid_t pid)
+int crn_offspring_reap(pid_t pid)
 {
     int status, found = -1;
     for (pid_t p; (p = waitpid(-1, &status, WNOHANG)) > 0;)
@@ -86,30 +85,31 @@ int cmd_tree_reap(pid_t pid)
 
 /* Those killed last may have had children meanwhile, and a process in the middle of a system call
  * dies only after it: look again until there is none left, for half a minute. */
-int cmd_tree_kill(const run_tree *t, pid_t pid)
+int crn_offspring_kill(const crn_offspring *o, pid_t pid)
 {
     const struct timespec moment = {0, 10000000};
     int found = -1;
     for (int i = 0; i < 3000; i++) {
-        const size_t n = kill_once(t);
-        const int status = cmd_tree_reap(pid);
+        const size_t n = kill_once(o);
+        const int status = crn_offspring_reap(pid);
         found = status >= 0 ? status : found;
         if (n == 0)
             return found;
         nanosleep(&moment, NULL);
     }
-    cmd_run_say("some processes of the program cannot be ended");
+    if (o->say)
+        o->say("some processes of the program cannot be ended");
     return found;
 }
 
-void cmd_tree_start(run_tree *t)
+void crn_offspring_start(crn_offspring *o, crn_say_fn *say)
 {
-    *t = (run_tree){0};
-    spare_children(t);
+    *o = (crn_offspring){.say = say};
+    spare_children(o);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-void cmd_tree_done(run_tree *t)
+void crn_offspring_done(crn_offspring *o)
 {
-    crn_vec_done(&t->spared);
+    crn_vec_done(&o->spared);
 }

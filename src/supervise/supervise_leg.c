@@ -3,12 +3,11 @@
  * One leg of a run: a launcher is started, its output passed on, its signs of life watched, and at
  * the end everything that it started is gone.
  */
-#include "cmd/cmd_run.h"
+#include "supervise/supervise.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -23,8 +22,8 @@ typedef struct stream {
 } stream;
 
 typedef struct watch {
-    run_leg *leg;
-    run_signals *signals;
+    crn_leg *leg;
+    crn_signals *signals;
     pid_t pid; /* and process group */
     stream out, err;
     int status;         /* of the launcher; -1: it runs */
@@ -39,7 +38,7 @@ typedef struct watch {
 /* --- starting ----------------------------------------------------------------------------- */
 
 /* In the new process; errno goes to the parent when it cannot become the program. */
-static void become(const run_leg *leg, const sigset_t *mask, pid_t parent, int out, int err,
+static void become(const crn_leg *leg, const sigset_t *mask, pid_t parent, int out, int err,
                    int failed)
 {
     setpgid(0, 0);
@@ -62,12 +61,12 @@ static void become(const run_leg *leg, const sigset_t *mask, pid_t parent, int o
     _exit(127);
 }
 
-static int start(watch *w)
+static cairn_status start(watch *w)
 {
     int out[2] = {-1, -1}, err[2] = {-1, -1}, failed[2] = {-1, -1}, sys = 0;
     const pid_t self = getpid();
     if (pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0 || pipe2(failed, O_CLOEXEC) < 0)
-        return cmd_fail("cannot start '%s': %s", w->leg->words[0], strerror(errno));
+        return crn_fail_sys(errno, "cannot start '%s'", w->leg->words[0]);
     w->leg->launched_ns = crn_wall_ns();
     w->pid = fork();
     if (w->pid == 0)
@@ -82,7 +81,7 @@ static int start(watch *w)
     close(failed[0]);
     w->out.from = out[0];
     w->err.from = err[0];
-    return sys == 0 ? CMD_YES : cmd_fail("cannot start '%s': %s", w->leg->words[0], strerror(sys));
+    return sys == 0 ? CAIRN_OK : crn_fail_sys(sys, "cannot start '%s'", w->leg->words[0]);
 }
 
 /* --- output ------------------------------------------------------------------------------- */
@@ -113,7 +112,7 @@ static void take_output(watch *w, stream *s, size_t most)
     s->at = 0;
     s->n = n > 0 ? (size_t)n : 0;
     if (n > 0) {
-        cmd_tail_add(&w->leg->tail, s->data, s->n);
+        crn_tail_add(&w->leg->tail, s->data, s->n);
         return;
     }
     close(s->from);
@@ -153,7 +152,7 @@ static void pump_rest(watch *w, stream *s)
 /* --- ending ------------------------------------------------------------------------------- */
 
 /* End it: the launcher first, which can reach other machines. */
-static void end(watch *w, run_why why)
+static void end(watch *w, crn_leg_end why)
 {
     if (w->ending_ns != 0)
         return;
@@ -180,7 +179,7 @@ static void pass_on(watch *w, int number, bool leave)
     if (!leave)
         kill(-w->pid, number);
     else if (w->signals->nleave > 1)
-        end(w, RUN_TOLD);
+        end(w, CRN_LEG_TOLD);
     else
         tell(w);
     if (number == SIGTSTP)
@@ -190,7 +189,7 @@ static void pass_on(watch *w, int number, bool leave)
 
 static void take_signals(watch *w)
 {
-    for (int number, before = w->signals->nleave; (number = cmd_signals_next(w->signals)) != 0;) {
+    for (int number, before = w->signals->nleave; (number = crn_signals_next(w->signals)) != 0;) {
         pass_on(w, number, w->signals->nleave > before);
         before = w->signals->nleave;
     }
@@ -203,19 +202,27 @@ static double since(uint64_t ns)
     return (double)(crn_now_ns() - ns) * 1e-9;
 }
 
+static void say(const watch *w, const char *sentence)
+{
+    if (w->leg->offspring->say)
+        w->leg->offspring->say(sentence);
+}
+
 static void feel_pulse(watch *w)
 {
     uint64_t pulse;
-    if (cairn_trail_pulse(w->leg->place->trail, w->leg->place->name, &pulse) == CAIRN_OK &&
-        pulse != w->pulse) {
+    if (w->leg->pulse(w->leg->pulse_arg, &pulse) && pulse != w->pulse) {
         w->pulse = pulse;
         w->pulse_ns = crn_now_ns();
     }
     if (w->out.at < w->out.n || w->err.at < w->err.n) /* whoever reads its output holds it up */
         w->pulse_ns = crn_now_ns();
     if (since(w->pulse_ns) > w->leg->hang_s) {
-        cmd_run_say("no sign of life for %.0f s: it hangs, and is killed", w->leg->hang_s);
-        end(w, RUN_HANG);
+        char text[80];
+        snprintf(text, sizeof text, "no sign of life for %.0f s: it hangs, and is killed",
+                 w->leg->hang_s);
+        say(w, text);
+        end(w, CRN_LEG_HANG);
     }
 }
 
@@ -225,29 +232,29 @@ static void feel_launcher(watch *w)
     if (since(w->look_ns) < LOOK_EVERY_S)
         return;
     w->look_ns = crn_now_ns();
-    if (!cmd_tree_is_stuck(w->pid))
+    if (!crn_offspring_is_stuck(w->pid))
         w->stuck_ns = 0;
     else if (w->stuck_ns == 0)
         w->stuck_ns = w->look_ns;
     else if (since(w->stuck_ns) > STUCK_AFTER_S) {
-        cmd_run_say("all ranks have ended, and the launcher does not notice: it is killed");
-        end(w, RUN_HANG);
+        say(w, "all ranks have ended, and the launcher does not notice: it is killed");
+        end(w, CRN_LEG_HANG);
     }
 }
 
 static void look(watch *w)
 {
-    const run_leg *leg = w->leg;
+    const crn_leg *leg = w->leg;
     if (leg->launcher && w->ending_ns == 0)
         feel_launcher(w);
     if (leg->until_ns != 0 && crn_now_ns() > leg->until_ns)
         tell(w);
     if (w->told_ns != 0 && since(w->told_ns) > leg->grace_s)
-        end(w, w->signals->nleave > 0 ? RUN_TOLD : RUN_LIMIT);
+        end(w, w->signals->nleave > 0 ? CRN_LEG_TOLD : CRN_LEG_LIMIT);
     if (leg->hang_s > 0 && w->ending_ns == 0)
         feel_pulse(w);
     if (w->ending_ns != 0 && since(w->ending_ns) > KILL_AFTER_S)
-        w->status = cmd_tree_kill(leg->tree, w->pid);
+        w->status = crn_offspring_kill(leg->offspring, w->pid);
 }
 
 static void wait_for_end(watch *w)
@@ -261,33 +268,32 @@ static void wait_for_end(watch *w)
         if (p[2].revents)
             pump(w, &w->err);
         take_signals(w);
-        w->status = cmd_tree_reap(w->pid);
+        w->status = crn_offspring_reap(w->pid);
         if (w->status < 0)
             look(w);
     }
 }
 
-int cmd_leg_run(run_leg *leg, run_signals *s)
+cairn_status crn_leg_run(crn_leg *leg, crn_signals *s)
 {
     watch w = {.leg = leg,
                .signals = s,
-               .out = {.to = STDOUT_FILENO},
-               .err = {.to = STDERR_FILENO},
+               .out = {.to = leg->out},
+               .err = {.to = leg->err},
                .status = -1,
                .pulse_ns = crn_now_ns()};
-    leg->why = RUN_UNSTARTED;
+    leg->why = CRN_LEG_UNSTARTED;
     leg->code = -1;
-    if (start(&w) != CMD_YES)
-        return CMD_UNKNOWN;
-    leg->why = RUN_EXIT;
+    CRN_TRY(start(&w));
+    leg->why = CRN_LEG_EXIT;
     wait_for_end(&w);
     leg->code = WIFEXITED(w.status) ? WEXITSTATUS(w.status) : -1;
     leg->signal = WIFSIGNALED(w.status) ? WTERMSIG(w.status) : 0;
     if (leg->signal != 0 && w.ending_ns == 0)
-        leg->why = RUN_SIGNAL;
+        leg->why = CRN_LEG_SIGNAL;
     if (leg->code != 0 || w.ending_ns != 0) /* else it may leave something behind on purpose */
-        cmd_tree_kill(leg->tree, w.pid);
+        crn_offspring_kill(leg->offspring, w.pid);
     pump_rest(&w, &w.out);
     pump_rest(&w, &w.err);
-    return CMD_YES;
+    return CAIRN_OK;
 }

@@ -2,13 +2,13 @@
  *
  * The processes of this machine, as /proc tells of them.
  */
-#include "cmd/cmd_run.h"
+#include "supervise/supervise.h"
 
 #include <dirent.h>
 #include <unistd.h>
 
 /* "12 (name) S 7 ...", where a name may have any characters; its birth is the 22nd field. */
-static bool parse_process(const char *text, run_process *ret)
+static bool parse_process(const char *text, crn_proc *ret)
 {
     enum { FIRST = 4, LAST = 22 };
     long long field[LAST + 1];
@@ -21,14 +21,14 @@ static bool parse_process(const char *text, run_process *ret)
         if (end == at)
             return false;
     }
-    *ret = (run_process){.pid = (pid_t)strtol(text, NULL, 10),
-                         .parent = (pid_t)field[FIRST],
-                         .born = (uint64_t)field[LAST],
-                         .ended = name_end[2] == 'Z' || name_end[2] == 'X'};
+    *ret = (crn_proc){.pid = (pid_t)strtol(text, NULL, 10),
+                      .parent = (pid_t)field[FIRST],
+                      .born = (uint64_t)field[LAST],
+                      .ended = name_end[2] == 'Z' || name_end[2] == 'X'};
     return true;
 }
 
-static bool read_process(const char *pid, run_process *ret)
+static bool read_process(const char *pid, crn_proc *ret)
 {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%s/stat", pid);
@@ -40,10 +40,10 @@ static bool read_process(const char *pid, run_process *ret)
     return parse_process(text, ret);
 }
 
-void cmd_proc_list(run_processes *ret)
+void crn_proc_list(crn_procs *ret)
 {
     DIR *dir = opendir("/proc");
-    run_process p;
+    crn_proc p;
     for (struct dirent *e; dir && (e = readdir(dir));)
         if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && read_process(e->d_name, &p) &&
             crn_vec_push(ret, p) < 0)
@@ -52,15 +52,15 @@ void cmd_proc_list(run_processes *ret)
         closedir(dir);
 }
 
-bool cmd_proc_self(run_process *ret)
+bool crn_proc_self(crn_proc *ret)
 {
     return read_process("self", ret);
 }
 
-bool cmd_proc_is_alive(pid_t pid, uint64_t born)
+bool crn_proc_is_alive(pid_t pid, uint64_t born)
 {
     char name[32];
-    run_process now;
+    crn_proc now;
     snprintf(name, sizeof name, "%ld", (long)pid);
     return read_process(name, &now) && now.born == born && !now.ended;
 }

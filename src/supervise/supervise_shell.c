@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Commands of the user's, or our own, that 'cairn run' needs the result of. They may take long, or
- * for ever: who is told to stop does not wait for them.
+ * Commands whose result a supervisor needs: the user's, or our own. They may take long, or for
+ * ever: a supervisor that is asked to stop does not wait for them.
  */
-#include "cmd/cmd_run.h"
+#include "supervise/supervise.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,7 +76,7 @@ static void take(shell *sh)
 
 /* Wait for output, its end or a signal, no longer than until then (0: for ever); false: it is over.
  */
-static bool step(shell *sh, run_signals *s, uint64_t until)
+static bool step(shell *sh, crn_signals *s, uint64_t until)
 {
     struct pollfd p[] = {{.fd = sh->from, .events = POLLIN}, {.fd = s->fd, .events = POLLIN}};
     const uint64_t now = crn_now_ns();
@@ -86,14 +85,14 @@ static bool step(shell *sh, run_signals *s, uint64_t until)
     if ((sh->status >= 0 && sh->from < 0) || (until > 0 && now >= until))
         return false;
     poll(p, 2, until > 0 ? (int)((until - now) / 1000000 + 1) : -1);
-    while (cmd_signals_next(s) != 0)
+    while (crn_signals_next(s) != 0)
         ;
     if (p[0].revents)
         take(sh);
     return true;
 }
 
-int cmd_shell_run(const char *command, const run_tree *tree, run_signals *s, bool patient,
+int crn_shell_run(const char *command, const crn_offspring *o, crn_signals *s, bool patient,
                   char *text, size_t cap)
 {
     shell sh = {.status = -1, .text = text, .cap = cap};
@@ -108,7 +107,7 @@ int cmd_shell_run(const char *command, const run_tree *tree, run_signals *s, boo
         kill(-sh.pid, SIGTERM);
         while (step(&sh, s, until))
             ;
-        cmd_tree_kill(tree, sh.pid);
+        crn_offspring_kill(o, sh.pid);
         if (sh.from >= 0)
             close(sh.from);
         sh.status = -1;
