@@ -69,8 +69,14 @@ typedef struct cairn_trace_info {
 CAIRN_API CAIRN_CHECK int cairn_trace_describe(cairn_trace *t, cairn_trace_info *info);
 
 /*
- * The call stack of a site as "module+0x1f3c < module+0x20aa", innermost first, cut to fit; "?" for
- * an unknown one. Returns buf. Not collective.
+ * The call stack of a site as "module+0x1f3c < module+0x20aa", innermost first; "?" for an unknown
+ * one, NULL without memory. Stays until the trace is closed. Not collective.
+ */
+CAIRN_API const char *cairn_trace_stack(cairn_trace *t, uint32_t site);
+
+/*
+ * The same in a buffer of the caller: callers that do not fit are left out, and "..." stands for
+ * them. Returns buf. Not collective.
  */
 CAIRN_API char *cairn_trace_site(const cairn_trace *t, uint32_t site, char *buf, size_t cap);
 
@@ -143,11 +149,11 @@ typedef struct cairn_trace_piece {
     const char *call; /* NULL: a loop */
     const char *layer, *within, *file; /* of a place */
     uint32_t site;
-    const char *ranks; /* that take part: "0-3,8", cut with "..." */
+    const char *ranks; /* that take part: "0-3,8"; of many ranges the first 16, and ",..." */
     uint32_t nranks;
     uint64_t met;       /* times that it is come to, over all ranks */
     uint64_t total;     /* turns of a loop or events of a place, over all ranks */
-    const char *values; /* parameters of a place: "count=100 peer=+1 tag=7", cut with "..." */
+    const char *values; /* parameters of a place: "count=100 peer=+1 tag=7" */
     double seconds;     /* mean time of a call; 0 without */
 } cairn_trace_piece;
 

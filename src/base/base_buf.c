@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/base.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,33 @@ void crn_put_str(crn_buf *b, const char *s)
     }
     crn_put_u16(b, (uint16_t)n);
     crn_put_bytes(b, s, n);
+}
+
+/* Measured first, so that nothing is ever cut. */
+void crn_put_text(crn_buf *b, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    const int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n < 0 || b->failed || crn_vec_reserve(b, (size_t)n + 1) < 0) {
+        b->failed = true;
+        return;
+    }
+    va_start(ap, fmt);
+    vsnprintf((char *)b->at + b->n, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    b->n += (size_t)n;
+}
+
+const char *crn_buf_text(crn_buf *b)
+{
+    if (b->failed || crn_vec_reserve(b, 1) < 0) {
+        b->failed = true;
+        return NULL;
+    }
+    b->at[b->n] = 0;
+    return (const char *)b->at;
 }
 
 void crn_put_zeros(crn_buf *b, size_t n)

@@ -29,7 +29,12 @@ void crn_put_f64(crn_buf *b, double v);
 void crn_put_bytes(crn_buf *b, const void *data, size_t n);
 void crn_put_str(crn_buf *b, const char *s); /* u16 length, then the bytes */
 void crn_put_zeros(crn_buf *b, size_t n);
+void crn_put_text(crn_buf *b, const char *fmt, ...) CAIRN_PRINTF(2); /* without its zero byte */
 cairn_status crn_buf_status(const crn_buf *b);
+
+/* What was put so far as a string, of which the next put takes the zero byte off again; NULL when b
+ * has failed. */
+const char *crn_buf_text(crn_buf *b);
 
 typedef struct crn_cursor {
     const unsigned char *at;

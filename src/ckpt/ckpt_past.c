@@ -101,14 +101,15 @@ static cairn_status measure(const ckpt_history *h, const ckpt_ladder *ladder, ca
 
 /* --- what was done -------------------------------------------------------------------------- */
 
-/* When the state was captured that the next leg went on with; ready: all that it did is lost. */
+/* When the state was captured that the next leg went on with, as far as the log tells; ready: all
+ * that it did is lost. */
 static double kept_until(const ckpt_history *h, size_t leg)
 {
     const ckpt_past_leg *l = &h->leg.at[leg], *next = leg + 1 < h->leg.n ? l + 1 : NULL;
     double kept = l->ready;
     for (size_t i = l->first; i < crn_history_end(h, leg); i++) {
         const ckpt_past_mark *m = &h->mark.at[i];
-        if (!next || (next->resumed && m->version == next->version))
+        if (!next || (next->resumed && m->version <= next->version))
             kept = m->begun + m->held;
     }
     return fmin(kept, l->end);

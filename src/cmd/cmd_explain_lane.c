@@ -67,16 +67,16 @@ static bool is_own(const char *stack)
 /* NULL without memory. */
 static const cmd_site *place_of(cmd_side *s, uint32_t site)
 {
-    char text[2048];
     uint32_t number;
     while (s->site.n <= site)
         if (crn_vec_push(&s->site, (cmd_site){0}) < 0)
             return NULL;
     cmd_site *place = &s->site.at[site];
     if (place->number == 0) {
-        if (!number_of(s->names, cairn_trace_site(s->t, site, text, sizeof text), &number))
+        const char *stack = cairn_trace_stack(s->t, site);
+        if (!stack || !number_of(s->names, stack, &number))
             return NULL;
-        *place = (cmd_site){.number = number + 1, .own = is_own(text)};
+        *place = (cmd_site){.number = number + 1, .own = is_own(stack)};
     }
     return place;
 }

@@ -4,6 +4,7 @@
  * against the failures that it really had.
  */
 #include "cmd/cmd_plan.h"
+#include "report/report.h"
 
 #include <limits.h>
 
@@ -90,6 +91,7 @@ static void print_gain(const past_plan *p)
     char then[CRN_NUMBER_TEXT], now[CRN_NUMBER_TEXT];
     const cairn_plan_outcome *done = &p->again[AGAIN_DONE].o, *best = &p->again[AGAIN_BEST].o;
     const double gain = done->wall > 0 ? 1 - best->wall / done->wall : 0;
+    cairn_plan_schedule expected = p->past.done;
     if (!done->finished || !best->finished) {
         printf("what the best setting would have gained is not known: it takes too long to "
                "replay\n");
@@ -98,6 +100,11 @@ static void print_gain(const past_plan *p)
     printf("the best setting would have taken %s instead of %s: %.1f %% %s\n",
            seconds(best->wall, now), seconds(done->wall, then), 100 * (gain < 0 ? -gain : gain),
            gain < 0 ? "more" : "less");
+    if (cairn_plan_predict(&p->past.in, &expected) < 0 ||
+        !crn_report_fits(&p->past, expected.efficiency, done->wall))
+        printf("the run itself took %s: the model, which is about long times, does not describe "
+               "it\n",
+               seconds(p->past.outcome.wall, then));
 }
 
 static int print_again(const past_plan *p, int code)

@@ -97,6 +97,12 @@ void cmd_trace_rows_done(cmd_trace_rows *r)
     crn_vec_done(&r->row);
 }
 
+const char *cmd_trace_site(cairn_trace *t, uint32_t site)
+{
+    const char *stack = cairn_trace_stack(t, site);
+    return stack ? stack : "(no memory)";
+}
+
 json_t *cmd_trace_seconds(double seconds)
 {
     char text[CRN_NUMBER_TEXT];

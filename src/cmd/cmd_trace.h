@@ -42,6 +42,9 @@ json_t *cmd_trace_stat_joined(const char *path, uint32_t ngroups);
 /* Where a run's trace is looked for: TRAIL/RUN.ctr. CMD_YES, or CMD_UNKNOWN after saying why. */
 int cmd_trace_beside(const char *trail, const char *run, char **ret);
 
+/* The call stack of a site, for printing. */
+const char *cmd_trace_site(cairn_trace *t, uint32_t site);
+
 /* What is known of a trace as a whole. */
 json_t *cmd_trace_json(const cairn_trace_info *info);
 

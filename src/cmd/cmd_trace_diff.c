@@ -25,6 +25,7 @@ typedef struct comparison {
     json_t *list;
     uint64_t ndifferent;
     cmd_columns table;
+    crn_buf name; /* of the row, as text */
 } comparison;
 
 static int compare_text(const char *a, const char *b)
@@ -44,13 +45,16 @@ static int compare(const cairn_trace_row *a, const cairn_trace_row *b)
 }
 
 /* "rank 0 to 1", "pwrite out.dat" */
-static void name_row(const subject *s, const cairn_trace_row *r, char *buf, size_t cap)
+static const char *name_row(const subject *s, const cairn_trace_row *r, crn_buf *b)
 {
+    b->n = 0;
     if (s->by & CAIRN_TRACE_BY_PEER)
-        snprintf(buf, cap, "rank %" PRIu32 " to %" PRId64, r->rank, r->peer);
+        crn_put_text(b, "rank %" PRIu32 " to %" PRId64, r->rank, r->peer);
     else
-        snprintf(buf, cap, "%s%s%s%s%s", r->call, r->within ? " < " : "",
-                 r->within ? r->within : "", r->file ? " " : "", r->file ? r->file : "");
+        crn_put_text(b, "%s%s%s%s%s", r->call, r->within ? " < " : "", r->within ? r->within : "",
+                     r->file ? " " : "", r->file ? r->file : "");
+    const char *name = crn_buf_text(b);
+    return name ? name : "(no memory)";
 }
 
 /* One of the two may be NULL: only the other trace has such a row. */
@@ -58,8 +62,7 @@ static void differ(comparison *c, const subject *s, const cairn_trace_row *a,
                    const cairn_trace_row *b)
 {
     const cairn_trace_row none = {0};
-    char name[512];
-    name_row(s, a ? a : b, name, sizeof name);
+    const char *name = name_row(s, a ? a : b, &c->name);
     a = a ? a : &none;
     b = b ? b : &none;
     c->ndifferent++;
@@ -158,6 +161,7 @@ int cmd_trace_diff(int argc, char **argv)
     }
     c.list = c.json ? json_array() : NULL;
     code = diff(&c, only, a, b);
+    crn_buf_done(&c.name);
     cairn_trace_close(a);
     cairn_trace_close(b);
     return code;

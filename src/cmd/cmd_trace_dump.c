@@ -9,36 +9,41 @@ static const char usage[] = "cairn trace dump --rank R [--thread N] [--json] FIL
 typedef struct dumper {
     cairn_trace *t;
     bool json;
-    uint64_t n; /* events so far */
+    crn_buf values; /* of the event, as text */
+    uint64_t n;     /* events so far */
     int code;
 } dumper;
 
-enum { LINE = 4096, LIST_SHOWN = 8 };
+enum { LIST_SHOWN = 8 };
 
 /* "count=100", "reqs={0,1,2}" */
-static size_t put_value(char *buf, size_t cap, const cairn_trace_value *v)
+static void put_value(crn_buf *b, const cairn_trace_value *v)
 {
-    size_t used;
-    if (!v->list && v->nlist == 0)
-        return (size_t)snprintf(buf, cap, " %s=%s%" PRId64, v->kind, v->drawn ? "~" : "", v->value);
-    used = (size_t)snprintf(buf, cap, " %s={", v->kind);
-    for (size_t i = 0; i < CRN_MIN(v->nlist, LIST_SHOWN) && used < cap; i++)
-        used += (size_t)snprintf(buf + used, cap - used, "%s%" PRId64, i ? "," : "", v->list[i]);
-    if (v->nlist > LIST_SHOWN && used < cap)
-        used += (size_t)snprintf(buf + used, cap - used, ",...%zu", v->nlist);
-    return used < cap ? used + (size_t)snprintf(buf + used, cap - used, "}") : used;
+    if (!v->list && v->nlist == 0) {
+        crn_put_text(b, " %s=%s%" PRId64, v->kind, v->drawn ? "~" : "", v->value);
+        return;
+    }
+    crn_put_text(b, " %s={", v->kind);
+    for (size_t i = 0; i < CRN_MIN(v->nlist, LIST_SHOWN); i++)
+        crn_put_text(b, "%s%" PRId64, i ? "," : "", v->list[i]);
+    if (v->nlist > LIST_SHOWN)
+        crn_put_text(b, ",...%zu", v->nlist);
+    crn_put_text(b, "}");
 }
 
-static void print_event(const dumper *d, const cairn_trace_event *e)
+static void print_event(dumper *d, const cairn_trace_event *e)
 {
-    char line[LINE], site[64];
-    size_t used = 0;
-    line[0] = 0;
-    for (size_t i = 0; i < e->nvalues && used < sizeof line; i++)
-        used += put_value(line + used, sizeof line - used, &e->value[i]);
-    cmd_line("%" PRIu64 " %s%s%s%s%s%s [%s]", d->n, e->call, e->within ? " within " : "",
-             e->within ? e->within : "", e->file ? " " : "", e->file ? e->file : "", line,
-             cairn_trace_site(d->t, e->site, site, sizeof site));
+    crn_buf *b = &d->values;
+    b->n = 0;
+    for (size_t i = 0; i < e->nvalues; i++)
+        put_value(b, &e->value[i]);
+    const char *values = crn_buf_text(b);
+    if (!values)
+        d->code = cmd_fail("no memory for event %" PRIu64, d->n);
+    else
+        cmd_line("%" PRIu64 " %s%s%s%s%s%s [%s]", d->n, e->call, e->within ? " within " : "",
+                 e->within ? e->within : "", e->file ? " " : "", e->file ? e->file : "", values,
+                 cmd_trace_site(d->t, e->site));
 }
 
 static json_t *json_of_value(const cairn_trace_value *v)
@@ -54,7 +59,6 @@ static json_t *json_of_value(const cairn_trace_value *v)
 /* Values as [kind, value] pairs, since a kind may come twice. */
 static json_t *json_of_event(const dumper *d, const cairn_trace_event *e)
 {
-    char site[512];
     json_t *values = json_array();
     for (size_t i = 0; i < e->nvalues; i++)
         cmd_json_append(&values,
@@ -62,8 +66,7 @@ static json_t *json_of_event(const dumper *d, const cairn_trace_event *e)
     return json_pack("{s:I, s:s, s:s, s:s?, s:o?, s:I, s:o, s:o}", "index", (json_int_t)d->n,
                      "call", e->call, "layer", e->layer, "within", e->within, "file",
                      e->file ? cmd_json_text(e->file) : NULL, "nbytes", (json_int_t)e->nbytes,
-                     "values", values, "site",
-                     cmd_json_text(cairn_trace_site(d->t, e->site, site, sizeof site)));
+                     "values", values, "site", cmd_json_text(cmd_trace_site(d->t, e->site)));
 }
 
 static int on_event(void *arg, const cairn_trace_event *e)
@@ -113,6 +116,7 @@ int cmd_trace_dump(int argc, char **argv)
         cmd_trace_open(argv[0], &d.t, &info) != CMD_YES)
         return CMD_UNKNOWN;
     code = dump(&d, argv[0], (uint32_t)r, (uint32_t)n);
+    crn_buf_done(&d.values);
     cairn_trace_close(d.t);
     return code;
 }

@@ -59,13 +59,12 @@ static void csv_begin(exporter *x)
 
 static void csv_event(exporter *x, const cairn_trace_event *e, double start, double seconds)
 {
-    char site[512];
     fprintf(x->to, "%" PRIu32 ",%" PRIu32 ",%s,%s,%s,%.9f,%.9f,%" PRIu64 ",%" PRId64 ",", e->rank,
             e->thread, e->call, e->layer, e->within ? e->within : "", start, seconds, e->nbytes,
             peer_of(e));
     put_text(x->to, e->file ? e->file : "", true);
     fputc(',', x->to);
-    put_text(x->to, cairn_trace_site(x->t, e->site, site, sizeof site), true);
+    put_text(x->to, cmd_trace_site(x->t, e->site), true);
     fputc('\n', x->to);
 }
 

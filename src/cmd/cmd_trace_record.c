@@ -81,11 +81,13 @@ static int set_handed_on(char **command)
 
 static int set_environment(const recording *r, char **command)
 {
-    char preload[2 * PATH_MAX];
+    crn_buf preload = {0};
     const char *before = getenv("LD_PRELOAD");
-    snprintf(preload, sizeof preload, "%s%s%s", r->library, before && *before ? ":" : "",
-             before ? before : "");
-    if (setenv("LD_PRELOAD", preload, 1) != 0 || setenv("CAIRN_TRACE_OUT", r->path, 1) != 0 ||
+    crn_put_text(&preload, "%s%s%s", r->library, before && *before ? ":" : "",
+                 before ? before : "");
+    const bool set = crn_buf_text(&preload) && setenv("LD_PRELOAD", (char *)preload.at, 1) == 0;
+    crn_buf_done(&preload);
+    if (!set || setenv("CAIRN_TRACE_OUT", r->path, 1) != 0 ||
         (r->precision && setenv("CAIRN_TRACE_PRECISION", r->precision, 1) != 0) ||
         (r->no_times && setenv("CAIRN_TRACE_TIMES", "0", 1) != 0) || set_handed_on(command) != 0)
         return cmd_fail("no memory for the environment");

@@ -36,7 +36,7 @@ static void print_loop(const cairn_trace_piece *p)
 
 static void print_place(const shower *s, const cairn_trace_piece *p)
 {
-    char site[64], took[CRN_NUMBER_TEXT], each[64] = "";
+    char took[CRN_NUMBER_TEXT], each[64] = "";
     double repeat = p->met > 0 ? (double)p->total / (double)p->met : 0;
     if (repeat != 1)
         snprintf(each, sizeof each, " x %s%.*f", p->met > 0 && p->total % p->met == 0 ? "" : "~",
@@ -45,23 +45,21 @@ static void print_place(const shower *s, const cairn_trace_piece *p)
              p->within ? " within " : "", p->within ? p->within : "", p->file ? " " : "",
              p->file ? p->file : "", p->values, p->ranks, p->seconds > 0 ? "; " : "",
              p->seconds > 0 ? crn_format_seconds(p->seconds, took, sizeof took) : "",
-             cairn_trace_site(s->t, p->site, site, sizeof site));
+             cmd_trace_site(s->t, p->site));
 }
 
 static json_t *json_of(const shower *s, const cairn_trace_piece *p)
 {
-    char site[512];
     json_t *o = json_pack("{s:i, s:i, s:i, s:s, s:i, s:I, s:I}", "thread", (int)p->thread, "depth",
                           (int)p->depth, "number", (int)p->number, "ranks", p->ranks, "nranks",
                           (int)p->nranks, "met", (json_int_t)p->met, "total", (json_int_t)p->total);
     if (!p->call)
         return cmd_json_merge(o, json_pack("{s:n, s:b}", "call", "shown", (int)p->shown));
-    return cmd_json_merge(
-        o, json_pack("{s:s, s:s, s:s?, s:o?, s:s, s:o, s:o}", "call", p->call, "layer", p->layer,
-                     "within", p->within, "file", p->file ? cmd_json_text(p->file) : NULL, "values",
-                     p->values, "site",
-                     cmd_json_text(cairn_trace_site(s->t, p->site, site, sizeof site)), "seconds",
-                     json_real(p->seconds)));
+    return cmd_json_merge(o, json_pack("{s:s, s:s, s:s?, s:o?, s:s, s:o, s:o}", "call", p->call,
+                                       "layer", p->layer, "within", p->within, "file",
+                                       p->file ? cmd_json_text(p->file) : NULL, "values", p->values,
+                                       "site", cmd_json_text(cmd_trace_site(s->t, p->site)),
+                                       "seconds", json_real(p->seconds)));
 }
 
 static int on_piece(void *arg, const cairn_trace_piece *p)

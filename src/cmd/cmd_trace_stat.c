@@ -98,21 +98,17 @@ static json_t *call_members(const stat_job *job, const cairn_trace_row *r)
 
 static void site_cells(const stat_job *job, cmd_columns *c, const cairn_trace_row *r)
 {
-    char site[72];
     cell_call(c, r);
     cmd_cell(c, "%" PRIu64, r->nevents);
     cell_nbytes(c, r->nbytes);
     cell_seconds(c, r->seconds);
-    cmd_cell(c, "%s", cairn_trace_site(job->t, r->site, site, sizeof site));
+    cmd_cell(c, "%s", cmd_trace_site(job->t, r->site));
 }
 
 static json_t *site_members(const stat_job *job, const cairn_trace_row *r)
 {
-    char site[1024];
     return cmd_json_merge(
-        json_call(r),
-        json_pack("{s:o}", "site",
-                  cmd_json_text(cairn_trace_site(job->t, r->site, site, sizeof site))));
+        json_call(r), json_pack("{s:o}", "site", cmd_json_text(cmd_trace_site(job->t, r->site))));
 }
 
 static void rank_cells(const stat_job *job, cmd_columns *c, const cairn_trace_row *r)
@@ -259,13 +255,12 @@ static int64_t waited_for(const stat_job *job, const cairn_trace_row *r)
 
 static void wait_cells(const stat_job *job, cmd_columns *c, const cairn_trace_row *r)
 {
-    char site[72];
     cell_call(c, r);
     cell_seconds(c, r->waited);
     cell_seconds(c, r->seconds);
     cmd_cell(c, "%" PRIu32, r->longest_rank);
     cmd_cell(c, "%" PRId64, waited_for(job, r));
-    cmd_cell(c, "%s", cairn_trace_site(job->t, r->site, site, sizeof site));
+    cmd_cell(c, "%s", cmd_trace_site(job->t, r->site));
 }
 
 static json_t *wait_members(const stat_job *job, const cairn_trace_row *r)

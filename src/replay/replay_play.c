@@ -262,9 +262,9 @@ static cairn_status check(const cairn_trace *trace, int size)
                 "'%s' has %u rank%s, this job %d: start it as 'mpirun -n %u cairn trace replay %s'",
                 trace->path, trace->t->nranks, trace->t->nranks == 1 ? "" : "s", size,
                 trace->t->nranks, trace->path);
-    CRN_FAIL_IF(trace->incomplete[0], CAIRN_EUNSUPPORTED,
+    CRN_FAIL_IF(trace->incomplete.n > 0, CAIRN_EUNSUPPORTED,
                 "'%s' is incomplete (%s): its replay would wait for ever for what is missing",
-                trace->path, trace->incomplete);
+                trace->path, (char *)trace->incomplete.at);
     CRN_FAIL_IF(trace->t->nlanes == 0, CAIRN_ECORRUPT, "'%s' has no events", trace->path);
     const char *unknown = find_unknown(trace->t);
     CRN_FAIL_IF(unknown, CAIRN_EUNSUPPORTED, "'%s' has calls of %s, which cannot be replayed",

@@ -5,10 +5,9 @@
  */
 #include "replay/replay.h"
 
-#include <stdarg.h>
 #include <time.h>
 
-enum { STATE = 2048, LEVELS = 16, SLOTS = 8, LOOK_NS = 100000000 };
+enum { LEVELS = 16, SLOTS = 8, LOOK_NS = 100000000 };
 
 /* What the player is at: copied before each event, put into words only when it stands still. */
 typedef struct snapshot {
@@ -54,36 +53,24 @@ static void take(snapshot *s, const crn_player *p)
     s->nlate = p->late.n;
 }
 
-static size_t add(char *buf, size_t used, const char *fmt, ...) CAIRN_PRINTF(3);
-
-/* Append to a text of STATE bytes; returns its length, had there been room. */
-static size_t add(char *buf, size_t used, const char *fmt, ...)
+static void describe(crn_buf *b, const snapshot *s)
 {
-    va_list args;
-    va_start(args, fmt);
-    int n = used < STATE ? vsnprintf(buf + used, STATE - used, fmt, args) : 0;
-    va_end(args);
-    return used + (size_t)CRN_MAX(n, 0);
-}
-
-static void describe(char *buf, const snapshot *s)
-{
-    size_t used;
     if (!s->begun) {
-        add(buf, 0, "rank %d has not begun", s->rank);
+        crn_put_text(b, "rank %d has not begun", s->rank);
         return;
     }
-    used = add(buf, 0, "rank %d, event %llu: %s", s->rank, (unsigned long long)s->nevents,
-               s->call->name);
+    crn_put_text(b, "rank %d, event %llu: %s", s->rank, (unsigned long long)s->nevents,
+                 s->call->name);
     for (int i = 0; i < s->ncolumns; i++)
-        used = add(buf, used, " %s=%lld", crn_kind_name(s->kind[i]), (long long)s->value[i]);
+        crn_put_text(b, " %s=%lld", crn_kind_name(s->kind[i]), (long long)s->value[i]);
     for (size_t i = 0; i < s->nlevels; i++)
-        used = add(buf, used, "%sturn %llu of %llu", i ? ", " : "\n  in ",
-                   (unsigned long long)s->level[i].turn + 1, (unsigned long long)s->level[i].turns);
+        crn_put_text(b, "%sturn %llu of %llu", i ? ", " : "\n  in ",
+                     (unsigned long long)s->level[i].turn + 1,
+                     (unsigned long long)s->level[i].turns);
     for (size_t i = 0; i < s->nslots; i++)
-        used = add(buf, used, "\n  request %zu is under way", s->slot[i]);
+        crn_put_text(b, "\n  request %zu is under way", s->slot[i]);
     if (s->nlate > 0)
-        add(buf, used, "\n  %zu requests go on in the background", s->nlate);
+        crn_put_text(b, "\n  %zu requests go on in the background", s->nlate);
 }
 
 void crn_watch_note(crn_watch *w, const crn_player *p, uint64_t expected_ns)
@@ -107,11 +94,13 @@ void crn_watch_expect(crn_watch *w, uint64_t until)
 
 static void say(crn_watch *w)
 {
-    char state[STATE];
+    crn_buf state = {0};
     pthread_mutex_lock(&w->lock);
-    describe(state, &w->now);
+    describe(&state, &w->now);
     pthread_mutex_unlock(&w->lock);
-    w->opt->stuck(w->opt->arg, state);
+    const char *text = crn_buf_text(&state);
+    w->opt->stuck(w->opt->arg, text ? text : "there is no memory to tell where it stands");
+    crn_buf_done(&state);
 }
 
 static void *watch(void *arg)

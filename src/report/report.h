@@ -6,6 +6,7 @@
 #ifndef CAIRN_REPORT_H
 #define CAIRN_REPORT_H
 
+#include <cairn/planner.h>
 #include <cairn/trail.h>
 #include <jansson.h>
 
@@ -37,6 +38,14 @@ json_t *crn_report_marks(json_t *events);
 /* What the planner of a run thought, and what would have been best for it, likewise: as
  * cairn-report(1) describes it. */
 json_t *crn_report_plan(cairn_trail *trail, size_t run, json_t *events);
+
+/*
+ * Does the model describe what became of a run? It tells what to expect over a long time: a run of
+ * a few seconds, or one that failed once early, may have gone quite differently. expected: the
+ * efficiency that the model gives for what the run did; took: the seconds that the model needs
+ * through the failures that it had, or 0 when it does not come to an end.
+ */
+bool crn_report_fits(const cairn_plan_past *past, double expected, double took);
 
 /* Runs [first, end) of a trail, as cairn-report(1) describes them, appended to the array runs. */
 cairn_status crn_report_runs(cairn_trail *trail, const char *name, size_t first, size_t end,

@@ -93,7 +93,8 @@ static const char *end_text(const report_leg *l, bool last, char *buf)
 /* --- what it cost --------------------------------------------------------------------------- */
 
 /* When the state was captured that the run went on with after this leg, as far as the leg did
- * anything for it. */
+ * anything for it. A leg may have died after a mark counted and before the log said so: then this
+ * is the newest mark before it that the log knows, as it was before anything went on. */
 static double kept_until(const report_leg *l, const report_leg *next)
 {
     const double begun = l->resume ? crn_event_time(l->resume) : crn_event_time(l->open);
@@ -106,7 +107,7 @@ static double kept_until(const report_leg *l, const report_leg *next)
         json_array_foreach(l->events, i, event)
         {
             if (crn_event_is(event, "mark") &&
-                crn_event_version(event) == crn_event_version(next->resume))
+                crn_event_version(event) <= crn_event_version(next->resume))
                 last = event;
         }
     }

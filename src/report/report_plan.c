@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-#include <cairn/planner.h>
-
 /* Intervals of the curve: from a sixteenth of the best one to sixteen times it. */
 enum { CURVE_STEPS = 32 };
 static const double CURVE_REACH = 16;
@@ -63,15 +61,30 @@ static json_t *tuned_json(json_t *events)
     return list;
 }
 
-/* As the run's failures came, with a setting: the seconds that it would have taken, or null. */
-static json_t *replayed_json(const cairn_plan_past *past, const cairn_plan_schedule *s)
+/* As the run's failures came, with a setting: the seconds that it would have taken; 0: unknown. */
+static double replayed(const cairn_plan_past *past, const cairn_plan_schedule *s)
 {
     cairn_plan_outcome o = {.struct_bytes = sizeof o};
     if (cairn_plan_replay(&past->in, s, past->outcome.work, past->failures, past->nfailures, &o) <
             0 ||
         !o.finished)
-        return json_null();
-    return json_real(o.wall);
+        return 0;
+    return o.wall;
+}
+
+static json_t *seconds_or_null(double s)
+{
+    return s > 0 ? json_real(s) : json_null();
+}
+
+/* How far model and run may be apart: a tenth of the run's time. */
+static const double FIT = 0.1;
+
+bool crn_report_fits(const cairn_plan_past *past, double expected, double took)
+{
+    const double wall = past->outcome.wall;
+    return wall > 0 && took > 0 && fabs(took - wall) <= FIT * wall &&
+           fabs(expected - past->done.efficiency) <= FIT;
 }
 
 static json_t *past_json(const cairn_plan_past *past)
@@ -79,10 +92,13 @@ static json_t *past_json(const cairn_plan_past *past)
     cairn_plan_schedule best = {.struct_bytes = sizeof best}, done = past->done;
     if (cairn_plan_best(&past->in, &best) < 0 || cairn_plan_predict(&past->in, &done) < 0)
         return json_null();
-    return json_pack("{s:o, s:f, s:o, s:o, s:o, s:o}", "done", schedule_json(past, &done),
-                     "achieved", past->done.efficiency, "best", schedule_json(past, &best), "curve",
-                     curve_json(past, &best), "took_done", replayed_json(past, &done), "took_best",
-                     replayed_json(past, &best));
+    const double took = replayed(past, &done);
+    return json_pack("{s:o, s:f, s:o, s:o, s:o, s:o, s:f, s:I, s:b}", "done",
+                     schedule_json(past, &done), "achieved", past->done.efficiency, "best",
+                     schedule_json(past, &best), "curve", curve_json(past, &best), "took_done",
+                     seconds_or_null(took), "took_best", seconds_or_null(replayed(past, &best)),
+                     "took", past->outcome.wall, "failures", (json_int_t)past->nfailures, "fits",
+                     (int)crn_report_fits(past, done.efficiency, took));
 }
 
 json_t *crn_report_plan(cairn_trail *trail, size_t run, json_t *events)

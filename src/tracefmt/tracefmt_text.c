@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 
 crn_names crn_names_of_trace(const crn_trace *t)
 {
@@ -13,18 +12,6 @@ crn_names crn_names_of_trace(const crn_trace *t)
 crn_names crn_names_of_tables(const crn_tables *t)
 {
     return (crn_names){t->string.at, t->string.n, t->site.at, t->site.n, t->type.at, t->type.n};
-}
-
-static void put(crn_buf *b, const char *fmt, ...) CAIRN_PRINTF(2);
-
-static void put(crn_buf *b, const char *fmt, ...)
-{
-    char text[PATH_MAX + 64];
-    va_list ap;
-    va_start(ap, fmt);
-    int n = vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    crn_put_bytes(b, text, CRN_MIN((size_t)CRN_MAX(n, 0), sizeof text - 1));
 }
 
 /* The file name of an event of a call that has one; "" otherwise, or if it does not fit. */
@@ -42,38 +29,38 @@ static const char *event_name(const crn_names *n, const crn_symbol *place, const
 static void put_site(crn_buf *b, const crn_names *n, uint32_t site)
 {
     if (site > 0 && site < n->nsites && n->site[site].module < n->nstrings)
-        put(b, " at %s+0x%" PRIx64, n->string[n->site[site].module], n->site[site].off);
+        crn_put_text(b, " at %s+0x%" PRIx64, n->string[n->site[site].module], n->site[site].off);
 }
 
 static void put_list(crn_buf *b, crn_list l)
 {
-    put(b, "[");
+    crn_put_text(b, "[");
     for (size_t i = 0; i < l.n; i++)
-        put(b, "%s%" PRId64, i > 0 ? " " : "", l.at[i]);
-    put(b, "]");
+        crn_put_text(b, "%s%" PRId64, i > 0 ? " " : "", l.at[i]);
+    crn_put_text(b, "]");
 }
 
 static void put_value(crn_buf *b, const crn_names *n, unsigned kind, int64_t v, crn_list list,
                       bool drawn)
 {
-    put(b, " %s=%s", crn_kind_name((crn_kind)kind), drawn ? "~" : "");
+    crn_put_text(b, " %s=%s", crn_kind_name((crn_kind)kind), drawn ? "~" : "");
     if (crn_kind_is_list(kind))
         put_list(b, list);
     else if (kind == CRN_KIND_TYPE && v >= 0 && (uint64_t)v < n->ntypes)
-        put(b, "%" PRIu64, n->type[v].nbytes);
+        crn_put_text(b, "%" PRIu64, n->type[v].nbytes);
     else
-        put(b, "%" PRId64, v);
+        crn_put_text(b, "%" PRId64, v);
 }
 
 void crn_text_event(crn_buf *b, const crn_names *n, const crn_event *e)
 {
     char name[PATH_MAX];
-    put(b, "%s", e->call->name);
+    crn_put_text(b, "%s", e->call->name);
     if (e->place->within != CRN_CALL_NONE)
-        put(b, " in %s", crn_call_row(e->place->within)->name);
+        crn_put_text(b, " in %s", crn_call_row(e->place->within)->name);
     put_site(b, n, e->place->site);
     if (e->call->named)
-        put(b, " '%s'", event_name(n, e->place, e->value, name, sizeof name));
+        crn_put_text(b, " '%s'", event_name(n, e->place, e->value, name, sizeof name));
     for (int i = 0; i < e->ncolumns && i < e->call->ncolumns; i++)
         put_value(b, n, e->kind[i], e->value[i], e->list[i], e->hist[i] != NULL);
 }

@@ -21,7 +21,8 @@
 struct cairn_trace {
     crn_trace *t;
     char *path;
-    char incomplete[160]; /* empty when it is complete */
+    crn_buf incomplete; /* why it is, as text; empty when it is complete */
+    char **stack;       /* of each site, once it was asked for */
 };
 
 /* ---- what handles stand for (traceview_bind.c) ---- */
@@ -101,7 +102,8 @@ typedef int crn_view_fn(void *arg, const crn_view *v);
 
 cairn_status crn_visit_rank(const crn_trace *t, uint32_t rank, crn_view_fn *fn, void *arg);
 
-/* Ranks as people write them: "0-3,8"; cut with "..." to fit. Returns how many there are. */
-uint32_t crn_format_ranks(const crn_seq *ranks, char *buf, size_t cap);
+/* Ranks as people write them, "0-3,8", behind what b has; of many ranges the first ones and ",...".
+ * Returns how many ranks there are. */
+uint32_t crn_put_ranks(crn_buf *b, const crn_seq *ranks);
 
 #endif

@@ -4,14 +4,27 @@
  */
 #include "traceview/traceview.h"
 
-uint32_t crn_format_ranks(const crn_seq *ranks, char *buf, size_t cap)
+enum { RANGES_MAX = 16 }; /* of ranks, in a line for people */
+
+static void put_range(crn_buf *b, unsigned before, int64_t first, int64_t last)
+{
+    if (before > RANGES_MAX)
+        return;
+    if (before == RANGES_MAX)
+        crn_put_text(b, ",...");
+    else if (last > first)
+        crn_put_text(b, "%s%lld-%lld", before ? "," : "", (long long)first, (long long)last);
+    else
+        crn_put_text(b, "%s%lld", before ? "," : "", (long long)first);
+}
+
+uint32_t crn_put_ranks(crn_buf *b, const crn_seq *ranks)
 {
     crn_seq_iter it;
     int64_t v, first = -1, last = -1;
-    size_t used = 0;
+    unsigned nranges = 0;
     uint32_t n = 0;
     bool more;
-    buf[0] = 0;
     crn_seq_iter_init(&it, ranks);
     do {
         more = ranks->n > 0 && crn_seq_next(&it, &v);
@@ -20,36 +33,32 @@ uint32_t crn_format_ranks(const crn_seq *ranks, char *buf, size_t cap)
             last = v;
             continue;
         }
-        if (last >= 0 && used < cap)
-            used +=
-                (size_t)snprintf(buf + used, cap - used, last > first ? "%s%lld-%lld" : "%s%lld",
-                                 used ? "," : "", (long long)first, (long long)last);
+        if (last >= 0)
+            put_range(b, nranges++, first, last);
         first = last = v;
     } while (more);
-    if (used >= cap && cap > 4)
-        memcpy(buf + cap - 4, "...", 4);
     return n;
 }
 
-/* "rank 3 ended early, 12 events were not kept" */
-static void say_incomplete(const crn_trace *t, char *buf, size_t cap)
+/* "ranks 3-5 ended before MPI_Finalize, 12 events were not kept" */
+static void say_incomplete(const crn_trace *t, crn_buf *b)
 {
-    char ranks[48];
-    size_t used = 0;
     const struct {
         const crn_seq *ranks;
         const char *words;
     } why[] = {{&t->missing, "left nothing"}, {&t->cut, "ended before MPI_Finalize"}};
-    buf[0] = 0;
     for (size_t i = 0; i < 2; i++) {
-        uint32_t n = crn_format_ranks(why[i].ranks, ranks, sizeof ranks);
-        if (n > 0 && used < cap)
-            used += (size_t)snprintf(buf + used, cap - used, "%srank%s %s %s", used ? ", " : "",
-                                     n == 1 ? "" : "s", ranks, why[i].words);
+        const uint64_t n = why[i].ranks->n > 0 ? crn_seq_count(why[i].ranks) : 0;
+        if (n == 0)
+            continue;
+        crn_put_text(b, "%srank%s ", b->n ? ", " : "", n == 1 ? "" : "s");
+        crn_put_ranks(b, why[i].ranks);
+        crn_put_text(b, " %s", why[i].words);
     }
-    if (t->dropped > 0 && used < cap)
-        snprintf(buf + used, cap - used, "%s%llu event%s not kept", used ? ", " : "",
-                 (unsigned long long)t->dropped, t->dropped == 1 ? " was" : "s were");
+    if (t->dropped > 0)
+        crn_put_text(b, "%s%llu event%s not kept", b->n ? ", " : "", (unsigned long long)t->dropped,
+                     t->dropped == 1 ? " was" : "s were");
+    crn_buf_text(b);
 }
 
 /* Of a run that did not come to its end there is what its ranks have kept aside. */
@@ -69,7 +78,9 @@ int cairn_trace_open(const char *path, cairn_trace **ret)
     CRN_TRY_OUT(rc, crn_strdup(path, &trace->path));
     CRN_TRY_OUT(rc, load(path, &trace->t));
     if (!crn_trace_complete(trace->t))
-        say_incomplete(trace->t, trace->incomplete, sizeof trace->incomplete);
+        say_incomplete(trace->t, &trace->incomplete);
+    CRN_TRY_OUT(rc, crn_buf_status(&trace->incomplete));
+    CRN_TRY_OUT(rc, crn_alloc(&trace->stack, trace->t->nsites));
     *ret = trace;
     return CAIRN_OK;
 out:
@@ -81,6 +92,10 @@ void cairn_trace_close(cairn_trace *trace)
 {
     if (!trace)
         return;
+    for (size_t i = 0; trace->stack && i < trace->t->nsites; i++)
+        free(trace->stack[i]);
+    free(trace->stack);
+    crn_buf_done(&trace->incomplete);
     crn_trace_free(trace->t);
     free(trace->path);
     free(trace);
@@ -112,7 +127,8 @@ int cairn_trace_describe(cairn_trace *trace, cairn_trace_info *info)
     const crn_trace *t = trace->t;
     CRN_TRY(crn_struct_check(info));
     cairn_trace_info i = {.program = t->string[t->program],
-                          .incomplete = trace->incomplete[0] ? trace->incomplete : NULL,
+                          .incomplete =
+                              trace->incomplete.n > 0 ? (char *)trace->incomplete.at : NULL,
                           .nranks = t->nranks,
                           .nthreads = (uint32_t)t->nlanes,
                           .precision = t->precision,
@@ -131,15 +147,51 @@ int cairn_trace_describe(cairn_trace *trace, cairn_trace_info *info)
     return crn_struct_out(&i, info);
 }
 
-char *cairn_trace_site(const cairn_trace *trace, uint32_t site, char *buf, size_t cap)
+/* One frame as text: "heat2d+0x2712". */
+static void put_frame(crn_buf *b, const crn_trace *t, uint32_t s)
+{
+    const char *module = t->string[t->site[s].module], *base = strrchr(module, '/');
+    crn_put_text(b, "%s%s+0x%llx", b->n ? " < " : "", base ? base + 1 : module,
+                 (unsigned long long)t->site[s].off);
+}
+
+const char *cairn_trace_stack(cairn_trace *trace, uint32_t site)
 {
     const crn_trace *t = trace->t;
-    size_t used = 0;
-    snprintf(buf, cap, "?");
-    for (uint32_t s = site; s > 0 && s < t->nsites && used < cap; s = t->site[s].outer) {
-        const char *module = t->string[t->site[s].module], *base = strrchr(module, '/');
-        used += (size_t)snprintf(buf + used, cap - used, "%s%s+0x%llx", used ? " < " : "",
-                                 base ? base + 1 : module, (unsigned long long)t->site[s].off);
+    crn_buf b = {0};
+    if (site == 0 || site >= t->nsites)
+        return "?";
+    if (!trace->stack[site]) {
+        for (uint32_t s = site; s > 0 && s < t->nsites; s = t->site[s].outer)
+            put_frame(&b, t, s);
+        if (crn_buf_text(&b))
+            trace->stack[site] = (char *)b.at;
+        else
+            crn_buf_done(&b);
     }
+    return trace->stack[site];
+}
+
+/* Whole frames only: a part of an address is a wrong address. */
+char *cairn_trace_site(const cairn_trace *trace, uint32_t site, char *buf, size_t cap)
+{
+    static const char rest[] = " < ...";
+    const crn_trace *t = trace->t;
+    crn_buf b = {0};
+    size_t fit = 0;
+    uint32_t s = site;
+    for (; s > 0 && s < t->nsites; s = t->site[s].outer) {
+        put_frame(&b, t, s);
+        const bool last = t->site[s].outer == 0 || t->site[s].outer >= t->nsites;
+        if (b.failed || b.n + (last ? 1 : sizeof rest) > cap)
+            break;
+        fit = b.n;
+    }
+    const bool whole = s == 0 || s >= t->nsites;
+    if (fit == 0)
+        snprintf(buf, cap, whole ? "?" : "...");
+    else
+        snprintf(buf, cap, "%.*s%s", (int)fit, (char *)b.at, whole ? "" : rest);
+    crn_buf_done(&b);
     return buf;
 }

@@ -14,13 +14,10 @@ typedef struct outline {
     uint32_t nesting; /* rules within rules, also those that are not shown */
     cairn_trace_piece_fn *fn;
     void *arg;
-    char ranks[64], values[256];
+    crn_buf ranks, values; /* texts of the piece */
 } outline;
 
-enum {
-    NESTING_MAX = 1000, /* no program has that; the stack of this process bears it */
-    VALUE_CAP = 96      /* a number as text, or a shift */
-};
+enum { NESTING_MAX = 1000 }; /* no program has that; the stack of this process bears it */
 
 /* ---- how often ---- */
 
@@ -69,9 +66,11 @@ static cairn_status set_ranks(outline *o, const crn_symbol *s, uint32_t *ret_n)
         rc = crn_seq_encode(&all, NULL, false, &ranks);
     crn_seq_build_done(&all);
     CRN_TRY(rc);
-    *ret_n = crn_format_ranks(&ranks, o->ranks, sizeof o->ranks);
+    o->ranks.n = 0;
+    *ret_n = crn_put_ranks(&o->ranks, &ranks);
     crn_seq_done(&ranks);
-    return CAIRN_OK;
+    crn_buf_text(&o->ranks);
+    return crn_buf_status(&o->ranks);
 }
 
 /* ---- with which parameters ---- */
@@ -117,61 +116,56 @@ static span span_of(const crn_column *c)
 }
 
 /* A shift on a grid: the step in each dimension, the shorter way round. */
-static int put_shift(char *buf, size_t cap, const crn_grid *g, int64_t shift)
+static void put_shift(crn_buf *b, const crn_grid *g, int64_t shift)
 {
     int64_t step[CRN_GRID_DIMS] = {0};
-    int used = 0;
     for (uint32_t i = g->ndims; i-- > 0; shift /= g->dim[i]) {
         step[i] = shift % g->dim[i];
         step[i] -= step[i] > g->dim[i] / 2 ? g->dim[i] : 0;
     }
-    for (uint32_t i = 0; i < g->ndims && (size_t)used < cap; i++)
-        used += snprintf(buf + used, cap - (size_t)used, "%s%lld%s", i == 0 ? "(" : ",",
-                         (long long)step[i], i + 1 == g->ndims ? ")" : "");
-    return used;
+    for (uint32_t i = 0; i < g->ndims; i++)
+        crn_put_text(b, "%s%lld%s", i == 0 ? "(" : ",", (long long)step[i],
+                     i + 1 == g->ndims ? ")" : "");
 }
 
-static int put_value(char *buf, size_t cap, const crn_column *c, unsigned kind, int64_t v)
+static void put_value(crn_buf *b, const crn_column *c, unsigned kind, int64_t v)
 {
     static const char *const sign[] = {
         [CRN_ENC_PLAIN] = "", [CRN_ENC_REL] = "+", [CRN_ENC_XOR] = "^", [CRN_ENC_GRID] = "+"};
     if (kind == CRN_KIND_PEER && v >= 0 && c->enc == CRN_ENC_GRID)
-        return put_shift(buf, cap, &c->grid, v);
-    return snprintf(buf, cap, "%s%lld", kind == CRN_KIND_PEER && v >= 0 ? sign[c->enc] : "",
-                    (long long)v);
+        put_shift(b, &c->grid, v);
+    else
+        crn_put_text(b, "%s%lld", kind == CRN_KIND_PEER && v >= 0 ? sign[c->enc] : "",
+                     (long long)v);
 }
 
-static int put_number(char *buf, size_t cap, const crn_trace *t, const crn_column *c, unsigned kind)
+/* "100", "100..": it varies; "1..4", "~1..4": between these, in part known by distribution only. */
+static void put_number(crn_buf *b, const crn_trace *t, const crn_column *c, unsigned kind)
 {
-    span s = span_of(c);
-    char min[VALUE_CAP], max[VALUE_CAP];
+    const span s = span_of(c);
     if (kind == CRN_KIND_TYPE && s.min == s.max && !s.varies && (uint64_t)s.min < t->ntypes &&
-        t->type[s.min].name)
-        return snprintf(buf, cap, "%s", t->string[t->type[s.min].name]);
-    put_value(min, sizeof min, c, kind, s.min);
-    put_value(max, sizeof max, c, kind, s.max);
-    if (s.varies && !s.drawn)
-        return snprintf(buf, cap, "%s..", min);
-    if (s.min == s.max)
-        return snprintf(buf, cap, "%s", min);
-    return snprintf(buf, cap, "%s%s..%s", s.drawn ? "~" : "", min, max);
+        t->type[s.min].name) {
+        crn_put_text(b, "%s", t->string[t->type[s.min].name]);
+        return;
+    }
+    const bool open = s.varies && !s.drawn, range = !open && s.min != s.max;
+    crn_put_text(b, "%s", range && s.drawn ? "~" : "");
+    put_value(b, c, kind, s.min);
+    crn_put_text(b, "%s", open || range ? ".." : "");
+    if (range)
+        put_value(b, c, kind, s.max);
 }
 
 static void set_values(outline *o, const crn_symbol *s)
 {
-    size_t used = 0, cap = sizeof o->values;
-    o->values[0] = 0;
-    for (size_t i = 1; i < s->ncolumns && used < cap; i++) {
+    crn_buf *b = &o->values;
+    for (size_t i = 1; i < s->ncolumns; i++) {
         unsigned kind = crn_symbol_kind(s, i);
         if (crn_kind_is_list(kind) || kind == CRN_KIND_NUMBER)
             continue;
-        used += (size_t)snprintf(o->values + used, cap - used, "%s%s=", used ? " " : "",
-                                 crn_kind_name(kind));
-        if (used < cap)
-            used += (size_t)put_number(o->values + used, cap - used, o->t, &s->column[i], kind);
+        crn_put_text(b, "%s%s=", b->n ? " " : "", crn_kind_name(kind));
+        put_number(b, o->t, &s->column[i], kind);
     }
-    if (used >= cap)
-        memcpy(o->values + cap - 4, "...", 4);
 }
 
 /* ---- the pieces ---- */
@@ -187,8 +181,8 @@ static cairn_trace_piece piece_of(const outline *o, uint32_t symbol, uint32_t de
                            .number = symbol,
                            .shown = o->shown[symbol],
                            .site = s->site,
-                           .ranks = o->ranks,
-                           .values = o->values,
+                           .ranks = (const char *)o->ranks.at,
+                           .values = (const char *)o->values.at,
                            .met = o->met[symbol],
                            .total = o->total[symbol]};
     if (place) {
@@ -220,9 +214,11 @@ static cairn_status show(outline *o, uint32_t symbol, uint32_t depth)
     const crn_symbol *s = &o->lane->symbol[symbol];
     bool place = s->call != CRN_CALL_NONE, again = o->shown[symbol];
     uint32_t n;
-    o->values[0] = 0;
+    o->values.n = 0;
     if (place)
         set_values(o, s);
+    crn_buf_text(&o->values);
+    CRN_TRY(crn_buf_status(&o->values));
     CRN_TRY(set_ranks(o, s, &n));
     cairn_trace_piece p = piece_of(o, symbol, depth);
     p.nranks = n;
@@ -260,5 +256,7 @@ int cairn_trace_outline(cairn_trace *trace, cairn_trace_piece_fn *fn, void *arg)
         o.thread = (uint32_t)i;
         rc = show_lane(&o);
     }
+    crn_buf_done(&o.ranks);
+    crn_buf_done(&o.values);
     return rc;
 }

@@ -62,6 +62,15 @@ class Style(api.TestCase):
     def test_this_tree(self):
         self.must(api.SOURCE / "tools" / "check-style")
 
+    def test_git_does_not_know_it(self):
+        """Of a repository only its own files are judged; a folder that is none is judged whole."""
+        mine = self.write("src/io/io_a.c", SPDX + "int x; \n")
+        self.write("scratch/io_b.c", "int x; \n")
+        self.assertGreater(len(check(self.dir)), 1)
+        for words in (["init", "-q"], ["add", str(mine)]):
+            self.must("git", "-C", self.dir, *words)
+        self.assertEqual(len(check(self.dir)), 1)
+
     def test_what_is_allowed(self):
         for name, text in GOOD:
             with self.subTest(name=name, text=text[-80:]):

@@ -2,6 +2,7 @@
  *
  * small_trace FILE RANKS [WORD]: write the small trace of tests/harness, or one that the word below
  * stands for. cut: rank 0 ended early; stuck: all receive what nobody sends; waiting: for others;
+ * deep: long call stacks and names;
  * the others have four marks, and pairs of them differ before mark 3 in an order, or in nothing.
  */
 #include "harness/small_trace.h"
@@ -227,6 +228,27 @@ static void threads_two(small_rank *x)
     threads_program(x, 2);
 }
 
+/* What is longer than any buffer: a call stack, a file name, ranks that are no range. */
+static void deep_program(small_rank *x)
+{
+    enum { FRAMES = 60 };
+    crn_record barrier = {.call = CRN_CALL_MPI_Barrier, .ncolumns = 1};
+    char name[1000] = "";
+    barrier.comm_rank = x->rank;
+    barrier.comm_size = x->nranks;
+    for (uint64_t i = 0; i < FRAMES; i++)
+        assert_ok(crn_tables_site(&x->tables,
+                                  (crn_site){.module = 1, .off = 0x2712 + i, .outer = barrier.site},
+                                  &barrier.site));
+    small_event(x, CRN_CALL_MPI_Init, 1, NULL);
+    small_add(x, &barrier, 0, 500);
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 2] = 'x';
+    if (x->rank % 2 == 1)
+        small_open(x, name, 3);
+    small_event(x, CRN_CALL_MPI_Finalize, 2, NULL);
+}
+
 static const struct {
     const char *name;
     void (*program)(small_rank *x);
@@ -249,7 +271,8 @@ static const struct {
                 {"turned", threads_two},
                 {"lives", lives_program},
                 {"other-number", other_number},
-                {"after-marks", after_marks}};
+                {"after-marks", after_marks},
+                {"deep", deep_program}};
 
 static void cut(const char *path)
 {

@@ -39,6 +39,20 @@ static void test_put_nothing_into_nothing(void **state)
     crn_buf_done(&b);
 }
 
+static void test_text_is_never_cut(void **state)
+{
+    (void)state;
+    crn_buf b = {0};
+    assert_string_equal(crn_buf_text(&b), "");
+    for (int i = 0; i < 1000; i++)
+        crn_put_text(&b, "%s%d", i ? " < " : "", 100000 + i);
+    assert_int_equal(b.n, 1000 * 6 + 999 * 3);
+    assert_string_equal(strrchr(crn_buf_text(&b), ' '), " 100999");
+    crn_put_text(&b, ".");
+    assert_string_equal(strrchr(crn_buf_text(&b), ' '), " 100999.");
+    crn_buf_done(&b);
+}
+
 static void test_get_past_end_fails_and_stays_failed(void **state)
 {
     (void)state;
@@ -67,6 +81,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_put_get_round_trip),
         cmocka_unit_test(test_put_nothing_into_nothing),
+        cmocka_unit_test(test_text_is_never_cut),
         cmocka_unit_test(test_get_past_end_fails_and_stays_failed),
         cmocka_unit_test(test_get_str_refuses_long_and_zero_bytes),
     };

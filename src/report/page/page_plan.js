@@ -57,17 +57,26 @@ function efficiencyConfig(p) {
       label: item => ` ${item.dataset.label}: ${percent(item.parsed.y)}`}}}}};
 }
 
+// What is best on average need not be so through the few failures of one run.
 function gainText(p) {
-  if (p.took_done == null || p.took_best == null) return '';
+  if (p.took_done == null || p.took_best == null) return 'in the long run';
   const gain = 1 - p.took_best / p.took_done;
-  return `${percent(Math.abs(gain))} ${gain < 0 ? 'more' : 'less'} time through the same failures`;
+  return gain >= 0 ? `${percent(gain)} less time through the failures of this run`
+    : `in the long run; through the failures of this run ${percent(-gain)} more time`;
 }
 
+// The model tells what to expect over a long time; of a run that went otherwise only what was measured
+// is said.
 const planCards = p => el('dl', {className: 'cards'},
   card('Done', seconds(p.done.interval), everyText(p.done.every)),
-  card('Best', seconds(p.best.interval), everyText(p.best.every)),
-  card('Efficiency', percent(p.achieved), `the model gives ${percent(p.done.efficiency)} for it`),
-  card('At best', percent(p.best.efficiency), gainText(p)));
+  p.fits ? card('Best', seconds(p.best.interval), everyText(p.best.every)) : null,
+  card('Efficiency', percent(p.achieved), p.fits ? `the model gives ${percent(p.done.efficiency)} for it`
+    : `as measured, over ${seconds(p.took)}`),
+  p.fits ? card('At best', percent(p.best.efficiency), gainText(p)) : null);
+
+const unfitText = p => `In ${seconds(p.took)} with ${p.failures} ` +
+  `${p.failures === 1 ? 'failure' : 'failures'} this run went otherwise than its planner's model expects ` +
+  'over a long time, so that nothing is said here of what would have been best.';
 
 function planning({run, few}) {
   const {tuned, run: p} = run.plan;
@@ -75,10 +84,11 @@ function planning({run, few}) {
     'The interval is the computing time from mark to mark. The planner goes towards what it thinks best ' +
     'step by step; what that rests on is what marks cost and how often the run failed.',
     p ? planCards(p) : null,
+    p && !p.fits ? el('p', {className: 'remark'}, unfitText(p)) : null,
     el('div', {className: 'pictures'},
       tuned.length ? picture('chart-plan', 'The interval over time', planConfig(run, few), {legend:
         legend([['encoded', 'set'], ['global', 'thought best'], ['good', 'done', 'circle']])}) : null,
-      p ? picture('chart-efficiency', 'Expected efficiency around the best interval, with its levels',
+      p && p.fits ? picture('chart-efficiency', 'Expected efficiency around the best interval, with its levels',
         efficiencyConfig(p), {legend: legend([['accent', 'expected'], ['global', 'best', 'rectRot'],
           ['good', 'done, with its own levels', 'circle']])}) : null),
     tuned.length ? table('What the planner said', [
@@ -89,7 +99,7 @@ function planning({run, few}) {
       numbers('thought best', seconds, t => t.better_interval),
       words('with levels', t => everyText(t.better_every)),
     ], tuned) : null,
-    p ? table('Around the best interval', [
+    p && p.fits ? table('Around the best interval', [
       numbers('interval', seconds, ([x]) => x),
       numbers('efficiency', percent, ([, y]) => y),
     ], p.curve) : null);
