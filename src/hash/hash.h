@@ -94,6 +94,65 @@ char *crn_bound_format(const crn_bound *b, char *buf);
 /* Are values that agree within a sure to agree within b? */
 bool crn_bound_implies(const crn_bound *a, const crn_bound *b);
 
+/* --- sketches --------------------------------------------------------------------------------- */
+
+/*
+ * A sketch tells how the cells of the tolerant digest have to be moved to have a reference's values
+ * far from their edges. Whoever digests another block with the reference's sketch has the digest of
+ * the reference only if no two values differ, as for the tolerant digest; and has it for sure where
+ * all values are near enough to the reference's (for this, see CRN_SKETCH_BITS and
+ * CRN_SKETCH_BYTES). The width of cells, w, is 2^floor(log2 absolute), or, where that is more,
+ * 2^(floor(log2 relative) + floor(log2 |x|)) for the reference's value x; the limits of tolerant
+ * digests hold here, too.
+ */
+typedef enum crn_sketch_kind {
+    CRN_SKETCH_NONE,
+    CRN_SKETCH_BITS, /* one bit for each value: the same digest for sure below w / 4 */
+    CRN_SKETCH_BYTES /* one byte for 64 values, and a bit each where that would not do: for sure
+                        below a hundredth of max(absolute, relative * |x|) */
+} crn_sketch_kind;
+
+typedef struct crn_sketcher crn_sketcher;
+
+/* For values of item bytes (4 or 8) and one bound. Used by one thread at a time. CAIRN_ENOMEM. */
+cairn_status crn_sketcher_create(size_t item, const crn_bound *bound, crn_sketcher **ret);
+void crn_sketcher_free(crn_sketcher *s); /* NULL is allowed */
+
+/*
+ * Append the sketch of a block of nbytes (a multiple of item) to buf and tell the kind, which is
+ * CRN_SKETCH_BITS also where bytes are wanted and would be more; ret gets the block's own digest.
+ */
+crn_sketch_kind crn_sketch_make(crn_sketcher *s, crn_sketch_kind wanted, const void *data,
+                                size_t nbytes, crn_buf *buf, crn_digest *ret);
+
+/* The digest of a block with a sketch; false: that is not one of so many values. */
+bool crn_sketch_digest(crn_sketcher *s, crn_sketch_kind kind, const unsigned char *sketch,
+                       size_t sketch_bytes, const void *data, size_t nbytes, crn_digest *ret);
+
+/* Is this a sketch of a block of nvalues? */
+bool crn_sketch_fits(crn_sketch_kind kind, const unsigned char *sketch, size_t sketch_bytes,
+                     size_t nvalues);
+
+/* --- facts ------------------------------------------------------------------------------------ */
+
+/* What is kept of a block to prove that another one differs. */
+typedef struct crn_facts {
+    crn_digest
+        plain; /* of the values, with one NaN and one zero: the tolerant digest for bound 0 */
+    uint32_t nnan, nabove, nbelow; /* values that are NaN, infinite, minus infinite */
+    double min, max;               /* of the finite ones; 0 where there are none */
+    double sum, size;              /* of them, and of their absolute values */
+} crn_facts;
+
+cairn_status crn_facts_of(size_t item, const void *data, size_t nbytes, crn_facts *ret);
+
+/*
+ * Do blocks of n values with these facts have values that differ, for sure? nan_differs: NaN is not
+ * even the same as NaN. Where this is false nothing is known.
+ */
+bool crn_facts_differ(const crn_facts *a, const crn_facts *b, uint64_t n, const crn_bound *bound,
+                      bool nan_differs);
+
 /* --- values --------------------------------------------------------------------------------- */
 
 /* How values of a type are compared: all but floating-point ones as bytes; but it can be said of

@@ -30,13 +30,14 @@
  * twice the smallest normal number to 0, since some processors are told to take subnormal numbers
  * for 0; R to at most 1/2. The floating-point modes are set to the standard ones here (a program
  * may round upwards, trap on invalid operations, or flush to zero), so that equal data has equal
- * digests in all programs. This file must not be compiled with -ffast-math, which would remove M.
+ * digests in all programs. No file here must be compiled with -ffast-math, which would remove M.
  *
  * The comparison of two values in double rounds |a - b| once more; rounding is monotonic and the
  * right side is not rounded down below w, so it never calls two values with equal keys different.
  */
 #include "hash/hash.h"
 
+#include "hash/hash_rules.h"
 #include "hash/hash_xxh3.h"
 
 #include <assert.h>
@@ -44,28 +45,17 @@
 #include <float.h>
 #include <math.h>
 
-#ifdef __FAST_MATH__
-#error "the tolerant digest needs IEEE arithmetic"
-#endif
-
 /* Bytes whose keys are made before they are digested: both fit the first-level cache, with room for
  * the next piece, which is fetched meanwhile. Larger ones measured up to a third slower. */
 enum { PIECE = 4096 };
 
-/* The constants of the rules, for one bound and type; the integers have the type's width. */
-typedef struct rules {
-    double limit, magic; /* T and M */
-    uint64_t half, keep; /* rule 2: added to the bits, then the bits that stay */
-    bool only_absolute;  /* rule 2 changes nothing */
-} rules;
-
 /* Make the keys of nbytes (a multiple of VECTOR_MAX) at src; is there a NaN? */
-typedef bool key_function(const rules *r, const unsigned char *src, unsigned char *dst,
+typedef bool key_function(const crn_rules *r, const unsigned char *src, unsigned char *dst,
                           size_t nbytes);
 
 struct crn_tolerant {
     size_t n;
-    rules rule[CRN_BOUNDS_MAX];
+    crn_rules rule[CRN_BOUNDS_MAX];
     key_function *keys[CRN_BOUNDS_MAX];
     XXH3_state_t *exact, *state[CRN_BOUNDS_MAX];
     unsigned char piece[PIECE]; /* keys */
@@ -74,17 +64,12 @@ struct crn_tolerant {
 
 /* --- keys ------------------------------------------------------------------------------------
  *
- * Written with the vector types of gcc and clang, once for each width that processors have. A
- * comparison gives a mask of all ones or zeros in each lane. NaNs are rare: a first pass only
- * notices them, and a second one, where there are any, gives them their key.
+ * NaNs are rare: a first pass only notices them, and a second one, where there are any, gives them
+ * their key.
  */
-enum { VECTOR_MAX = 64 };
-
-#define ALL(v_type, x)   ((x) - (v_type){0}) /* x in each lane */
-#define PICK(mask, a, b) (((mask) & (a)) | (~(mask) & (b)))
 
 #define DEFINE_KEYS(name, width, real, uint, SIGN, EXPONENT, QUIET_NAN)                            \
-    static inline __attribute__((always_inline)) bool name(const rules *r, bool relative,          \
+    static inline __attribute__((always_inline)) bool name(const crn_rules *r, bool relative,      \
                                                            bool nans, const unsigned char *src,    \
                                                            unsigned char *dst, size_t n)           \
     {                                                                                              \
@@ -121,7 +106,7 @@ typedef struct key_set {
 } key_set;
 
 #define DEFINE_CALL(name, keys, attribute, relative)                                               \
-    attribute static bool name(const rules *r, const unsigned char *src, unsigned char *dst,       \
+    attribute static bool name(const crn_rules *r, const unsigned char *src, unsigned char *dst,   \
                                size_t n)                                                           \
     {                                                                                              \
         return keys(r, relative, false, src, dst, n) && keys(r, relative, true, src, dst, n);      \
@@ -156,41 +141,6 @@ static const key_set *best_set(void)
 }
 #endif
 
-/* --- rules ----------------------------------------------------------------------------------- */
-
-/* floor(log2 x) of a positive normal number. */
-static int log2_floor(double x)
-{
-    int e;
-    (void)frexp(x, &e);
-    return e - 1;
-}
-
-static rules rules_of(const crn_bound *b, size_t item)
-{
-    const int p = item == 4 ? FLT_MANT_DIG - 1 : DBL_MANT_DIG - 1;
-    const int lowest = item == 4 ? FLT_MIN_EXP - 1 : DBL_MIN_EXP - 1; /* of a normal number */
-    const int highest = item == 4 ? FLT_MAX_EXP - 1 : DBL_MAX_EXP - 1;
-    rules r = {.keep = UINT64_MAX, .only_absolute = true};
-    int m = p; /* mantissa bits that stay */
-    if (b->relative >= DBL_MIN)
-        m = CRN_MIN(CRN_MAX(-log2_floor(b->relative), 1), p);
-    if (m < p) {
-        r.half = (uint64_t)1 << (p - m - 1);
-        r.keep = ~(((uint64_t)1 << (p - m)) - 1);
-        r.only_absolute = false;
-    }
-    if (b->absolute < ldexp(1, lowest + 1)) {
-        r.limit = r.only_absolute ? (double)INFINITY : ldexp(1, lowest);
-        return r;
-    }
-    /* from E = log2 w + m + 1 on, the cells of rule 2 are wider than those of rule 1 */
-    const int w = CRN_MIN(log2_floor(b->absolute), highest - p - 1);
-    r.magic = ldexp(1.5, p + w);
-    r.limit = ldexp(1, w + (r.only_absolute ? p - 1 : CRN_MIN(p - 1, m + 1)));
-    return r;
-}
-
 /* --- digests --------------------------------------------------------------------------------- */
 
 cairn_status crn_tolerant_create(size_t item, const crn_bound *bound, size_t n, crn_tolerant **ret)
@@ -201,8 +151,8 @@ cairn_status crn_tolerant_create(size_t item, const crn_bound *bound, size_t n, 
     const key_set *set = best_set();
     bool whole = (t->exact = XXH3_createState()) != NULL;
     for (t->n = 0; t->n < n; t->n++) {
-        rules *r = &t->rule[t->n];
-        *r = rules_of(&bound[t->n], item);
+        crn_rules *r = &t->rule[t->n];
+        *r = crn_rules_of(&bound[t->n], item);
         t->keys[t->n] = (item == 4 ? set->f32 : set->f64)[!r->only_absolute];
         t->state[t->n] = XXH3_createState();
         whole &= t->state[t->n] != NULL;
