@@ -19,6 +19,8 @@ typedef struct state {
     unsigned char *data, *copy;
     size_t nbytes, nblocks;
     crn_digest *leaf;
+    crn_sketch_kind kind; /* of sketch, which is of a block of values between 0 and 1 */
+    crn_buf sketch;
 } state;
 
 /* Results go here, so that no measured work can be left out. */
@@ -44,6 +46,7 @@ static void free_state(state *s)
     free(s->data);
     free(s->copy);
     free(s->leaf);
+    crn_buf_done(&s->sketch);
 }
 
 /* Digests of all blocks and the tree over them. */
@@ -90,6 +93,35 @@ static void digest_both(state *s)
         sink += tolerant.b[0];
     }
     crn_tolerant_free(t);
+}
+
+/* The tolerant digest alone, and the digest on a reference's cells, which this state is, too. */
+static void digest_tolerant(state *s)
+{
+    const crn_bound bound = {.absolute = 1e-6};
+    crn_tolerant *t;
+    crn_digest d;
+    bench_need(crn_tolerant_create(sizeof(double), &bound, 1, &t));
+    for (size_t i = 0; i < s->nblocks; i++) {
+        crn_tolerant_digest(t, s->data + i * BLOCK, BLOCK, NULL, &d);
+        sink += d.b[0];
+    }
+    crn_tolerant_free(t);
+}
+
+static void digest_sketched(state *s)
+{
+    const crn_bound bound = {.absolute = 1e-6};
+    crn_sketcher *k;
+    crn_digest d;
+    bench_need(crn_sketcher_create(sizeof(double), &bound, &k));
+    for (size_t i = 0; i < s->nblocks; i++) {
+        if (!crn_sketch_digest(k, s->kind, s->sketch.at, s->sketch.n, s->data + i * BLOCK, BLOCK,
+                               &d))
+            exit(1);
+        sink += d.b[0];
+    }
+    crn_sketcher_free(k);
 }
 
 static void digest_and_copy(state *s)
@@ -152,6 +184,41 @@ static void measure_digest_both(state *s)
                                         "thread; peer is plain XXH3 over the same memory"});
 }
 
+static void make_sketch(state *s, crn_sketch_kind kind)
+{
+    static double value[BLOCK / sizeof(double)];
+    const crn_bound bound = {.absolute = 1e-6};
+    crn_rng rng = crn_rng_of(1, 1);
+    crn_sketcher *k;
+    crn_digest d;
+    for (size_t i = 0; i < BLOCK / sizeof *value; i++)
+        value[i] = crn_rng_unit(&rng);
+    bench_need(crn_sketcher_create(sizeof *value, &bound, &k));
+    s->sketch.n = 0;
+    s->kind = crn_sketch_make(k, kind, value, BLOCK, &s->sketch, &d);
+    bench_need(crn_buf_status(&s->sketch));
+    crn_sketcher_free(k);
+}
+
+/* What a golden file's sketch costs whoever is checked. */
+static void measure_sketch(state *s, crn_sketch_kind kind, const char *name)
+{
+    double ours[BENCH_TURNS], peer[BENCH_TURNS], gb = (double)s->nbytes * 1e-9;
+    make_sketch(s, kind);
+    for (size_t i = 0; i < BENCH_TURNS; i++) {
+        ours[i] = gb / seconds(digest_sketched, s);
+        peer[i] = gb / seconds(digest_tolerant, s);
+    }
+    bench_print(&(bench_result){.name = name,
+                                .ours = bench_median(ours, BENCH_TURNS),
+                                .peer = bench_median(peer, BENCH_TURNS),
+                                .unit = "GB/s",
+                                .bar = BENCH_AT_LEAST,
+                                .limit = 0.5,
+                                .note = "digest on a reference's cells, 64 KiB blocks, one thread; "
+                                        "peer is the tolerant digest of the same memory"});
+}
+
 static void measure_digest_copy(state *s)
 {
     double ours[BENCH_TURNS], peer[BENCH_TURNS];
@@ -179,6 +246,8 @@ int main(int argc, char **argv)
     measure_digest(&s);
     measure_digest_copy(&s);
     measure_digest_both(&s);
+    measure_sketch(&s, CRN_SKETCH_BITS, "gate.sketch.bits");
+    measure_sketch(&s, CRN_SKETCH_BYTES, "gate.sketch.bytes");
     free_state(&s);
     return 0;
 }

@@ -127,6 +127,10 @@ typedef struct cairn_comparison {
     uint64_t nskipped;          /* of files: what was left out by its name */
     uint64_t nonly_first;       /* marks that the second run does not have, as far as was looked, */
     uint64_t nonly_second;      /* and that the first one does not have */
+    /* of a golden file: */
+    uint64_t nsketched;    /* marks with a sketch, of those that were compared */
+    uint64_t sketch_bytes; /* all of it */
+    uint64_t nproven;      /* blocks that trees did not prove equal, and the sketch did */
 } cairn_comparison;
 
 /*
@@ -155,26 +159,59 @@ CAIRN_API CAIRN_CHECK int cairn_compare_files(MPI_Comm comm, const char *first, 
                                               cairn_comparison *ret);
 
 /*
- * Make a golden file of a run: its trees and nothing else, so that it is small enough to be kept
- * beside a program's sources. Replaces a file of that name. Not collective. CAIRN_ENOTFOUND (no
- * such run, or a mark without trees), CAIRN_ECORRUPT, CAIRN_EIO, CAIRN_ENOSPC, CAIRN_ENOMEM.
+ * A golden file has the trees of a run and, where its data is still there, a sketch of every block
+ * of floating-point values: it tells how to round another run's values so that noise does not
+ * matter. docs/guide/compare.md says what each kind costs and promises.
  */
+typedef enum cairn_sketch {
+    CAIRN_SKETCH_BYTES = 0, /* one byte for 64 values: for noise below a hundredth of the bound */
+    CAIRN_SKETCH_BITS = 1,  /* one bit for each value: for noise below an eighth of it or more */
+    CAIRN_SKETCH_NONE = 2   /* trees alone */
+} cairn_sketch;
+
+typedef struct cairn_bless_options {
+    size_t struct_bytes;
+    cairn_sketch sketch;
+} cairn_bless_options;
+
+/* What a golden file has become. */
+typedef struct cairn_blessing {
+    size_t struct_bytes;
+    uint64_t nmarks, nsketched; /* marks; of these, with a sketch */
+    uint64_t nbytes;            /* of state that they stand for */
+    uint64_t file_bytes, sketch_bytes;
+} cairn_blessing;
+
+/*
+ * Make a golden file of a run, small enough to be kept beside a program's sources. Replaces a file
+ * of that name. Marks whose data is gone have no sketch. Not collective. CAIRN_ENOTFOUND (no such
+ * run, or a mark without trees), CAIRN_ECORRUPT, CAIRN_EIO, CAIRN_ENOSPC, CAIRN_ENOMEM,
+ * CAIRN_EINVAL (too large for a golden file). how  NULL: the defaults ret  [out] NULL is allowed
+ */
+CAIRN_API CAIRN_CHECK int cairn_bless_as(const char *run, const char *golden,
+                                         const cairn_bless_options *how, cairn_blessing *ret);
+
+/* The same with the defaults. */
 CAIRN_API CAIRN_CHECK int cairn_bless(const char *run, const char *golden);
 
 /*
- * Compare a run with a golden file, which comes first. Since that has no data, what its trees do
- * not prove equal is CAIRN_UNPROVEN. Collective, and otherwise as cairn_compare.
+ * Compare a run with a golden file, which comes first. Its trees prove what is equal, and its
+ * sketch does where these do not, for which the run's blocks are read. What neither proves is
+ * CAIRN_UNPROVEN, unless it is proven to differ: integers and bytes of other digests; and
+ * floating-point values by their number of NaNs and infinities, extremes and sums. Collective, and
+ * otherwise as cairn_compare.
  */
 CAIRN_API CAIRN_CHECK int cairn_gate(MPI_Comm comm, const char *golden, const char *run,
                                      const cairn_comparison_options *how, cairn_comparison *ret);
 
 /* --- while a run goes on ---------------------------------------------------------------------
  *
- * A run may name another as its reference (compare.reference in its configuration). Each mark is
- * then compared with the reference's of the same version as it is taken, in the background: by
- * trees, and by values where these do not prove it, within the loosest bound that this run has for
- * a variable. What both runs do not have, and what cannot be told, the event log says; only values,
- * types or sizes that differ are a divergence. After the first one nothing is compared any more.
+ * A run may name another, or a golden file, as its reference (compare.reference in its
+ * configuration). Each mark is then compared with the reference's of the same version as it is
+ * taken, in the background: by trees, and by values where these do not prove it, within the loosest
+ * bound that this run has for a variable. What both runs do not have, and what cannot be told, the
+ * event log says; only values, types or sizes that differ are a divergence. After the first one
+ * nothing is compared any more.
  */
 
 /*

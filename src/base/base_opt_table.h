@@ -81,7 +81,8 @@ CRN_OPT_ROW(RESUME_SUBSET, "resume", "subset", BOOL, "no", "",
 CRN_OPT_ROW(COMPARE_TREES, "compare", "trees", BOOL, "yes", "",
             "keep hash trees of every mark in the trail, so that runs can be compared")
 CRN_OPT_ROW(COMPARE_REFERENCE, "compare", "reference", TEXT, "", "",
-            "a run, as TRAIL/RUN, that each mark is compared with as it is taken; empty: none")
+            "a run, as TRAIL/RUN, or a golden file that each mark is compared with as it is taken; "
+            "empty: none")
 CRN_OPT_ROW(COMPARE_STOP, "compare", "stop", BOOL, "no", "",
             "tell the program to stop when a mark differs from that of the reference")
 CRN_OPT_ROW(IO_BACKEND, "io", "backend", WORD, "auto", "auto|uring|threads",

@@ -288,6 +288,11 @@ static int print_json(cmd_comparison *c, const cairn_comparison *r)
                             (json_int_t)r->read_bytes, "first", first, "rows", c->rows);
     if (c->files)
         all = cmd_json_merge(all, json_pack("{s:I}", "skipped", (json_int_t)r->nskipped));
+    if (c->golden)
+        all = cmd_json_merge(all, json_pack("{s:{s:I, s:I, s:I}}", "sketch", "marks",
+                                            (json_int_t)r->nsketched, "nbytes",
+                                            (json_int_t)r->sketch_bytes, "proven",
+                                            (json_int_t)r->nproven));
     return cmd_print_json(all, cmd_comparison_code(r->verdict));
 }
 
@@ -304,7 +309,8 @@ static void print_first_in_files(const cairn_comparison_row *r)
 void cmd_comparison_print_first(const cairn_comparison_row *r)
 {
     char index[INDEX_TEXT];
-    const char *const head = r->verdict == CAIRN_UNTOLD ? "could not tell" : "first difference";
+    const char *const head =
+        r->verdict <= CAIRN_UNTOLD ? verdict_name[r->verdict] : "first difference";
     if (r->ndiffering > 0)
         cmd_line("%s: mark %" PRIu64 ", rank %" PRIu32 ", variable '%s', index %s: %s and %s", head,
                  r->version, r->rank, r->variable,
@@ -353,9 +359,10 @@ static void print_sum(const cmd_comparison *c, const cairn_comparison *r)
         cmd_line("%s: %" PRIu64 " array%s compared, %s", verdict_name[r->verdict], c->nrows,
                  c->nrows == 1 ? "" : "s", nbytes);
     else
-        cmd_line("%s: %" PRIu64 " mark%s compared, %s, of which %s were read",
-                 verdict_name[r->verdict], r->nmarks, r->nmarks == 1 ? "" : "s", nbytes,
-                 crn_format_nbytes(r->read_bytes / 2, nread, sizeof nread));
+        cmd_line(
+            "%s: %" PRIu64 " mark%s compared, %s, of which %s were read", verdict_name[r->verdict],
+            r->nmarks, r->nmarks == 1 ? "" : "s", nbytes,
+            crn_format_nbytes(c->golden ? r->read_bytes : r->read_bytes / 2, nread, sizeof nread));
     if (r->nleft > 0)
         cmd_line("%" PRIu64 " later mark%s not compared: --all does", r->nleft,
                  r->nleft == 1 ? " was" : "s were");
@@ -363,6 +370,21 @@ static void print_sum(const cmd_comparison *c, const cairn_comparison *r)
     print_alone(c, "second", r->nonly_second);
     if (r->nskipped > 0)
         cmd_line("%" PRIu64 " %s left out by name", r->nskipped, r->nskipped == 1 ? "was" : "were");
+}
+
+/* What a golden file's sketch covers, and what it was good for. */
+static void print_sketch(const cairn_comparison *r)
+{
+    char nbytes[CRN_NUMBER_TEXT];
+    if (r->sketch_bytes == 0 && r->verdict == CAIRN_SAME)
+        return;
+    if (r->sketch_bytes == 0)
+        cmd_line("no sketch: noise may not be proven equal; bless with --sketch bytes, or bits");
+    else
+        cmd_line("sketch: %s, of %" PRIu64 " of %" PRIu64 " mark%s; it proved %" PRIu64
+                 " block%s equal",
+                 crn_format_nbytes(r->sketch_bytes, nbytes, sizeof nbytes), r->nsketched, r->nmarks,
+                 r->nmarks == 1 ? "" : "s", r->nproven, r->nproven == 1 ? "" : "s");
 }
 
 static int print_text(cmd_comparison *c, const cairn_comparison *r)
@@ -377,6 +399,8 @@ static int print_text(cmd_comparison *c, const cairn_comparison *r)
     if (c->only_first && r->first.struct_bytes > 0)
         return code;
     print_sum(c, r);
+    if (c->golden)
+        print_sketch(r);
     return code;
 }
 

@@ -15,7 +15,8 @@ typedef struct cmd_comparison {
     cairn_comparison_options how;
     const char *nan, *threads, *shape, *marks; /* as given */
     bool only_first, json, csv;
-    bool files; /* and not runs: there are no marks and no ranks */
+    bool files;  /* and not runs: there are no marks and no ranks */
+    bool golden; /* the first is a golden file */
     /* from here on its own */
     bool speaks;      /* this process prints */
     bool lists_marks; /* of one run alone, one by one: they make a difference */

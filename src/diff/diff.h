@@ -42,6 +42,14 @@ typedef struct diff_mark {
     uint64_t nbytes;
 } diff_mark;
 
+/* A golden file's sketches of one rank's variables: its bytes, and of each mark of its trees where
+ * its variables begin in the table. */
+typedef struct diff_sketches {
+    const unsigned char *at;
+    size_t nbytes;
+    size_t *start;
+} diff_sketches;
+
 typedef struct diff_side {
     char *name; /* for messages */
     crn_trail *trail;
@@ -51,7 +59,9 @@ typedef struct diff_side {
     pthread_mutex_t mutex;   /* guards trees and tried */
     crn_trees **trees;       /* of each rank; NULL: not opened, or there are none */
     bool *tried;
-    void *golden; /* the bytes of a golden file, which its trees point into */
+    void *golden;            /* the bytes of a golden file, which its trees point into */
+    diff_sketches *sketches; /* of each rank; NULL: none */
+    uint64_t sketch_bytes;
 } diff_side;
 
 /* Open the run called "TRAIL/RUN" ("TRAIL" where there is only one). Collective over comm. */
@@ -60,7 +70,11 @@ cairn_status crn_diff_open_run(diff_side *s, const char *name, crn_comm *comm);
 /* Open a golden file. Collective over comm. */
 cairn_status crn_diff_open_golden(diff_side *s, const char *name, crn_comm *comm);
 
-/* The same from bytes, which are s's from now on, without crn_diff_check_whole. Not collective. */
+/* Open one or the other, by what lies there. Collective over comm. */
+cairn_status crn_diff_open(diff_side *s, const char *name, crn_comm *comm);
+
+/* A golden file from bytes, which are s's from now on, without crn_diff_check_whole. Not
+ * collective. */
 cairn_status crn_diff_golden_of(diff_side *s, const char *name, void *data, size_t nbytes);
 void crn_diff_close(diff_side *s); /* a zeroed one is allowed */
 
@@ -103,6 +117,38 @@ bool crn_diff_share_find(const diff_share *s, const char *name, diff_var *ret);
 /* The variable in the part. CAIRN_ENOTFOUND: the data is gone, or was never in the trail. */
 cairn_status crn_diff_share_data(diff_share *s, const char *name, crn_var **ret);
 
+/* --- sketches ------------------------------------------------------------------------------- */
+
+/* A variable's sketch in a golden file: see docs/format/golden.md. */
+typedef struct diff_sketch {
+    const unsigned char *base; /* places count from here */
+    const unsigned char *facts, *entry[CRN_BOUNDS_MAX];
+} diff_sketch;
+
+/* One block's, for one bound. */
+typedef struct diff_sketch_block {
+    crn_digest digest;
+    crn_sketch_kind kind;
+    const unsigned char *data;
+    size_t nbytes;
+} diff_sketch_block;
+
+/* Append the sketches of a rank of a run, whose trees are t, to buf. *ret_n gets how many variables
+ * of each mark lack one that should have it. */
+cairn_status crn_diff_sketches_put(diff_side *s, uint32_t rank, crn_trees *t, crn_sketch_kind kind,
+                                   uint64_t *ret_n, crn_buf *buf);
+
+/* Check them, of a golden file, once its trees are there. */
+cairn_status crn_diff_sketches_open(diff_side *s, uint32_t rank, const void *data, size_t nbytes);
+
+/* The sketch of a variable of a share; false: there is none. */
+bool crn_diff_sketch_find(const diff_share *share, const crn_trees_var *v, diff_sketch *ret);
+diff_sketch_block crn_diff_sketch_block(const diff_sketch *s, size_t bound, uint64_t i);
+crn_facts crn_diff_sketch_facts(const diff_sketch *s, uint64_t i);
+
+/* Do all ranks have a sketch of all that should have one in a mark of a golden file? */
+bool crn_diff_is_sketched(diff_side *s, const diff_mark *m);
+
 /* --- exact sums ----------------------------------------------------------------------------- */
 
 /* The sum of doubles that are not negative, whatever their order: 2098 bits for the largest, and
@@ -138,6 +184,7 @@ typedef struct diff_row {
     uint32_t ndims;
     uint64_t shape[CRN_DIMS_MAX];
     uint64_t nvalues, ndiffering, nblocks, nflagged, nfalse, read_bytes;
+    uint64_t nproven; /* flagged blocks that a sketch proves equal */
     uint32_t nslices;
     uint64_t slice[CAIRN_SLICES]; /* of ndiffering */
     double max;
@@ -281,6 +328,14 @@ bool crn_diff_is_outside(const crn_var *v);
 /* Fetch and compare blocks of two variables that are cut in the same way. */
 cairn_status crn_diff_verify(diff_worker *w, diff_share *share[2], const crn_var_spec *spec,
                              const uint64_t *block, size_t n, diff_row *row);
+
+/*
+ * Of blocks that trees do not prove equal to a golden file's, which is share[golden], take those
+ * out of *d that its sketch proves equal, and those that are proven to differ, which the row then
+ * says. *ret_used: there is a sketch for the row's bound. CAIRN_ENOTFOUND: the data is gone.
+ */
+cairn_status crn_diff_prove(diff_worker *w, diff_share *share[2], int golden, const diff_var v[2],
+                            crn_tree_delta *d, diff_row *row, bool *ret_used);
 
 /* Do two variables have the same place in the same array, or the same size where it is none? */
 bool crn_diff_same_place(const crn_var_spec *a, const crn_var_spec *b);

@@ -1,40 +1,69 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Golden files: the trees of all ranks of a run in one file, small enough to be kept beside a
- * program's sources; and checking a run against one. docs/format/golden.md has the bytes.
+ * Golden files: the trees of all ranks of a run and sketches of their values in one file, small
+ * enough to be kept beside a program's sources. docs/format/golden.md has the bytes.
  */
 #include "diff/diff.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sys/stat.h>
 
 static const char magic[8] = {'C', 'A', 'I', 'R', 'N', 'G', 'D', '\n'};
 
-enum { FORMAT = 1, HEAD_BYTES = 16, GOLDEN_MAX = 1 << 30 };
+/* Without sketches a file is of format 1, which earlier versions read, too. */
+enum { FORMAT_TREES = 1, FORMAT_SKETCHES = 2, GOLDEN_MAX = 1 << 30 };
 
 /* --- making one ------------------------------------------------------------------------------ */
 
-static cairn_status put_rank(diff_side *s, uint32_t rank, crn_buf *buf)
+/* A golden file in the making. */
+typedef struct blessing {
+    diff_side side;
+    crn_sketch_kind kind;
+    uint64_t *nmissing; /* by mark: variables without a sketch that should have one */
+    cairn_blessing result;
+} blessing;
+
+/* Append a section, its length first. */
+static cairn_status put_section(crn_buf *buf, const crn_buf *one)
 {
-    crn_buf one = {0};
-    crn_trees *t = crn_diff_trees(s, rank);
-    CRN_FAIL_IF(!t, CAIRN_ENOTFOUND, "'%s' has no trees of rank %u that can be read", s->name,
+    crn_put_u64(buf, one->n);
+    crn_put_bytes(buf, one->at, one->n);
+    buf->failed |= one->failed;
+    CRN_TRY(crn_buf_status(buf));
+    CRN_FAIL_IF(buf->n > GOLDEN_MAX - sizeof(crn_digest), CAIRN_EINVAL,
+                "the golden file would be larger than 1 GiB: take fewer marks, or a smaller sketch "
+                "(bytes, or none)");
+    return CAIRN_OK;
+}
+
+static cairn_status put_rank(blessing *b, uint32_t rank, crn_buf *buf)
+{
+    crn_buf trees = {0}, sketches = {0};
+    crn_trees *t = crn_diff_trees(&b->side, rank);
+    CRN_FAIL_IF(!t, CAIRN_ENOTFOUND, "'%s' has no trees of rank %u that can be read", b->side.name,
                 rank);
-    cairn_status rc = crn_trees_put(t, &one);
-    crn_put_u64(buf, one.n);
-    crn_put_bytes(buf, one.at, one.n);
-    crn_buf_done(&one);
+    cairn_status rc = crn_trees_put(t, &trees);
+    if (rc == CAIRN_OK)
+        rc = put_section(buf, &trees);
+    if (rc == CAIRN_OK && b->kind != CRN_SKETCH_NONE) {
+        rc = crn_diff_sketches_put(&b->side, rank, t, b->kind, b->nmissing, &sketches);
+        if (rc == CAIRN_OK)
+            rc = put_section(buf, &sketches);
+        b->result.sketch_bytes += sketches.n;
+    }
+    crn_buf_done(&trees);
+    crn_buf_done(&sketches);
     return rc;
 }
 
-static cairn_status put_golden(diff_side *s, crn_buf *buf)
+static cairn_status put_golden(blessing *b, crn_buf *buf)
 {
     crn_put_bytes(buf, magic, sizeof magic);
-    crn_put_u32(buf, FORMAT);
-    crn_put_u32(buf, s->nranks);
-    for (uint32_t r = 0; r < s->nranks; r++)
-        CRN_TRY(put_rank(s, r, buf));
-    CRN_TRY(crn_buf_status(buf));
+    crn_put_u32(buf, b->kind == CRN_SKETCH_NONE ? FORMAT_TREES : FORMAT_SKETCHES);
+    crn_put_u32(buf, b->side.nranks);
+    for (uint32_t r = 0; r < b->side.nranks; r++)
+        CRN_TRY(put_rank(b, r, buf));
     const crn_digest d = crn_digest_of(buf->at, buf->n);
     crn_put_bytes(buf, d.b, sizeof d.b);
     return crn_buf_status(buf);
@@ -57,34 +86,100 @@ static cairn_status check_marks(const diff_side *s)
     return CAIRN_OK;
 }
 
-static cairn_status bless(diff_side *s, const char *run, crn_comm *comm, const char *golden)
+static void sum_up(blessing *b, size_t file_bytes)
+{
+    const diff_side *s = &b->side;
+    b->result.file_bytes = file_bytes;
+    b->result.nmarks = s->mark.n;
+    for (size_t i = 0; i < s->mark.n; i++) {
+        b->result.nbytes += s->mark.at[i].nbytes;
+        b->result.nsketched += b->kind != CRN_SKETCH_NONE && b->nmissing[i] == 0;
+    }
+}
+
+static cairn_status bless(blessing *b, const char *run, crn_comm *comm, const char *golden)
 {
     crn_buf buf = {0};
-    CRN_TRY(crn_diff_open_run(s, run, comm));
-    CRN_TRY(check_marks(s));
-    cairn_status rc = put_golden(s, &buf);
+    CRN_TRY(crn_diff_open_run(&b->side, run, comm));
+    CRN_TRY(check_marks(&b->side));
+    CRN_TRY(crn_alloc(&b->nmissing, b->side.mark.n));
+    cairn_status rc = put_golden(b, &buf);
     if (rc == CAIRN_OK)
         rc = crn_file_replace(AT_FDCWD, golden, buf.at, buf.n);
+    sum_up(b, buf.n);
     crn_buf_done(&buf);
     return rc;
 }
 
-int cairn_bless(const char *run, const char *golden)
+static cairn_status kind_of(cairn_sketch sketch, crn_sketch_kind *ret)
 {
-    diff_side s = {0};
+    static const crn_sketch_kind kind[] = {[CAIRN_SKETCH_BYTES] = CRN_SKETCH_BYTES,
+                                           [CAIRN_SKETCH_BITS] = CRN_SKETCH_BITS,
+                                           [CAIRN_SKETCH_NONE] = CRN_SKETCH_NONE};
+    CRN_FAIL_IF((unsigned)sketch >= sizeof kind / sizeof *kind, CAIRN_EINVAL,
+                "cairn_bless_as: there is no sketch %d", (int)sketch);
+    *ret = kind[sketch];
+    return CAIRN_OK;
+}
+
+int cairn_bless_as(const char *run, const char *golden, const cairn_bless_options *how,
+                   cairn_blessing *ret)
+{
+    cairn_bless_options options = {.sketch = CAIRN_SKETCH_BYTES};
+    blessing b = {.kind = CRN_SKETCH_NONE};
     crn_comm *comm;
     CRN_FAIL_IF(!run || !golden, CAIRN_EINVAL, "cairn_bless: an argument is NULL");
+    if (how)
+        CRN_TRY(crn_struct_in(how, &options));
+    if (ret)
+        CRN_TRY(crn_struct_check(ret));
+    CRN_TRY(kind_of(options.sketch, &b.kind));
     CRN_TRY(crn_comm_create_self(&comm));
-    cairn_status rc = bless(&s, run, comm, golden);
+    cairn_status rc = bless(&b, run, comm, golden);
+    if (rc == CAIRN_OK && ret)
+        rc = crn_struct_out(&b.result, ret);
     const crn_err why = *crn_err_peek();
-    crn_diff_close(&s);
+    crn_diff_close(&b.side);
     crn_comm_free(comm);
+    free(b.nmissing);
     return rc < 0 ? crn_err_give(&why) : CAIRN_OK;
+}
+
+int cairn_bless(const char *run, const char *golden)
+{
+    return cairn_bless_as(run, golden, NULL, NULL);
 }
 
 /* --- opening one ----------------------------------------------------------------------------- */
 
-/* Check the whole, and find where each rank's trees lie. */
+/* The bytes of a section; its length comes first. */
+static cairn_status get_section(const diff_side *s, crn_cursor *c, const void **ret, size_t *ret_n)
+{
+    const uint64_t n = crn_get_u64(c);
+    crn_cursor_expect(c, n <= c->n);
+    *ret = crn_get_view(c, c->failed ? 0 : n);
+    *ret_n = n;
+    return crn_cursor_status(c, s->name);
+}
+
+static cairn_status get_rank(diff_side *s, crn_cursor *c, uint32_t rank)
+{
+    const void *data;
+    size_t n;
+    CRN_TRY(get_section(s, c, &data, &n));
+    s->nranks = rank + 1;
+    s->tried[rank] = true;
+    CRN_TRY(crn_trees_of(s->name, data, n, &s->trees[rank]));
+    CRN_FAIL_IF(crn_trees_rank(s->trees[rank]) != rank, CAIRN_ECORRUPT,
+                "golden file '%s' has trees of rank %u in the place of rank %u", s->name,
+                crn_trees_rank(s->trees[rank]), rank);
+    if (!s->sketches)
+        return CAIRN_OK;
+    CRN_TRY(get_section(s, c, &data, &n));
+    return crn_diff_sketches_open(s, rank, data, n);
+}
+
+/* Check the whole, and find where each rank's trees and sketches lie. */
 static cairn_status parse(diff_side *s, size_t nbytes)
 {
     crn_cursor c = crn_cursor_of(s->golden, nbytes);
@@ -93,27 +188,19 @@ static cairn_status parse(diff_side *s, size_t nbytes)
     const uint32_t format = crn_get_u32(&c), nranks = crn_get_u32(&c);
     CRN_FAIL_IF(c.failed || memcmp(head, magic, sizeof head) != 0, CAIRN_ECORRUPT,
                 "'%s' is not a golden file", s->name);
-    CRN_FAIL_IF(format != FORMAT, CAIRN_EUNSUPPORTED,
-                "'%s' is a golden file of format %u; this version reads format %d", s->name, format,
-                FORMAT);
+    CRN_FAIL_IF(format != FORMAT_TREES && format != FORMAT_SKETCHES, CAIRN_EUNSUPPORTED,
+                "'%s' is a golden file of format %u; this version reads formats %d and %d", s->name,
+                format, FORMAT_TREES, FORMAT_SKETCHES);
     const crn_digest d = crn_digest_of(s->golden, nbytes - CRN_MIN(nbytes, sizeof d));
     crn_cursor_expect(&c, c.n >= sizeof d && nranks > 0 && nranks <= c.n / sizeof(uint64_t));
     CRN_FAIL_IF(c.failed || memcmp(c.at + c.n - sizeof d, d.b, sizeof d) != 0, CAIRN_ECORRUPT,
                 "golden file '%s' is damaged or cut short", s->name);
     CRN_TRY(crn_alloc(&s->trees, nranks));
     CRN_TRY(crn_alloc(&s->tried, nranks));
-    for (uint32_t r = 0; r < nranks; r++) {
-        const uint64_t n = crn_get_u64(&c);
-        crn_cursor_expect(&c, n <= c.n);
-        const void *data = crn_get_view(&c, c.failed ? 0 : n);
-        CRN_TRY(crn_cursor_status(&c, s->name));
-        s->nranks = r + 1;
-        s->tried[r] = true;
-        CRN_TRY(crn_trees_of(s->name, data, n, &s->trees[r]));
-        CRN_FAIL_IF(crn_trees_rank(s->trees[r]) != r, CAIRN_ECORRUPT,
-                    "golden file '%s' has trees of rank %u in the place of rank %u", s->name,
-                    crn_trees_rank(s->trees[r]), r);
-    }
+    if (format == FORMAT_SKETCHES)
+        CRN_TRY(crn_alloc(&s->sketches, nranks));
+    for (uint32_t r = 0; r < nranks; r++)
+        CRN_TRY(get_rank(s, &c, r));
     return CAIRN_OK;
 }
 
@@ -142,4 +229,12 @@ cairn_status crn_diff_open_golden(diff_side *s, const char *name, crn_comm *comm
 {
     CRN_TRY(crn_comm_agree(comm, open_alone(s, name)));
     return crn_diff_check_whole(s, comm);
+}
+
+cairn_status crn_diff_open(diff_side *s, const char *name, crn_comm *comm)
+{
+    struct stat st;
+    uint8_t is_file = stat(name, &st) == 0 && S_ISREG(st.st_mode);
+    CRN_TRY(crn_comm_bcast(comm, &is_file, sizeof is_file, 0));
+    return is_file ? crn_diff_open_golden(s, name, comm) : crn_diff_open_run(s, name, comm);
 }

@@ -196,6 +196,7 @@ static void report_row(comparison *c, uint64_t version, const diff_row *r)
     memcpy(row.first, r->first, sizeof row.first);
     memcpy(row.second, r->second, sizeof row.second);
     c->nrows++;
+    c->result.nproven += r->nproven;
     report(c, &row);
 }
 
@@ -234,6 +235,7 @@ static cairn_status compare_mark(comparison *c, const diff_mark *a, const diff_m
     c->result.nmarks++;
     if (a->in_trees && b->in_trees)
         c->result.tree_bytes += a->nbytes;
+    c->result.nsketched += crn_diff_is_sketched(&c->side[0], a);
     return do_work(c, &m, a->version);
 }
 
@@ -358,6 +360,7 @@ static cairn_status compare(comparison *c, const char *first, const char *second
     CRN_TRY(c->kind == GATE ? crn_diff_open_golden(&c->side[0], first, c->comm)
                             : crn_diff_open_run(&c->side[0], first, c->comm));
     CRN_TRY(crn_diff_open_run(&c->side[1], second, c->comm));
+    c->result.sketch_bytes = c->side[0].sketch_bytes;
     for (size_t i = 0; i < c->side[0].mark.n; i++)
         c->total_bytes += c->side[0].mark.at[i].nbytes;
     CRN_FAIL_IF(c->side[0].mark.n == 0 && c->side[1].mark.n == 0, CAIRN_ENOTFOUND,

@@ -203,6 +203,9 @@ void crn_diff_close(diff_side *s)
         return;
     for (uint32_t r = 0; s->trees && r < s->nranks; r++)
         crn_trees_close(s->trees[r]);
+    for (uint32_t r = 0; s->sketches && r < s->nranks; r++)
+        free(s->sketches[r].start);
+    free(s->sketches);
     free(s->trees);
     free(s->tried);
     free(s->golden);
@@ -243,8 +246,8 @@ static cairn_status open_data(diff_share *s)
     if (s->err.code < 0)
         return crn_err_give(&s->err);
     cairn_status rc;
-    if (!s->side->run)
-        rc = crn_fail(CAIRN_ENOTFOUND, "golden file '%s' has trees only", s->side->name);
+    if (s->side->golden)
+        rc = crn_fail(CAIRN_ENOTFOUND, "golden file '%s' has no values to look at", s->side->name);
     else if (!s->mark->in_trail)
         rc = crn_fail(CAIRN_ENOTFOUND, "the data of mark %" PRIu64 " of '%s' is not in the trail",
                       s->mark->version, s->side->name);

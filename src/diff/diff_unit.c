@@ -255,6 +255,25 @@ static cairn_status look(unit *u, const crn_var *v, const crn_tree_delta *d)
     return rc;
 }
 
+/* Which side is a golden file? -1: none. */
+static int golden_of(const unit *u)
+{
+    return u->side[0].golden ? 0 : u->side[1].golden ? 1 : -1;
+}
+
+/* Let a golden file prove of flagged blocks what it can. */
+static cairn_status prove(unit *u, const diff_var v[2], crn_tree_delta *d)
+{
+    diff_share *share[2] = {&u->share[0], &u->share[1]};
+    bool used = false;
+    cairn_status rc = CAIRN_OK;
+    if (golden_of(u) >= 0 && d->leaf.n > 0)
+        rc = crn_diff_prove(u->w, share, golden_of(u), v, d, &u->row, &used);
+    if (used)
+        u->why[0] = 0; /* a common bound is not missed */
+    return rc;
+}
+
 static cairn_status compare_blocks(unit *u, const diff_var v[2])
 {
     crn_tree_delta d = {0};
@@ -264,16 +283,19 @@ static cairn_status compare_blocks(unit *u, const diff_var v[2])
     if (!u->w->ask->direct) {
         rc = flag(u, v, &d);
         u->row.nflagged = rc == CAIRN_OK ? d.leaf.n : nblocks;
+        if (rc == CAIRN_OK)
+            rc = prove(u, v, &d);
     }
-    if (rc == CAIRN_OK && u->row.nflagged > 0)
+    if (rc == CAIRN_OK && (u->w->ask->direct ? nblocks : d.leaf.n) > 0)
         rc = look(u, v[0].var, &d);
     rc = explain(u, rc);
-    if (rc == CAIRN_ENOTFOUND)
+    if (rc == CAIRN_ENOTFOUND && u->row.verdict < CAIRN_DIFFERENT)
         crn_diff_row_doubt(&u->row, &v[0].var->spec, u->share[0].rank,
                            (d.leaf.n > 0 ? d.leaf.at[0] : 0) * v[0].var->spec.block /
                                v[0].var->spec.item);
+    const uint64_t nleft = d.leaf.n > 0 ? d.leaf.n : u->row.nflagged;
     crn_tree_delta_done(&d);
-    return judge_failure(u, rc, u->row.nflagged);
+    return judge_failure(u, rc, nleft);
 }
 
 /* --- variables that are not ----------------------------------------------------------------- */
@@ -370,6 +392,12 @@ static void settle_bound(unit *u, const diff_var v[2])
     else if (own)
         u->row.bound = v[0].trees->bound[0];
     u->tolerant = choose_bound(ask->has_bound || own, v, &u->row.bound, u->number);
+    const int golden = golden_of(u);
+    diff_sketch sketch;
+    if (!ask->has_bound && !own && !u->tolerant && golden >= 0 && v[golden].trees &&
+        v[golden].trees->nbounds > 0 &&
+        crn_diff_sketch_find(&u->share[golden], v[golden].trees, &sketch))
+        u->row.bound = v[golden].trees->bound[0]; /* which needs no trees of the run */
 }
 
 /* same_rank: v[1] is of the second share, which is of the first one's rank. */
@@ -384,7 +412,7 @@ static cairn_status compare_pair(unit *u, const diff_var v[2], bool same_rank)
                            a->type, u->side[0].name, b->type, u->side[1].name);
         return CAIRN_OK;
     }
-    if (!u->side[0].run)
+    if (!u->side[0].run || golden_of(u) == 1)
         crn_diff_why_golden(u->side, u->mark, v, u->w->ask->has_bound ? &u->row.bound : NULL,
                             u->tolerant, u->why);
     if (same_rank && crn_diff_same_place(a, b) && is_blockwise(v))

@@ -147,11 +147,11 @@ typedef struct crn_facts {
 cairn_status crn_facts_of(size_t item, const void *data, size_t nbytes, crn_facts *ret);
 
 /*
- * Do blocks of n values with these facts have values that differ, for sure? nan_differs: NaN is not
- * even the same as NaN. Where this is false nothing is known.
+ * Do blocks of n values with these facts have values that differ, for sure? Then the reason, in
+ * words; NULL: nothing is known. nan_differs: NaN is not even the same as NaN.
  */
-bool crn_facts_differ(const crn_facts *a, const crn_facts *b, uint64_t n, const crn_bound *bound,
-                      bool nan_differs);
+const char *crn_facts_differ(const crn_facts *a, const crn_facts *b, uint64_t n,
+                             const crn_bound *bound, bool nan_differs);
 
 /* --- values --------------------------------------------------------------------------------- */
 

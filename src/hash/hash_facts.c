@@ -72,14 +72,21 @@ static bool sums_differ(const crn_facts *a, const crn_facts *b, uint64_t n, cons
     return isfinite(size) && far > limit * (1 + 0x1p-30);
 }
 
-bool crn_facts_differ(const crn_facts *a, const crn_facts *b, uint64_t n, const crn_bound *bound,
-                      bool nan_differs)
+const char *crn_facts_differ(const crn_facts *a, const crn_facts *b, uint64_t n,
+                             const crn_bound *bound, bool nan_differs)
 {
     const bool exact = bound->absolute == 0 && bound->relative == 0;
-    if (a->nnan != b->nnan || a->nabove != b->nabove || a->nbelow != b->nbelow)
-        return true;
-    if ((nan_differs && a->nnan > 0) || (exact && !crn_digest_equal(&a->plain, &b->plain)))
-        return true;
-    return ends_differ(a->min, b->min, bound) || ends_differ(a->max, b->max, bound) ||
-           sums_differ(a, b, n, bound);
+    if (a->nnan != b->nnan)
+        return "they do not have as many NaNs";
+    if (a->nabove != b->nabove || a->nbelow != b->nbelow)
+        return "they do not have as many infinities";
+    if (nan_differs && a->nnan > 0)
+        return "they have NaNs";
+    if (exact && !crn_digest_equal(&a->plain, &b->plain))
+        return "they are not the same to the last bit";
+    if (ends_differ(a->min, b->min, bound))
+        return "their smallest ones do";
+    if (ends_differ(a->max, b->max, bound))
+        return "their largest ones do";
+    return sums_differ(a, b, n, bound) ? "their sums are further apart than all bounds" : NULL;
 }

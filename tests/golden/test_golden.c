@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Files of format 1, kept so that every later version is held to reading them. Each was written by
- * this program, called with --write; what is in them follows from the functions below alone.
+ * Files of format 1, and of later ones, kept so that every later version is held to reading them.
+ * Each was written by this program, called with --write; what is in them follows from the functions
+ * below alone.
  *
  *     good-part-1       three marks of two variables, two retained
  *     good-part-compound  one mark of a variable of structures
@@ -10,6 +11,7 @@
  *     good-trees-1      trees of three marks (small_trees.h)
  *     good-golden-1     marks 3 and 6 of examples/heat2d --size 16 --every 3 on two ranks, with the
  *                       bounds 1e-3 and 1e-9, by 'cairn gate --bless'
+ *     good-golden-2     the same of format 2, with '--sketch bytes'
  *     bad-*             the same, damaged
  */
 #include "diff/diff.h"
@@ -255,17 +257,17 @@ static void test_good_trees(void **state)
     free(data);
 }
 
-static void test_good_golden(void **state)
+/* Trees of two ranks and marks, with sketches of both bounds or without. */
+static void check_golden(const char *name, bool sketched)
 {
-    (void)state;
     void *data;
     size_t n;
     diff_side s = {0};
     crn_comm *comm;
     int dir = golden_dir();
-    assert_ok(crn_file_slurp(dir, "good-golden-1", 1 << 20, &data, &n));
+    assert_ok(crn_file_slurp(dir, name, 1 << 20, &data, &n));
     assert_ok(crn_comm_create_self(&comm));
-    assert_ok(crn_diff_golden_of(&s, "good-golden-1", data, n));
+    assert_ok(crn_diff_golden_of(&s, name, data, n));
     assert_ok(crn_diff_check_whole(&s, comm));
     assert_int_equal(s.nranks, 2);
     assert_int_equal(s.mark.n, 2);
@@ -273,15 +275,28 @@ static void test_good_golden(void **state)
         for (size_t i = 0; i < 2; i++) {
             crn_trees_mark *m = crn_trees_at(crn_diff_trees(&s, r), i);
             crn_trees_var *field = crn_trees_find(m, "field");
+            diff_share share;
+            diff_sketch sketch;
             assert_int_equal(m->version, 3 * (i + 1));
             assert_non_null(field);
             assert_int_equal(field->nbounds, 2);
             assert_ok(crn_trees_load(crn_diff_trees(&s, r), m, field));
+            assert_ok(crn_diff_share_open(&s, &s.mark.at[i], r, &share));
+            assert_int_equal(crn_diff_sketch_find(&share, field, &sketch), sketched);
+            if (sketched)
+                assert_true(crn_diff_sketch_facts(&sketch, 0).size > 0);
         }
     }
     crn_diff_close(&s);
     crn_comm_free(comm);
     close(dir);
+}
+
+static void test_good_golden(void **state)
+{
+    (void)state;
+    check_golden("good-golden-1", false);
+    check_golden("good-golden-2", true);
 }
 
 static void test_bad_files(void **state)

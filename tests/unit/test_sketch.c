@@ -225,10 +225,10 @@ static void test_differences_are_never_missed(void **state)
         for (int turn = 0; turn < 20; turn++) {
             const size_t at = crn_rng_below(&rng, x.n);
             const double w = width_at(&bound, x.item, x.x[at]);
+            const double far = w * (4 * crn_rng_unit(&rng) - 2);
+            const double any = turn == 0 ? random_value(&rng, x.item, &bound) : x.x[at] + far;
             y = x;
-            y.x[at] = turn == 0 ? random_value(&rng, x.item, &bound)
-                                : x.x[at] + w * (4 * crn_rng_unit(&rng) - 2);
-            y.x[at] = rounded(x.item, y.x[at]);
+            y.x[at] = rounded(x.item, any);
             if (!proves(&k, &y))
                 continue;
             nequal++;
@@ -294,27 +294,32 @@ static void see_around(crn_sketcher *s, const grid *g, const crn_bound *b, doubl
     }
 }
 
+/* Cells of one shift, on both sides of zero, where rules meet and at the ends of the line. */
+static void see_cells(crn_sketcher *s, const grid *g, const crn_bound *b)
+{
+    const double least = s->item == 4 ? (double)FLT_MIN : DBL_MIN;
+    const double most = s->item == 4 ? (double)FLT_MAX : DBL_MAX;
+    const double limit = isfinite(s->rules.limit) ? s->rules.limit : 1;
+    const double at[] = {0, limit, least, 1, 8, most, 1e10, least / 8};
+    for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
+        const double w = CRN_MAX(width_at(b, s->item, at[k]), s->rules.width);
+        const double step[] = {0, w / 7, w / 3};
+        for (size_t i = 0; i < 3; i++) {
+            see_around(s, g, b, at[k], step[i]);
+            see_around(s, g, b, -at[k], step[i]);
+        }
+    }
+}
+
 static void test_cells_of_every_shift(void **state)
 {
     (void)state;
     for (size_t i = 0; i < 2 * sizeof fixed / sizeof *fixed; i++) {
-        const crn_bound *b = &fixed[i / 2];
-        const size_t item = i % 2 ? 4 : 8;
-        const double least = item == 4 ? (double)FLT_MIN : DBL_MIN;
-        const double most = item == 4 ? (double)FLT_MAX : DBL_MAX;
         crn_sketcher *s;
-        assert_ok(crn_sketcher_create(item, b, &s));
+        assert_ok(crn_sketcher_create(i % 2 ? 4 : 8, &fixed[i / 2], &s));
         for (unsigned shift = 0; shift < 255; shift += 5) {
             const grid g = grid_of_shift(&s->rules, shift);
-            const double limit = isfinite(s->rules.limit) ? s->rules.limit : 1;
-            const double at[] = {0, limit, least, 1, 8, most, 1e10, least / 8};
-            for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
-                const double w = CRN_MAX(width_at(b, item, at[k]), s->rules.width);
-                for (int part = 0; part < 3; part++) {
-                    see_around(s, &g, b, at[k], part ? w / (part == 1 ? 7 : 3) : 0);
-                    see_around(s, &g, b, -at[k], part ? w / (part == 1 ? 7 : 3) : 0);
-                }
-            }
+            see_cells(s, &g, &fixed[i / 2]);
         }
         crn_sketcher_free(s);
     }
@@ -398,21 +403,21 @@ static void test_single_facts(void **state)
     y.x[50] = -0.0;
     facts(&x, &fx);
     facts(&y, &fy);
-    assert_false(crn_facts_differ(&fx, &fy, x.n, &exact, false));
+    assert_null(crn_facts_differ(&fx, &fy, x.n, &exact, false));
     y.x[55] += 1e-3; /* in the middle: found by the sum */
     facts(&y, &fy);
-    assert_true(crn_facts_differ(&fx, &fy, x.n, &bound, false));
+    assert_non_null(crn_facts_differ(&fx, &fy, x.n, &bound, false));
     y = x;
     y.x[55] += 1e-5; /* less than all bounds together */
     facts(&y, &fy);
-    assert_false(crn_facts_differ(&fx, &fy, x.n, &bound, false));
-    assert_true(crn_facts_differ(&fx, &fy, x.n, &exact, false));
+    assert_null(crn_facts_differ(&fx, &fy, x.n, &bound, false));
+    assert_non_null(crn_facts_differ(&fx, &fy, x.n, &exact, false));
     y = x;
     y.x[3] = (double)NAN;
     facts(&y, &fy);
-    assert_true(crn_facts_differ(&fx, &fy, x.n, &bound, false));
-    assert_false(crn_facts_differ(&fy, &fy, x.n, &bound, false));
-    assert_true(crn_facts_differ(&fy, &fy, x.n, &bound, true));
+    assert_non_null(crn_facts_differ(&fx, &fy, x.n, &bound, false));
+    assert_null(crn_facts_differ(&fy, &fy, x.n, &bound, false));
+    assert_non_null(crn_facts_differ(&fy, &fy, x.n, &bound, true));
 }
 
 int main(void)

@@ -261,7 +261,7 @@ static void test_kernels_agree(void **state)
     crn_rng rng = crn_rng_of(8, 0);
     for (size_t turn = 0; turn < 4 * NBOUNDS; turn++) {
         const size_t item = turn % 2 ? 4 : 8;
-        const rules r = rules_of(&bounds[turn / 4], item);
+        const crn_rules r = crn_rules_of(&bounds[turn / 4], item);
         for (size_t i = 0; i < N; i += 8) { /* any bits: NaNs and all magnitudes among them */
             const uint64_t bits = crn_rng_u64(&rng);
             memcpy(src + i, &bits, sizeof bits);
