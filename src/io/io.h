@@ -83,6 +83,13 @@ cairn_status crn_dir_open(int dirfd, const char *name, bool create, int *ret_fd)
 
 /* The same for a path that a person gave, which may be a link: scratch directories often are. */
 cairn_status crn_dir_open_path(const char *path, bool create, int *ret_fd);
+
+/*
+ * Is the directory at path, absolute and without a link in it, the caller's own, such that nobody
+ * else could have made or changed it? CAIRN_ENOTFOUND; CAIRN_EMISMATCH: it is another user's, or
+ * others may write to it, or replace it, or a step of the path is a link.
+ */
+cairn_status crn_dir_check_private(const char *path);
 cairn_status crn_dir_sync(int dirfd); /* what was created, renamed and unlinked in it will last */
 
 /* Names of the entries of a directory but "." and "..", sorted; free each and the array. */
@@ -97,7 +104,8 @@ cairn_status crn_file_own(int dirfd, const char *name, crn_file **ret);
 /*
  * Replace name by data atomically and durably: write ".<name>.tmp", sync, rename, sync of the
  * directory. After a failure the old file is as it was; only when the last step failed is the new
- * one in its place, not yet durable. CAIRN_EBUSY when another process is replacing the same file.
+ * one in its place, not yet durable. Others that replace the same file are waited for; CAIRN_EBUSY
+ * when one takes longer than half a minute.
  */
 cairn_status crn_file_replace(int dirfd, const char *name, const void *data, size_t nbytes);
 

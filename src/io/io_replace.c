@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Is the file that we have locked still the one with that name? Its last owner may have renamed it
@@ -56,6 +57,20 @@ static void drop(int dirfd, const char *temp)
     (void)crn_err_give(&keep);
 }
 
+/* Take the temporary file. Whoever replaces the same file at this moment is waited for: several
+ * programs may begin on one trail at once. */
+static cairn_status own_in_turn(int dirfd, const char *temp, crn_file **ret)
+{
+    static const struct timespec moment = {.tv_nsec = 10000000};
+    enum { MOMENTS = 3000 };
+    cairn_status rc = crn_file_own(dirfd, temp, ret);
+    for (int i = 0; rc == CAIRN_EBUSY && i < MOMENTS; i++) {
+        nanosleep(&moment, NULL);
+        rc = crn_file_own(dirfd, temp, ret);
+    }
+    return rc;
+}
+
 /* name has no directory in it. */
 static cairn_status replace_here(int dirfd, const char *name, const void *data, size_t nbytes,
                                  bool durable)
@@ -65,7 +80,7 @@ static cairn_status replace_here(int dirfd, const char *name, const void *data, 
     cairn_status rc;
     int n = snprintf(temp, sizeof temp, ".%s.tmp", name);
     CRN_FAIL_IF(n < 0 || (size_t)n >= sizeof temp, CAIRN_EINVAL, "'%s' is too long a name", name);
-    CRN_TRY(crn_file_own(dirfd, temp, &f));
+    CRN_TRY(own_in_turn(dirfd, temp, &f));
     rc = fill(f, data, nbytes, durable);
     if (rc == CAIRN_OK)
         rc = crn_rename(dirfd, temp, name);

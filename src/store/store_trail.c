@@ -27,24 +27,75 @@ static cairn_status sync_parent(const crn_trail *t)
     return rc;
 }
 
-static cairn_status check_marker(const crn_trail *t, bool create)
+/* What its file 'trail' says. CAIRN_ENOTFOUND: there is none; CAIRN_EUNSUPPORTED: a newer format;
+ * CAIRN_ECORRUPT: no such thing. */
+static cairn_status read_marker(const crn_trail *t)
 {
+    enum { NBYTES = sizeof trail_text - 1, DIGITS = 12 };
     void *data;
     size_t nbytes;
-    cairn_status rc = crn_file_slurp(t->fd, "trail", sizeof trail_text + 64, &data, &nbytes);
-    if (rc == CAIRN_ENOTFOUND && create) {
-        CRN_TRY(sync_parent(t));
-        return crn_file_replace(t->fd, "trail", trail_text, sizeof trail_text - 1);
-    }
-    CRN_FAIL_IF(rc == CAIRN_ENOTFOUND, CAIRN_ENOTFOUND, "'%s' is not a trail", t->path);
-    CRN_TRY(rc);
-    bool same = nbytes == sizeof trail_text - 1 && memcmp(data, trail_text, nbytes) == 0;
-    bool newer = !same && nbytes > 12 && memcmp(data, trail_text, 12) == 0;
+    CRN_TRY(crn_file_slurp(t->fd, "trail", NBYTES + 64, &data, &nbytes));
+    const bool same = nbytes == NBYTES && memcmp(data, trail_text, NBYTES) == 0;
+    const char *text = data;
+    const bool newer = !same && nbytes > DIGITS && memcmp(data, trail_text, DIGITS) == 0 &&
+                       strspn(text + DIGITS, "0123456789") == nbytes - DIGITS - 1 &&
+                       text[nbytes - 1] == '\n';
     free(data);
-    CRN_FAIL_IF(newer, CAIRN_EUNSUPPORTED, "'%s' is a trail of a newer format", t->path);
-    CRN_FAIL_IF(!same, CAIRN_ENOTFOUND, "'%s' is not a trail: its file 'trail' says otherwise",
+    CRN_FAIL_IF(newer, CAIRN_EUNSUPPORTED,
+                "'%s' is a trail of a newer format; or its file 'trail' is damaged: if so, remove "
+                "that file, and it is made again",
+                t->path);
+    CRN_FAIL_IF(!same, CAIRN_ECORRUPT,
+                "'%s' is not a trail: its file 'trail' says otherwise, and there is no run in it; "
+                "if it was one, remove that file, and it is made again",
                 t->path);
     return CAIRN_OK;
+}
+
+/* Is there a run that this version can read? */
+static bool has_run(crn_trail *t)
+{
+    char **names;
+    size_t n;
+    bool found = false;
+    if (crn_trail_runs(t, &names, &n) < 0)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        crn_run *run;
+        if (!found && crn_run_open(t, names[i], false, &run) == CAIRN_OK) {
+            found = true;
+            crn_run_close(run);
+        }
+        free(names[i]);
+    }
+    free(names);
+    return found;
+}
+
+static cairn_status write_marker(const crn_trail *t)
+{
+    CRN_TRY(sync_parent(t));
+    cairn_status rc = crn_file_replace(t->fd, "trail", trail_text, sizeof trail_text - 1);
+    if (rc == CAIRN_OK)
+        return CAIRN_OK;
+    /* Where the file system knows no locks another may have been faster. */
+    const crn_err why = *crn_err_peek();
+    return read_marker(t) == CAIRN_OK ? CAIRN_OK : crn_err_give(&why);
+}
+
+/* A directory with runs is a trail whatever happened to those few bytes; who writes to it makes
+ * them again. */
+static cairn_status check_marker(crn_trail *t, bool create)
+{
+    const cairn_status rc = read_marker(t);
+    if (rc != CAIRN_ENOTFOUND && rc != CAIRN_ECORRUPT && rc != CAIRN_EUNSUPPORTED)
+        return rc;
+    const crn_err why = *crn_err_peek();
+    if ((rc == CAIRN_ENOTFOUND && create) || has_run(t))
+        return create ? write_marker(t) : CAIRN_OK;
+    CRN_FAIL_IF(rc == CAIRN_ENOTFOUND, CAIRN_ENOTFOUND, "'%s' is not a trail", t->path);
+    crn_err_give(&why);
+    return rc == CAIRN_EUNSUPPORTED ? rc : crn_fail(CAIRN_ENOTFOUND, "%s", why.text);
 }
 
 cairn_status crn_trail_open(const char *path, bool create, crn_trail **ret)

@@ -307,19 +307,40 @@ static void test_replace_over_leftovers(void **state)
     assert_int_equal(unlinkat(dir, ".left.tmp", 0), 0);
 }
 
-static void test_replace_refuses_a_live_rival(void **state)
+static void test_own_refuses_a_live_rival(void **state)
 {
+    crn_file *f;
     (void)state;
-    make_file("rival", "old");
     make_file(".rival.tmp", "half");
     int fd = openat(dir, ".rival.tmp", O_WRONLY);
     assert_int_equal(flock(fd, LOCK_EX), 0);
-    assert_fails(crn_file_replace(dir, "rival", "new", 3), CAIRN_EBUSY, "by another process");
-    assert_content("rival", "old");
+    assert_fails(crn_file_own(dir, ".rival.tmp", &f), CAIRN_EBUSY, "by another process");
     assert_content(".rival.tmp", "half");
     close(fd);
     assert_ok(crn_file_replace(dir, "rival", "new", 3));
     assert_content("rival", "new");
+}
+
+/* Many processes replace one file, each many times: all wait for each other. */
+static void test_replace_waits_for_rivals(void **state)
+{
+    enum { NRIVALS = 8, NTIMES = 20 };
+    int status;
+    (void)state;
+    fflush(NULL);
+    for (int i = 0; i < NRIVALS; i++) {
+        if (fork() == 0) {
+            int failed = 0;
+            for (int k = 0; k < NTIMES; k++)
+                failed += crn_file_put(dir, "shared", "content", 7) < 0;
+            _exit(failed);
+        }
+    }
+    for (int i = 0; i < NRIVALS; i++) {
+        assert_true(wait(&status) > 0);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    assert_content("shared", "content");
 }
 
 static uint64_t count_replace_steps(void)
@@ -397,7 +418,8 @@ int main(void)
         cmocka_unit_test(test_rename_and_unlink),
         cmocka_unit_test(test_replace),
         cmocka_unit_test(test_replace_over_leftovers),
-        cmocka_unit_test(test_replace_refuses_a_live_rival),
+        cmocka_unit_test(test_own_refuses_a_live_rival),
+        cmocka_unit_test(test_replace_waits_for_rivals),
         cmocka_unit_test(test_replace_is_all_or_nothing),
         cmocka_unit_test(test_replace_survives_the_end_of_the_process),
     };

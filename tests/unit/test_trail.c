@@ -393,6 +393,58 @@ static void test_what_is_no_trail_is_refused(void **state)
     assert_fails(cairn_trail_open(path, &t), CAIRN_EUNSUPPORTED, "newer format");
 }
 
+/* Whatever bit of the file 'trail' flips, and if it is lost, a trail with a run is one; who writes
+ * to it mends the file. */
+static void test_damaged_marker_is_rebuilt(void **state)
+{
+    static const char text[] = "cairn trail 1\n";
+    char path[128], file[160];
+    crn_trail *t;
+    void *back;
+    size_t n;
+    (void)state;
+    in_scratch(path, "marker");
+    assert_ok(small_trail(path, NULL, 1, 1, 1));
+    snprintf(file, sizeof file, "%s/trail", path);
+    for (size_t bit = 0; bit <= 8 * strlen(text); bit++) {
+        if (bit == 8 * strlen(text))
+            assert_int_equal(unlink(file), 0);
+        else
+            overwrite(path, "trail", (off_t)(bit / 8), (char)(text[bit / 8] ^ 1 << bit % 8));
+        assert_ok(crn_trail_open(path, false, &t));
+        crn_trail_close(t);
+        assert_ok(crn_trail_open(path, true, &t));
+        crn_trail_close(t);
+        assert_ok(crn_file_slurp(AT_FDCWD, file, 100, &back, &n));
+        assert_string_equal(back, text);
+        free(back);
+    }
+}
+
+/* Many programs that begin on a new trail at once. */
+static void test_trail_is_made_by_many(void **state)
+{
+    enum { NPROGRAMS = 12, NTIMES = 10 };
+    (void)state;
+    for (int k = 0; k < NTIMES; k++) {
+        char path[128], name[16];
+        int status;
+        snprintf(name, sizeof name, "many-%d", k);
+        in_scratch(path, name);
+        fflush(NULL);
+        for (int i = 0; i < NPROGRAMS; i++) {
+            if (fork() == 0) {
+                crn_trail *t;
+                _exit(crn_trail_open(path, true, &t) == CAIRN_OK ? 0 : 1);
+            }
+        }
+        for (int i = 0; i < NPROGRAMS; i++) {
+            assert_true(wait(&status) > 0);
+            assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        }
+    }
+}
+
 static void test_run_lock_names_its_holder_and_dies_with_it(void **state)
 {
     (void)state;
@@ -538,6 +590,8 @@ int main(void)
         cmocka_unit_test(test_run_that_cannot_be_looked_into_is_seen),
         cmocka_unit_test(test_swapped_parts_are_noticed),
         cmocka_unit_test(test_what_is_no_trail_is_refused),
+        cmocka_unit_test(test_damaged_marker_is_rebuilt),
+        cmocka_unit_test(test_trail_is_made_by_many),
         cmocka_unit_test(test_run_lock_names_its_holder_and_dies_with_it),
         cmocka_unit_test(test_run_is_seen_when_it_is_presented),
         cmocka_unit_test(test_run_that_was_never_presented_is_swept),
