@@ -41,6 +41,7 @@ void crn_log_write(const crn_log *log, crn_log_level level, crn_log_scope scope,
     va_start(ap, fmt);
     vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
+    crn_text_clean(line);
     if (log->sink)
         log->sink(log->arg, level, log->rank, line);
     else /* one call, so that lines of several threads and ranks do not mix */

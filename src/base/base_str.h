@@ -41,6 +41,16 @@ enum { CRN_NUMBER_TEXT = 32 }; /* room that the two above need */
 bool crn_name_is_safe(const char *name);
 
 /*
+ * The character at s, UTF-8: how many bytes it has, and whether it may be shown. Not to be shown is
+ * what drives a terminal or makes a text look like another: control characters (C0, C1, delete),
+ * marks of direction, separators of lines, and bytes that are no UTF-8. s is not empty.
+ */
+size_t crn_utf8_next(const char *s, uint32_t *ret_code, bool *ret_fair);
+
+/* Put '?' in place of every character that may not be shown. All that people see passes here. */
+void crn_text_clean(char *s);
+
+/*
  * Changes of one letter that turn a into b (adjacent swaps count one). What is longer than
  * CRN_WORD_MAX is not looked into: the distance is then the longer length, or 0 when equal.
  */

@@ -92,7 +92,8 @@ int cmd_misuse(const char *usage, const char *fmt, ...) CAIRN_PRINTF(2);
 int cmd_fail(const char *fmt, ...) CAIRN_PRINTF(1);
 int cmd_vfail(const char *fmt, va_list ap);
 
-/* A line of the result. Like everything printed here, control characters become '?'. */
+/* A line of the result. Like everything printed here, what may not be shown (crn_text_clean)
+ * becomes '?'. */
 void cmd_line(const char *fmt, ...) CAIRN_PRINTF(1);
 
 /*

@@ -137,10 +137,14 @@ json_t *cmd_comparison_json(const cmd_comparison *c, const cairn_comparison_row 
 static void print_quoted(const char *s)
 {
     putchar('"');
-    for (; *s; s++) {
+    while (*s) {
+        uint32_t code;
+        bool fair;
+        const size_t n = crn_utf8_next(s, &code, &fair);
         if (*s == '"')
             putchar('"');
-        putchar((unsigned char)*s < ' ' ? '?' : *s);
+        printf("%.*s", fair ? (int)n : 1, fair ? s : "?");
+        s += n;
     }
     putchar('"');
 }

@@ -12,9 +12,7 @@ static char *clean_text(const char *fmt, va_list ap)
     char *text;
     if (vasprintf(&text, fmt, ap) < 0)
         return NULL;
-    for (char *p = text; *p; p++)
-        if ((unsigned char)*p < ' ' || *p == 0x7f)
-            *p = '?';
+    crn_text_clean(text);
     return text;
 }
 
@@ -147,12 +145,29 @@ json_t *cmd_json_merge(json_t *object, json_t *members)
     return NULL;
 }
 
+/* Characters that may not be shown stand in strings only, where an escape means the same. */
+static void print_escaped(const char *s)
+{
+    while (*s) {
+        uint32_t c;
+        bool fair;
+        const size_t n = crn_utf8_next(s, &c, &fair);
+        if (fair || c == '\n')
+            fwrite(s, 1, n, stdout);
+        else
+            printf("\\u%04x", c & 0xffff); /* all of them have four digits */
+        s += n;
+    }
+    printf("\n");
+}
+
 int cmd_print_json(json_t *value, int code)
 {
-    if (!value)
-        return cmd_fail("no memory for JSON");
-    int rc = json_dumpf(value, stdout, JSON_INDENT(2));
-    printf("\n");
+    char *text = value ? json_dumps(value, JSON_INDENT(2)) : NULL;
     json_decref(value);
-    return rc < 0 ? cmd_fail("cannot print JSON") : code;
+    if (!text)
+        return cmd_fail("no memory for JSON");
+    print_escaped(text);
+    free(text);
+    return ferror(stdout) ? cmd_fail("cannot print JSON") : code;
 }

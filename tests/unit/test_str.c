@@ -196,6 +196,33 @@ static void test_nearest_hints_at_slips_only(void **state)
     assert_string_equal(near.hint, "");
 }
 
+static void assert_clean(const char *text, const char *want)
+{
+    char copy[64];
+    snprintf(copy, sizeof copy, "%s", text);
+    crn_text_clean(copy);
+    assert_string_equal(copy, want);
+}
+
+static void test_clean(void **state)
+{
+    (void)state;
+    assert_clean("", "");
+    assert_clean("plain, gr\xc3\xb6\xc3\x9f"
+                 "er, \xe6\xb8\xa9\xe5\xba\xa6, \xf0\x9f\x8c\xa1",
+                 "plain, gr\xc3\xb6\xc3\x9f"
+                 "er, \xe6\xb8\xa9\xe5\xba\xa6, \xf0\x9f\x8c\xa1");
+    assert_clean("\x1b[2J\n\x7f.", "?[2J??.");
+    assert_clean("\xc2\x80.\xc2\x9b.\xc2\x9f.\xc2\xa0", "?.?.?.\xc2\xa0");    /* C1 */
+    assert_clean("\xe2\x80\x8e\xe2\x80\x8f.\xe2\x80\x8d", "??.\xe2\x80\x8d"); /* directions */
+    assert_clean("\xe2\x80\xaa\xe2\x80\xae.\xe2\x80\xaf", "??.\xe2\x80\xaf");
+    assert_clean("\xe2\x81\xa6\xe2\x81\xa9.\xe2\x81\xaa", "??.\xe2\x81\xaa");
+    assert_clean("\xe2\x80\xa8\xe2\x80\xa9.\xd8\x9c", "??.?"); /* lines */
+    assert_clean("\x80.\xff.\xc0\xaf.\xed\xa0\x80.\xf4\x90\x80\x80", "?.?.??.???.????");
+    assert_clean("cut \xe2\x80", "cut ??");
+    assert_clean("cut \xf0\x9f\x8c", "cut ???");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +236,7 @@ int main(void)
         cmocka_unit_test(test_format_parses_back),
         cmocka_unit_test(test_name_is_safe),
         cmocka_unit_test(test_edit_distance),
+        cmocka_unit_test(test_clean),
         cmocka_unit_test(test_nearest_hints_at_slips_only),
     };
     return cmocka_run_group_tests_name("str", tests, NULL, NULL);
