@@ -8,6 +8,7 @@
 #include "ckpt/ckpt_session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <unistd.h>
@@ -83,11 +84,69 @@ static cairn_status make_absolute(const char *path, char **ret)
     return crn_strdup(whole, ret);
 }
 
+/*
+ * The k-th directory below base that this user's files may lie in. All ranks of a node, and those
+ * that restart the run, choose the same: one that is there and private, before one that is to be
+ * made. CAIRN_EMISMATCH: another user has taken the name, or base is not fit.
+ */
+static cairn_status try_local(const char *base, int k, bool make, char *path, size_t cap)
+{
+    char own[32];
+    int fd;
+    snprintf(own, sizeof own, k > 0 ? "cairn-%ld-%d" : "cairn-%ld", (long)geteuid(), k);
+    int n = snprintf(path, cap, "%s/%s", base, own);
+    CRN_FAIL_IF(n < 0 || (size_t)n >= cap, CAIRN_EINVAL, "'%s' is too long", base);
+    cairn_status rc = crn_dir_check_private(path);
+    if (rc != CAIRN_ENOTFOUND || !make)
+        return rc;
+    CRN_TRY(crn_dir_open(AT_FDCWD, path, true, &fd));
+    close(fd);
+    return crn_dir_check_private(path);
+}
+
+static cairn_status choose_below(cairn *c, const char *base)
+{
+    enum { NTRIES = 8 };
+    char path[PATH_MAX];
+    cairn_status rc = CAIRN_ENOTFOUND;
+    crn_err first = {0};
+    for (int k = 0; k < 2 * NTRIES; k++) {
+        rc = try_local(base, k % NTRIES, k >= NTRIES, path, sizeof path);
+        if (rc == CAIRN_EMISMATCH && !first.code)
+            first = *crn_err_peek();
+        if (rc == CAIRN_OK) {
+            if (first.code)
+                crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_EACH,
+                              "%s: node-local files go to '%s' instead", first.text, path);
+            return crn_strdup(path, &c->local);
+        }
+        if (rc != CAIRN_ENOTFOUND && rc != CAIRN_EMISMATCH)
+            return rc;
+    }
+    return first.code ? crn_err_give(&first) : rc;
+}
+
+/* Below $TMPDIR, or /tmp where that will not do. Links in the name of $TMPDIR are its owner's. */
+static cairn_status choose_local(cairn *c)
+{
+    const char *tmp = getenv("TMPDIR");
+    char base[PATH_MAX];
+    if (tmp && *tmp && realpath(tmp, base)) {
+        if (choose_below(c, base) == CAIRN_OK)
+            return CAIRN_OK;
+        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_EACH,
+                      "TMPDIR: %s: node-local files go below '/tmp' instead", crn_err_peek()->text);
+    }
+    cairn_status rc = realpath("/tmp", base) ? choose_below(c, base) : CAIRN_ENOTFOUND;
+    if (rc < 0)
+        crn_err_prefix("no node-local directory (name one by level.local, or say 'trail'): ");
+    return rc;
+}
+
 /* Where this node's storage is, as the configuration says. */
 static cairn_status find_local(cairn *c)
 {
     const char *text = crn_config_text(c->cfg, CRN_OPT_LEVEL_LOCAL);
-    char path[512];
     if (strcmp(text, "trail") == 0)
         return CAIRN_OK;
     if (strcmp(text, "auto") != 0) {
@@ -96,11 +155,7 @@ static cairn_status find_local(cairn *c)
         c->local = realpath(text, NULL);
         return c->local ? CAIRN_OK : make_absolute(text, &c->local);
     }
-    const char *tmp = getenv("TMPDIR");
-    int n =
-        snprintf(path, sizeof path, "%s/cairn-%ld", tmp && *tmp ? tmp : "/tmp", (long)geteuid());
-    CRN_FAIL_IF(n < 0 || (size_t)n >= sizeof path, CAIRN_EINVAL, "TMPDIR is too long");
-    return make_absolute(path, &c->local);
+    return choose_local(c);
 }
 
 /* --- the run ------------------------------------------------------------------------------ */
