@@ -57,14 +57,6 @@ static int by_version(const void *a, const void *b)
     return (x->version > y->version) - (x->version < y->version);
 }
 
-static diff_mark *find_mark(diff_side *s, uint64_t version)
-{
-    for (size_t i = 0; i < s->mark.n; i++)
-        if (s->mark.at[i].version == version)
-            return &s->mark.at[i];
-    return NULL;
-}
-
 /* Marks of the manifest, as far as their data is in the trail. */
 static cairn_status list_trail(diff_side *s)
 {
@@ -90,14 +82,21 @@ static uint64_t bytes_of(const crn_trees_mark *m)
     return n;
 }
 
-/* Where a mark of the same version is in the trail, trees of another time are not its own. */
+/* Where a mark of the same version is in the trail, trees of another time are not its own. Both
+ * lists ascend, and a run may have 100,000 marks: they are gone through side by side. */
 cairn_status crn_diff_list_trees(diff_side *s)
 {
     crn_trees *t = crn_diff_trees(s, 0);
+    const size_t nlisted = s->mark.n;
+    size_t k = 0;
+    if (nlisted > 0)
+        qsort(s->mark.at, nlisted, sizeof *s->mark.at, by_version);
     for (size_t i = 0; t && i < crn_trees_nmarks(t); i++) {
         const crn_trees_mark *m = crn_trees_at(t, i);
-        diff_mark *old = find_mark(s, m->version);
-        if (old) {
+        while (k < nlisted && s->mark.at[k].version < m->version)
+            k++;
+        if (k < nlisted && s->mark.at[k].version == m->version) {
+            diff_mark *old = &s->mark.at[k];
             old->in_trees = old->wall_ns == m->wall_ns && old->series == m->series;
             continue;
         }
@@ -113,12 +112,8 @@ cairn_status crn_diff_list_trees(diff_side *s)
 
 static crn_trees_mark *find_trees(crn_trees *t, const diff_mark *m)
 {
-    for (size_t i = 0; t && i < crn_trees_nmarks(t); i++) {
-        crn_trees_mark *k = crn_trees_at(t, i);
-        if (k->version == m->version)
-            return k->wall_ns == m->wall_ns && k->series == m->series ? k : NULL;
-    }
-    return NULL;
+    crn_trees_mark *k = t ? crn_trees_of_version(t, m->version) : NULL;
+    return k && k->wall_ns == m->wall_ns && k->series == m->series ? k : NULL;
 }
 
 cairn_status crn_diff_check_whole(diff_side *s, crn_comm *comm)

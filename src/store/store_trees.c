@@ -240,6 +240,19 @@ crn_trees_mark *crn_trees_at(const crn_trees *t, size_t i)
     return t->mark.at[i];
 }
 
+crn_trees_mark *crn_trees_of_version(const crn_trees *t, uint64_t version)
+{
+    size_t low = 0, high = t->mark.n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (t->mark.at[middle]->version < version)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < t->mark.n && t->mark.at[low]->version == version ? t->mark.at[low] : NULL;
+}
+
 size_t crn_trees_ndamaged(const crn_trees *t)
 {
     return t->ndamaged;

@@ -70,6 +70,7 @@ uint32_t crn_trees_rank(const crn_trees *t);
 /* Marks that count, by ascending versions; they stay the file's. */
 size_t crn_trees_nmarks(const crn_trees *t);
 crn_trees_mark *crn_trees_at(const crn_trees *t, size_t i);
+crn_trees_mark *crn_trees_of_version(const crn_trees *t, uint64_t version); /* NULL: none */
 
 /* Places where a damaged record was passed over; a cut end is none. */
 size_t crn_trees_ndamaged(const crn_trees *t);

@@ -52,6 +52,8 @@ static size_t check_all(crn_trees *t, size_t *nbad)
     for (size_t i = 0; i < crn_trees_nmarks(t); i++) {
         crn_trees_mark *m = crn_trees_at(t, i);
         assert_true(i == 0 || m->version > crn_trees_at(t, i - 1)->version);
+        assert_ptr_equal(crn_trees_of_version(t, m->version), m);
+        assert_true(crn_trees_of_version(t, m->version + 1) != m);
         assert_true(m->wall_ns == 1000 + m->version && m->nranks == 4 && m->nvars == 3);
         for (size_t k = 0; k < m->nvars; k++) {
             cairn_status rc = crn_trees_load(t, m, &m->var[k]);
