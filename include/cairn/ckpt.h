@@ -238,7 +238,10 @@ CAIRN_API int cairn_settle(cairn *c);
 
 /*
  * Is it time to leave: a signal came, or the job's time limit is so near that only a last mark
- * fits? Collective: the same answer everywhere. A mark taken while it is true goes to the trail.
+ * fits? Collective: the same answer everywhere, and one small reduction, or none directly after
+ * cairn_due. A mark taken while it is true goes to the trail. Where nobody asks, a signal that
+ * would have ended the program does so after the next mark, or, when the program calls nothing any
+ * more, after stop.patience; the second one always does.
  */
 CAIRN_API bool cairn_should_stop(cairn *c);
 

@@ -76,6 +76,9 @@ CRN_OPT_ROW(STOP_LIMIT, "stop", "limit", SECONDS, "0", "0..",
             "time that the program may take; 0: the job's own limit, if there is one")
 CRN_OPT_ROW(STOP_MARGIN, "stop", "margin", SECONDS, "60", "0..",
             "time to keep for leaving, besides what a mark in the trail takes")
+CRN_OPT_ROW(STOP_PATIENCE, "stop", "patience", SECONDS, "10", "0..",
+            "after a signal, time that a program which calls nothing may have, besides ten times "
+            "its usual, until the signal ends it")
 CRN_OPT_ROW(RESUME_SUBSET, "resume", "subset", BOOL, "no", "",
             "let a program resume that protects only some of a mark's variables")
 CRN_OPT_ROW(COMPARE_TREES, "compare", "trees", BOOL, "yes", "",

@@ -55,6 +55,7 @@ static void *engine_main(void *arg)
             break;
         pthread_mutex_unlock(&e->mutex);
         work(c);
+        crn_signals_busy(false);
         pthread_mutex_lock(&e->mutex);
         e->looking = true;
         e->state = e->shares ? ENGINE_DONE : ENGINE_STORED;
@@ -119,6 +120,7 @@ void crn_engine_abandon(cairn *c)
 void crn_engine_submit(cairn *c)
 {
     if (c->engine.running) {
+        crn_signals_busy(true);
         set_state(&c->engine, ENGINE_BUSY);
         return;
     }
@@ -152,12 +154,18 @@ static void learn(cairn *c)
     crn_tune_mark(c);
 }
 
-void crn_engine_progress(cairn *c)
+bool crn_engine_waits(cairn *c)
 {
     pthread_mutex_lock(&c->engine.mutex);
-    const bool waits = !c->engine.shares && c->engine.state != ENGINE_IDLE; /* same on all ranks */
-    uint64_t ready = is_ready(&c->engine);
+    const bool waits = !c->engine.shares && c->engine.state != ENGINE_IDLE;
     pthread_mutex_unlock(&c->engine.mutex);
+    return waits;
+}
+
+void crn_engine_progress(cairn *c)
+{
+    const bool waits = crn_engine_waits(c);
+    uint64_t ready = crn_engine_is_ready(c);
     if (waits && crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MIN, &ready, 1) == CAIRN_OK && ready)
         crn_engine_finish(c);
 }

@@ -21,7 +21,8 @@ static void fail_job(cairn *c, cairn_status rc)
 /*
  * What the ranks ask for must be one thing, and it gets one time: the latest clock's. In the same
  * breath, are all ready? With "skip" a mark waits for no other; but there is no next time for the
- * mark with which a program leaves. And has any rank declared something since the last one?
+ * mark with which a program leaves. Has any rank declared something since the last one, or does any
+ * know of a signal?
  */
 static cairn_status agree_on_mark(cairn *c, uint64_t version, cairn_level level, uint64_t *ret_time,
                                   bool *ret_unchecked)
@@ -33,7 +34,8 @@ static cairn_status agree_on_mark(cairn *c, uint64_t version, cairn_level level,
                       ~(uint64_t)level,
                       !waits && !crn_engine_is_ready(c),
                       crn_wall_ns(),
-                      c->unchecked};
+                      c->unchecked,
+                      crn_signals_came(c)};
     CRN_TRY(crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MAX, max, sizeof max / sizeof *max));
     CRN_FAIL_IF(max[0] != ~max[1], CAIRN_EINVAL,
                 "the ranks mark different versions, from %" PRIu64 " to %" PRIu64, ~max[1], max[0]);
@@ -41,6 +43,10 @@ static cairn_status agree_on_mark(cairn *c, uint64_t version, cairn_level level,
                 "the ranks mark version %" PRIu64 " at different levels", version);
     *ret_time = max[5];
     *ret_unchecked = max[6];
+    if (max[7])
+        crn_stop_begin(c);
+    c->poll.whether_due.known = c->poll.whether_stop.known =
+        false; /* the mark changes the answer */
     return max[4] ? CAIRN_NOTHING : CAIRN_OK;
 }
 
@@ -182,6 +188,7 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level, bool te
     crn_ckpt_beat(c);
     CRN_FAIL_IF(c->open, CAIRN_EINVAL, "mark %" PRIu64 " is open: commit or cancel it first",
                 c->job.version);
+    crn_stop_leave(c);
     cairn_status rc = agree_on_mark(c, version, level, &wall_ns, &unchecked);
     if (rc != CAIRN_OK)
         return rc;

@@ -18,7 +18,7 @@ void crn_ckpt_free(cairn *c)
     if (!c)
         return;
     crn_finale_free(c->finale);
-    crn_stop_done(c);
+    crn_signals_done(c);
     crn_engine_stop(c);
     crn_ckpt_trees_free(c->trees);
     crn_reference_free(c->reference);

@@ -12,7 +12,7 @@ void crn_ckpt_leave(cairn *c, void (*drop)(crn_comm *comm))
 {
     crn_engine_abandon(c);
     crn_draft_drop(c->job.draft);
-    crn_stop_done(c);
+    crn_signals_done(c);
     crn_ckpt_trees_free(c->trees);
     crn_reference_free(c->reference);
     crn_tally_reset(c);

@@ -155,6 +155,21 @@ typedef struct ckpt_tune {
     ckpt_pace pace;
 } ckpt_tune;
 
+/* A question that the look for another one has answered as well (ckpt_stop.c). */
+typedef struct ckpt_question {
+    bool known; /* and nobody has asked yet */
+    bool near;  /* rank 0: the last time it came directly after that look, */
+    bool reuse; /* and all know of it */
+} ckpt_question;
+
+/* What a look at whether to mark and to leave has found; the same on all ranks, but for near. */
+typedef struct ckpt_poll {
+    ckpt_question whether_stop, whether_due;
+    bool due;
+    bool asks;        /* some rank's program asks whether to stop */
+    uint64_t look_ns; /* when it was */
+} ckpt_poll;
+
 typedef enum engine_state {
     ENGINE_IDLE,   /* all is the program's thread's */
     ENGINE_BUSY,   /* the job, the part and the vault are the engine's */
@@ -237,6 +252,8 @@ struct cairn {
     double cost_s, trail_s; /* measured: a mark; a mark in the trail */
     uint64_t end_ns;        /* of the job's time; UINT64_MAX: unknown, 0: not asked */
     bool stopping, marked_since_stop;
+    bool asks; /* the program has called cairn_should_stop */
+    ckpt_poll poll;
     uint64_t signals;         /* that are handled for this session: bit n - 1 for number n */
     unsigned signals_at_open; /* how many had come before */
     uint64_t beat_ns;         /* the last sign of life; rank 0 */
@@ -381,6 +398,9 @@ void crn_engine_submit(cairn *c);
 /* Is no job under way, or has it got as far as it can without this thread? */
 bool crn_engine_is_ready(cairn *c);
 
+/* Is there a job that this thread has to share? The same on all ranks. */
+bool crn_engine_waits(cairn *c);
+
 /* Do what is left of a job that only waits for this thread to communicate. Collective. */
 void crn_engine_progress(cairn *c);
 
@@ -505,7 +525,27 @@ cairn_status crn_stop_init(cairn *c);
 /* Show whoever watches the run that the program gets somewhere; from its calls, by its thread. */
 void crn_ckpt_beat(cairn *c);
 
-void crn_stop_done(cairn *c);
-void crn_stop_ask(cairn *c); /* collective: has any rank been told to stop by a signal? */
+void crn_stop_ask(cairn *c);   /* collective: has any rank been told to stop by a signal? */
+void crn_stop_begin(cairn *c); /* all ranks know that it is time to leave */
+
+/* Before the next mark, or the question whether it is due: a program that a signal has told to
+ * stop, that has marked since, and never asks, leaves by the signal when that mark is safe.
+ * Collective. */
+void crn_stop_leave(cairn *c);
+
+/* Handle the signals that the configuration names; until then they are the program's. */
+cairn_status crn_signals_init(cairn *c);
+void crn_signals_done(cairn *c);
+bool crn_signals_came(const cairn *c); /* since the session was opened, to this process */
+
+/* The program, by its calls, is alive; asks whether to stop, and got an answer; ever did. */
+void crn_signals_called(uint64_t now);
+void crn_signals_asked(bool stop);
+bool crn_signals_are_asked_for(void);
+
+void crn_signals_busy(bool busy); /* a mark is under way, and is no more */
+
+/* Let signals that would have ended the program end it. */
+void crn_signals_obey(const cairn *c);
 
 #endif
