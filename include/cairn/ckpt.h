@@ -74,6 +74,17 @@ typedef enum cairn_level {
 CAIRN_API CAIRN_CHECK int cairn_open(MPI_Comm comm, const char *config, cairn **ret);
 
 /*
+ * Say which experiment this is, in a line for people: "grid 512, viscosity 1e-3, case B". Before
+ * the run is resumed, probed or marked. Logically collective; rank 0's text counts, UTF-8 of at
+ * most 4096 bytes. A run that has marks and says something else is not resumed: cairn_resume, the
+ * probes and cairn_mark return CAIRN_EMISMATCH and name both; setting run.name begins or continues
+ * another run, resume.identity = any goes on with this one, which is this experiment's from then
+ * on. Where one side says nothing, or the program's file has another name, only the log tells.
+ * CAIRN_EINVAL, CAIRN_ENOMEM.
+ */
+CAIRN_API int cairn_identify(cairn *c, const char *text);
+
+/*
  * Protect count elements at data under a name, unique in the session. Not collective; ranks may
  * protect different variables and sizes. The memory stays the program's and must be valid until
  * released, protected anew, or the session is closed. Protecting a name again changes its address,

@@ -20,6 +20,7 @@
 #include "base/base_opt.h"
 #include "base/base_config.h"
 #include "base/base_type.h"
+#include "base/base_job.h"
 
 /* The smaller and the larger of two values without side effects. */
 #define CRN_MIN(a, b) ((a) < (b) ? (a) : (b))

@@ -81,6 +81,8 @@ CRN_OPT_ROW(STOP_PATIENCE, "stop", "patience", SECONDS, "10", "0..",
             "its usual, until the signal ends it")
 CRN_OPT_ROW(RESUME_SUBSET, "resume", "subset", BOOL, "no", "",
             "let a program resume that protects only some of a mark's variables")
+CRN_OPT_ROW(RESUME_IDENTITY, "resume", "identity", WORD, "same", "same|any",
+            "whether a run may be resumed that says to be another experiment's (cairn_identify)")
 CRN_OPT_ROW(COMPARE_TREES, "compare", "trees", BOOL, "yes", "",
             "keep hash trees of every mark in the trail, so that runs can be compared")
 CRN_OPT_ROW(COMPARE_REFERENCE, "compare", "reference", TEXT, "", "",

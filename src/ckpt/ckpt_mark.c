@@ -192,6 +192,7 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level, bool te
     cairn_status rc = agree_on_mark(c, version, level, &wall_ns, &unchecked);
     if (rc != CAIRN_OK)
         return rc;
+    CRN_TRY(crn_ckpt_check_identity(c));
     crn_engine_finish(c);
     if (tells)
         CRN_TRY(say_behind(c));

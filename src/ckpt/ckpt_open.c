@@ -41,6 +41,7 @@ void crn_ckpt_free(cairn *c)
     crn_config_free(c->cfg);
     free(c->local);
     free(c->name);
+    free(c->identity);
     free(c);
 }
 
@@ -197,16 +198,19 @@ static cairn_status consider(cairn *c, const char *name, candidate *best)
 }
 
 /* The name of the run that was begun last and is not finished, or NULL. One without marks, as a
- * program leaves that was killed early, does not hide one that has some. */
+ * program leaves that was killed early, does not hide one that has some. Tasks of a job array look
+ * at their own. */
 static cairn_status name_newest(cairn *c, char **ret)
 {
     char **names;
     size_t n;
     candidate best = {0};
+    crn_job_task task;
+    const bool any = !crn_job_task_find(&task);
     cairn_status rc = CAIRN_OK;
     CRN_TRY(crn_trail_runs(c->trail, &names, &n));
     for (size_t i = 0; i < n; i++) {
-        if (rc == CAIRN_OK)
+        if (rc == CAIRN_OK && (any || crn_job_task_fits(&task, names[i])))
             rc = consider(c, names[i], &best);
         free(names[i]);
     }
@@ -235,13 +239,30 @@ cairn_status crn_ckpt_newest_unfinished(cairn *c, crn_run **ret)
     }
 }
 
+/* A task of a job array gives its run a name by which it finds it again. */
+static cairn_status begin_run(cairn *c)
+{
+    char name[CRN_JOB_NAME];
+    crn_job_task task;
+    crn_run *there;
+    if (!crn_job_task_find(&task))
+        return crn_run_create(c->trail, NULL, &c->run);
+    for (unsigned n = 1;; n++) {
+        cairn_status rc = crn_run_open(c->trail, crn_job_task_name(&task, n, name), false, &there);
+        if (rc == CAIRN_ENOTFOUND)
+            return crn_run_create(c->trail, name, &c->run);
+        CRN_TRY(rc);
+        crn_run_close(there);
+    }
+}
+
 /* On rank 0: continue a run, or begin one. */
 static cairn_status find_or_begin(cairn *c)
 {
     const char *name = crn_config_text(c->cfg, CRN_OPT_RUN_NAME);
     if (*name == 0) {
         CRN_TRY(crn_ckpt_newest_unfinished(c, &c->run));
-        return c->run ? CAIRN_OK : crn_run_create(c->trail, NULL, &c->run);
+        return c->run ? CAIRN_OK : begin_run(c);
     }
     cairn_status rc = crn_run_open(c->trail, name, true, &c->run);
     if (rc == CAIRN_ENOTFOUND)

@@ -155,6 +155,7 @@ static cairn_status resume(cairn *c, const uint64_t *wanted, uint64_t *ret)
 {
     CRN_FAIL_IF(c->open, CAIRN_EINVAL, "mark %" PRIu64 " is open", c->job.version);
     crn_ckpt_beat(c);
+    CRN_TRY(crn_ckpt_check_identity(c));
     CRN_TRY(crn_ckpt_catch_up(c));
     if (c->mark.n == 0 && !wanted) {
         c->resumed = true;
@@ -214,6 +215,7 @@ int cairn_resume_at(cairn *c, uint64_t version)
 /* The newest mark that can be produced, as far as the files and earlier tries tell. */
 static cairn_status find_newest(cairn *c, crn_manifest_mark *ret)
 {
+    CRN_TRY(crn_ckpt_check_identity(c));
     CRN_TRY(crn_ckpt_catch_up(c));
     if (c->mark.n == 0)
         return CAIRN_NOTHING;

@@ -235,6 +235,8 @@ struct cairn {
     crn_trail *trail;
     char *name;         /* of the run, once the session was reopened */
     int home;           /* the vault's, once the session was reopened */
+    char *identity;     /* what the program has said of its experiment, or NULL */
+    bool identified;    /* the run is known to be its own */
     crn_finale *finale; /* settles at MPI_Finalize what nobody has closed; NULL: MPI does not run */
     bool ended;         /* and did */
     bool open;          /* between begin and commit, */
@@ -287,6 +289,10 @@ cairn_status crn_ckpt_start(cairn *c);
 
 /* Leave the old ranks for those of comm, which is c's from now on. Collective over comm. */
 cairn_status crn_ckpt_reopen(cairn *c, crn_comm *comm);
+
+/* Is the run this program's, as far as both have said? Before it is resumed or marked. Collective.
+ * CAIRN_EMISMATCH. */
+cairn_status crn_ckpt_check_identity(cairn *c);
 
 /* Let go of all that belongs to the ranks of c->comm: its communicators by drop. */
 void crn_ckpt_leave(cairn *c, void (*drop)(crn_comm *comm));

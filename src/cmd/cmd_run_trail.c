@@ -17,16 +17,21 @@ enum { PATIENCE_S = 60, ROOM = 1 << 20 };
 
 /* --- which run ---------------------------------------------------------------------------- */
 
-/* The run that was begun last and is not finished, as a program would choose; NULL: none. */
+/* The run that was begun last and is not finished, as a program would choose; NULL: none. Tasks of
+ * a job array have runs of their own. */
 static int newest_unfinished(cairn_trail *trail, char **ret)
 {
     uint64_t newest = 0;
     const char *best = NULL;
+    crn_job_task task;
+    const bool any = !crn_job_task_find(&task);
     for (size_t r = 0; r < cairn_trail_nruns(trail); r++) {
         cairn_run_info run = {.struct_bytes = sizeof run};
         if (cairn_trail_run(trail, r, &run) < 0) /* a program would stop here, too */
             return cmd_fail("run '%s' may be the one to continue: %s", run.name,
                             cairn_error_text());
+        if (!any && !crn_job_task_fits(&task, run.name))
+            continue;
         if (!run.finished && run.created_ns >= newest) {
             newest = run.created_ns;
             best = run.name;
@@ -40,10 +45,15 @@ static int newest_unfinished(cairn_trail *trail, char **ret)
 /* A name that no run has. */
 static int free_name(cairn_trail *trail, char **ret)
 {
-    char name[32];
+    char name[CRN_JOB_NAME];
     size_t r;
+    crn_job_task task;
+    const bool array = crn_job_task_find(&task);
     for (unsigned n = 1;; n++) {
-        snprintf(name, sizeof name, "run-%u", n);
+        if (array)
+            crn_job_task_name(&task, n, name);
+        else
+            snprintf(name, sizeof name, "run-%u", n);
         if (!trail || cairn_trail_find_run(trail, name, &r) < 0)
             break;
     }
