@@ -17,7 +17,7 @@
 #define CAIRN_VERSION_MINOR 1
 #define CAIRN_VERSION_PATCH 0
 
-#define CAIRN_FORMAT       1 /* part files and manifests that this library writes */
+#define CAIRN_FORMAT       2 /* part files; it reads those of format 1, too */
 #define CAIRN_TRACE_FORMAT 2 /* traces; it reads those of format 1, too */
 
 #if defined(__GNUC__)

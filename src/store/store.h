@@ -143,13 +143,21 @@ cairn_status crn_var_spec_check(const crn_var_spec *spec);
 #define CRN_OUTSIDE_OWN  1u
 #define CRN_OUTSIDE_ROWS 2u
 
-/* Where a block lies. */
+/* Where a block lies. The three digests are one until a codec makes other bytes of it. */
 typedef struct crn_block {
     uint64_t off;
     uint32_t nbytes;   /* stored: at most those of the block */
     uint32_t codec;    /* of codec.h; 0: as it is in memory */
-    crn_digest digest; /* of the bytes in memory */
+    crn_digest digest; /* of what a reader gets */
+    crn_digest stored; /* of the stored bytes, where the variable has those: see has_stored */
+    crn_digest origin; /* of what the program had */
 } crn_block;
+
+/* A piece of a part file with the digest of its bytes. */
+typedef struct crn_ref {
+    uint64_t off, nbytes;
+    crn_digest digest;
+} crn_ref;
 
 /* A variable of a mark on disk. Strings and tables belong to the mark. */
 typedef struct crn_var {
@@ -158,10 +166,11 @@ typedef struct crn_var {
     uint64_t nblocks;
     uint64_t nchanged;     /* blocks that the mark wrote itself */
     uint64_t stored_bytes; /* bytes that those took */
-    crn_digest root;       /* of the tree over the blocks' digests */
+    crn_digest root;       /* of the tree over the digests of what the program had */
     crn_block *table;      /* nblocks; NULL until loaded */
-    uint64_t table_off, table_bytes;
-    crn_digest table_digest;
+    crn_ref place;         /* of the table in the file; of no bytes where it is in the record */
+    uint32_t entry_bytes;  /* of an entry of the table */
+    bool has_stored;       /* its blocks' digests of stored bytes are known: not in format 1 */
 } crn_var;
 
 typedef struct crn_mark {
@@ -169,6 +178,8 @@ typedef struct crn_mark {
     size_t nvars;
     crn_var *var;
     crn_index name; /* of the variables */
+    crn_ref *page;  /* that the record has them in; none in format 1, and on the wire */
+    size_t npages;
 } crn_mark;
 
 /* Bytes of block i in memory: the block size but for the last. */

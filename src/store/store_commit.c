@@ -10,7 +10,25 @@
 
 /* --- parts -------------------------------------------------------------------------------- */
 
-cairn_status crn_part_write_super(crn_part *part, const part_super *s)
+/* The older superblock was replaced: what only its catalogue had is free. */
+static void shift_pieces(crn_part *part, crn_extents *pieces)
+{
+    crn_extents gone = part->older;
+    if (pieces) {
+        part->older = part->pieces;
+        part->pieces = *pieces;
+        memset(pieces, 0, sizeof *pieces);
+    } else {
+        memset(&part->older, 0, sizeof part->older); /* both have the same one */
+    }
+    for (size_t i = 0; i < gone.n; i++)
+        if (!crn_extents_have(&part->pieces, &gone.at[i]) &&
+            !crn_extents_have(&part->older, &gone.at[i]))
+            crn_space_leave(&part->space, gone.at[i].off, gone.at[i].nbytes);
+    crn_vec_done(&gone);
+}
+
+cairn_status crn_part_write_super(crn_part *part, const part_super *s, crn_extents *pieces)
 {
     unsigned char slot[SLOT_BYTES];
     crn_format_put_super(s, slot);
@@ -19,33 +37,88 @@ cairn_status crn_part_write_super(crn_part *part, const part_super *s)
     CRN_TRY(crn_file_sync(part->file));
     part->doubt = false;
     part->fallback = false;
-    const part_ref gone = part->older_catalogue; /* of the superblock that was just replaced */
-    part->older_catalogue = part->super.catalogue;
     part->super = *s;
-    if (gone.off != part->super.catalogue.off && gone.off != part->older_catalogue.off)
-        crn_space_leave(&part->space, gone.off, crn_format_blob_room(gone.nbytes));
+    shift_pieces(part, pieces);
     return CAIRN_OK;
 }
 
-cairn_status crn_part_commit(crn_part *part, const part_entry *entry, size_t n,
-                             uint64_t *ret_nbytes)
+/* Write the new pages of a catalogue, in one piece; *ret is where. */
+static cairn_status write_list_pages(crn_part *part, const crn_buf *blob, part_list *list,
+                                     part_ref *ret)
+{
+    if (blob->n == 0)
+        return CAIRN_OK;
+    CRN_TRY(crn_part_write_blob(part, blob, ret));
+    for (size_t i = 0; i < list->n; i++)
+        if (list->at[i].fresh) {
+            list->at[i].ref.off += ret->off;
+            list->at[i].fresh = false;
+        }
+    return CAIRN_OK;
+}
+
+/* Write a catalogue of the entries, pages before root, and sync all that a superblock will lead to.
+ * What was written is added to *written, also on failure. */
+static cairn_status write_catalogue(crn_part *part, const part_entry *entry, size_t n,
+                                    part_list *list, part_ref *root, crn_extents *written)
+{
+    crn_buf pages = {0}, head = {0};
+    part_ref all = {0};
+    cairn_status rc;
+    CRN_TRY_OUT(rc, crn_vec_reserve(written, 2));
+    CRN_TRY_OUT(rc, crn_catalogue_plan(&part->list, entry, n, list, &pages));
+    CRN_TRY_OUT(rc, write_list_pages(part, &pages, list, &all));
+    if (all.nbytes > 0)
+        written->at[written->n++] = (crn_extent){all.off, crn_format_blob_room(all.nbytes)};
+    crn_format_put_list(list, &head);
+    CRN_TRY_OUT(rc, crn_part_write_blob(part, &head, root));
+    written->at[written->n++] = (crn_extent){root->off, crn_format_blob_room(root->nbytes)};
+    rc = crn_file_sync(part->file);
+out:
+    crn_buf_done(&pages);
+    crn_buf_done(&head);
+    return rc;
+}
+
+/* The entries lie in the pages of the list, in order. */
+static void note_pages(const part_list *list, part_entry *entry)
+{
+    for (size_t i = 0; i < list->n; i++)
+        for (uint32_t k = 0; k < list->at[i].n; k++)
+            (entry++)->page = i + 1;
+}
+
+cairn_status crn_part_commit(crn_part *part, part_entry *entry, size_t n, uint64_t *ret_nbytes)
 {
     part_super s = part->super;
-    crn_buf blob = {0};
-    crn_format_put_catalogue(entry, n, &blob);
-    cairn_status rc = crn_part_write_blob(part, &blob, &s.catalogue);
-    *ret_nbytes = blob.n + SLOT_BYTES;
-    crn_buf_done(&blob);
-    CRN_TRY(rc);
-    rc = crn_file_sync(part->file);
+    part_list list = {0};
+    crn_extents written = {0}, pieces = {0};
+    cairn_status rc = write_catalogue(part, entry, n, &list, &s.catalogue, &written);
+    *ret_nbytes = SLOT_BYTES;
+    for (size_t i = 0; i < written.n; i++)
+        *ret_nbytes += written.at[i].nbytes;
+    if (rc == CAIRN_OK)
+        rc = crn_catalogue_extents(&s.catalogue, &list, &pieces);
     if (rc < 0) {
-        crn_space_leave(&part->space, s.catalogue.off, crn_format_blob_room(s.catalogue.nbytes));
-        return rc;
+        for (size_t i = 0; i < written.n; i++)
+            crn_space_leave(&part->space, written.at[i].off, written.at[i].nbytes);
+    } else {
+        s.format = CAIRN_FORMAT;
+        s.seq++;
+        s.end = part->space.end;
+        s.dropped = 0;
+        rc = crn_part_write_super(part, &s, &pieces);
     }
-    s.seq++;
-    s.end = part->space.end;
-    s.dropped = 0;
-    return crn_part_write_super(part, &s);
+    if (rc == CAIRN_OK) {
+        note_pages(&list, entry);
+        crn_vec_done(&part->list);
+        part->list = list;
+    } else {
+        crn_vec_done(&list);
+    }
+    crn_vec_done(&pieces);
+    crn_vec_done(&written);
+    return rc;
 }
 
 cairn_status crn_part_resolve(crn_part *part)
@@ -56,7 +129,7 @@ cairn_status crn_part_resolve(crn_part *part)
      * be whole: should this fail, too, the other slot is what it was. */
     part_super s = part->super;
     s.seq += 3;
-    CRN_TRY(crn_part_write_super(part, &s));
+    CRN_TRY(crn_part_write_super(part, &s, NULL));
     return crn_part_derive(part);
 }
 
@@ -68,7 +141,7 @@ static cairn_status tree_root(const crn_var *v, crn_digest *ret)
     crn_tree tree;
     CRN_TRY(crn_alloc(&leaf, v->nblocks));
     for (uint64_t i = 0; i < v->nblocks; i++)
-        leaf[i] = v->table[i].digest;
+        leaf[i] = v->table[i].origin;
     cairn_status rc = crn_tree_build(leaf, v->nblocks, &tree);
     free(leaf);
     CRN_TRY(rc);
@@ -96,7 +169,16 @@ static cairn_status write_piece(crn_draft *d, const crn_buf *blob, part_ref *ret
     return CAIRN_OK;
 }
 
-/* Write the tables that are new, together; those of untouched variables are shared. */
+/* What a variable has of the newest mark, in which it is the same. */
+static void take_table(crn_draft *d, crn_var *v)
+{
+    const crn_var *old = crn_mark_find(d->part->tip, v->spec.name);
+    v->place = old->place;
+    v->root = old->root;
+}
+
+/* Write the tables that are new and too long for the record, together; those of untouched
+ * variables are shared. */
 static cairn_status write_tables(crn_draft *d)
 {
     crn_mark *m = d->mark;
@@ -105,30 +187,93 @@ static cairn_status write_tables(crn_draft *d)
     cairn_status rc = CAIRN_OK;
     for (size_t i = 0; i < m->nvars; i++) {
         crn_var *v = &m->var[i];
-        if (d->var.at[i].same_table) {
-            const crn_var *old = crn_mark_find(d->part->tip, v->spec.name);
-            v->table_off = old->table_off;
-            v->table_bytes = old->table_bytes;
-            v->table_digest = old->table_digest;
-            v->root = old->root;
+        v->has_stored = true;
+        v->entry_bytes = crn_format_entry_bytes(v);
+        if (d->var.at[i].same_table)
+            take_table(d, v);
+        else
+            CRN_TRY_OUT(rc, tree_root(v, &v->root));
+        if (crn_format_is_inline(v))
+            v->place = (crn_ref){0};
+        if (d->var.at[i].same_table || crn_format_is_inline(v))
             continue;
-        }
-        v->table_off = blob.n; /* in the blob, until that has its place */
-        v->table_bytes = v->nblocks * ENTRY_BYTES;
-        crn_format_put_table(v->table, v->nblocks, &blob);
+        v->place = (crn_ref){.off = blob.n, .nbytes = v->nblocks * v->entry_bytes};
+        crn_format_put_table(v, &blob); /* at its place in the blob, until that has its own */
         CRN_TRY_OUT(rc, crn_buf_status(&blob));
-        const unsigned char *table = v->nblocks > 0 ? blob.at + v->table_off : NULL;
-        v->table_digest = crn_digest_of(table, v->table_bytes);
-        CRN_TRY_OUT(rc, tree_root(v, &v->root));
+        v->place.digest = crn_digest_of(blob.at + v->place.off, v->place.nbytes);
         crn_put_zeros(&blob, crn_format_blob_room(blob.n) - blob.n);
     }
     if (blob.n == 0)
         goto out;
     CRN_TRY_OUT(rc, write_piece(d, &blob, &all));
     for (size_t i = 0; i < m->nvars; i++)
-        if (!d->var.at[i].same_table)
-            m->var[i].table_off += all.off;
+        if (!d->var.at[i].same_table && m->var[i].place.nbytes > 0)
+            m->var[i].place.off += all.off;
 out:
+    crn_buf_done(&blob);
+    return rc;
+}
+
+static bool same_declaration(const crn_var *a, const crn_var *b)
+{
+    const crn_var_spec *x = &a->spec, *y = &b->spec;
+    return x->item == y->item && x->block == y->block && x->nbytes == y->nbytes &&
+           x->ndims == y->ndims && strcmp(x->name, y->name) == 0 && strcmp(x->type, y->type) == 0 &&
+           strcmp(x->attributes, y->attributes) == 0 &&
+           memcmp(a->dims, b->dims, 3 * x->ndims * sizeof *a->dims) == 0;
+}
+
+/* Is a page of the record what the newest mark has there, and can that be read? */
+static bool is_same_page(const crn_draft *d, size_t page)
+{
+    const crn_mark *m = d->mark, *tip = d->part->tip;
+    size_t n, n_tip;
+    if (!tip || page >= tip->npages || crn_part_is_lost(d->part, tip->page[page].off))
+        return false;
+    const size_t first = crn_page_vars(m, page, &n);
+    (void)crn_page_vars(tip, page, &n_tip);
+    for (size_t i = first; i < first + n && n == n_tip; i++)
+        if (!d->var.at[i].same_table || !same_declaration(&m->var[i], &tip->var[i]))
+            return false;
+    return n == n_tip;
+}
+
+/* Put a page of the record behind others; its place is that in the blob. */
+static cairn_status put_page(const crn_mark *m, size_t page, crn_buf *blob, crn_ref *ret)
+{
+    const size_t at = blob->n;
+    crn_format_put_page(m, page, blob);
+    CRN_TRY(crn_buf_status(blob));
+    *ret = (crn_ref){at, blob->n - at, crn_digest_of(blob->at + at, blob->n - at)};
+    crn_put_zeros(blob, crn_format_blob_room(blob->n) - blob->n);
+    return CAIRN_OK;
+}
+
+/* Write the pages of the record that are new, together. */
+static cairn_status write_pages(crn_draft *d)
+{
+    crn_mark *m = d->mark;
+    crn_buf blob = {0};
+    part_ref all;
+    bool *fresh = NULL;
+    cairn_status rc = CAIRN_OK;
+    m->npages = m->nvars / PAGE_VARS + (m->nvars % PAGE_VARS != 0);
+    CRN_TRY(crn_alloc(&m->page, m->npages));
+    CRN_TRY(crn_alloc(&fresh, m->npages));
+    for (size_t i = 0; i < m->npages; i++) {
+        fresh[i] = !is_same_page(d, i);
+        if (fresh[i])
+            CRN_TRY_OUT(rc, put_page(m, i, &blob, &m->page[i]));
+        else
+            m->page[i] = d->part->tip->page[i];
+    }
+    if (blob.n > 0)
+        CRN_TRY_OUT(rc, write_piece(d, &blob, &all));
+    for (size_t i = 0; i < m->npages; i++)
+        m->page[i].off += fresh[i] ? all.off : 0;
+    d->page_bytes = blob.n;
+out:
+    free(fresh);
     crn_buf_done(&blob);
     return rc;
 }
@@ -136,7 +281,8 @@ out:
 static cairn_status write_record(crn_draft *d, part_ref *ret)
 {
     crn_buf blob = {0};
-    crn_format_put_mark(d->mark, &blob);
+    CRN_TRY(write_pages(d));
+    crn_format_put_root(d->mark, &blob);
     cairn_status rc = write_piece(d, &blob, ret);
     crn_buf_done(&blob);
     return rc;
@@ -210,6 +356,7 @@ static void conclude(crn_draft *d, size_t ndrop)
     crn_part_forget(part, ndrop);
     crn_mark_free(part->tip);
     part->tip = d->mark;
+    part->page_bytes = d->page_bytes;
     part->lost.n = 0; /* what the mark before had lost, this one has put */
     d->mark = NULL;
     d->gather->taken.n = 0;

@@ -59,17 +59,19 @@ static cairn_status load_tip(crn_part *part)
 }
 
 /*
- * Room for tables and record, as large as those of the newest mark, before blocks take their share
- * of the free space. A table must lie in one piece: if blocks came first, scattered changes would
- * fill the place that an older table left, and the file would grow by a table with every mark.
+ * Room for tables and record, as large as what the newest mark has of tables and wrote of pages,
+ * before blocks take their share of the free space. A table must lie in one piece: if blocks came
+ * first, scattered changes would fill the place that an older table left, and the file would grow
+ * by a table with every mark.
  */
 static crn_extent keep_room(crn_part *part)
 {
     if (!part->tip)
         return (crn_extent){0};
-    uint64_t nbytes = crn_format_blob_room(part->cat.at[part->cat.n - 1].record.nbytes);
+    uint64_t nbytes =
+        crn_format_blob_room(part->cat.at[part->cat.n - 1].record.nbytes) + part->page_bytes;
     for (size_t i = 0; i < part->tip->nvars; i++)
-        nbytes += crn_format_blob_room(part->tip->var[i].table_bytes);
+        nbytes += crn_format_blob_room(part->tip->var[i].place.nbytes);
     return crn_space_take(&part->space, nbytes, nbytes, GRAIN);
 }
 
@@ -136,7 +138,7 @@ static cairn_status inherit(crn_draft *d, crn_var *v, draft_var *dv)
     if (!old || old->spec.block != v->spec.block)
         return CAIRN_OK;
     CRN_TRY(crn_part_forgive(crn_mark_table(part, part->tip, old)));
-    const bool lost = crn_part_is_lost(part, old->table_off);
+    const bool lost = crn_part_is_lost(part, old->place.off);
     const bool alike = crn_elem_of(&old->spec) == crn_elem_of(&v->spec);
     d->nlost += lost;
     for (uint64_t i = 0; old->table && i < CRN_MIN(v->nblocks, old->nblocks); i++) {
@@ -144,8 +146,8 @@ static cairn_status inherit(crn_draft *d, crn_var *v, draft_var *dv)
         if (crn_var_block_bytes(v, i) != crn_var_block_bytes(old, i) || b->codec & CRN_OUTSIDE ||
             is_cut_off(part, b))
             continue; /* what lies outside goes with its mark */
-        if (b->codec != 0 && !alike)
-            continue; /* who decodes it must know the kind of values that it was made of */
+        if (b->codec != 0 && (!alike || !old->has_stored))
+            continue; /* who decodes it must know the kind of values, and what was stored */
         if (crn_part_is_lost(part, b->off)) {
             d->nlost++;
             continue;
@@ -220,6 +222,7 @@ static void note_put(crn_draft *d, size_t v, uint64_t i)
 {
     crn_var *var = &d->mark->var[v];
     draft_var *dv = &d->var.at[v];
+    var->table[i].stored = var->table[i].origin = var->table[i].digest; /* until it is encoded */
     dv->missing -= dv->state[i] == BLOCK_MISSING;
     dv->state[i] = BLOCK_PUT;
     dv->same_table = false;

@@ -26,6 +26,7 @@ struct crn_draft {
     crn_gather *gather;     /* the part's */
     crn_extent room;        /* kept for tables and record; what is left of it is free */
     uint64_t meta_bytes;
+    uint64_t page_bytes; /* of them, for pages of the record */
     uint64_t nlost; /* pieces that the newest mark has but storage lost: they are not inherited */
     crn_err broken; /* why it cannot be committed any more: an add or a put has failed half-way */
     crn_block_fn *watch;

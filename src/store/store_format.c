@@ -5,10 +5,9 @@
 #include "store/store_format.h"
 
 static const char super_magic[8] = {'C', 'A', 'I', 'R', 'N', 'P', 'T', '\n'};
-static const uint32_t catalogue_magic = 0x4c544143; /* "CATL" */
-static const uint32_t mark_magic = 0x4b52414d;      /* "MARK" */
+static const uint32_t mark_magic = 0x4b52414d; /* "MARK" */
 
-enum { SUPER_DIGEST_AT = SUPER_BYTES - 16, ENTRY_MARK_BYTES = 56, VAR_BYTES_MIN = 55 };
+enum { SUPER_DIGEST_AT = SUPER_BYTES - 16, VAR_BYTES_MIN = 55 };
 
 bool crn_format_extent_fits(uint64_t off, uint64_t nbytes, uint64_t end)
 {
@@ -38,14 +37,14 @@ crn_digest crn_format_get_digest(crn_cursor *c)
     return d;
 }
 
-static void put_ref(crn_buf *b, const part_ref *r)
+void crn_format_put_ref(crn_buf *b, const part_ref *r)
 {
     crn_put_u64(b, r->off);
     crn_put_u64(b, r->nbytes);
     crn_format_put_digest(b, &r->digest);
 }
 
-static part_ref get_ref(crn_cursor *c, uint64_t end)
+part_ref crn_format_get_ref(crn_cursor *c, uint64_t end)
 {
     part_ref r;
     r.off = crn_get_u64(c);
@@ -63,7 +62,7 @@ void crn_format_put_super(const part_super *s, unsigned char slot[SLOT_BYTES])
     crn_buf b = {.at = slot, .cap = SUPER_BYTES};
     memset(slot, 0, SLOT_BYTES);
     crn_put_bytes(&b, super_magic, sizeof super_magic);
-    crn_put_u32(&b, CAIRN_FORMAT);
+    crn_put_u32(&b, s->format);
     crn_put_u32(&b, 0);
     crn_put_u64(&b, s->seq);
     crn_put_bytes(&b, s->id.run, sizeof s->id.run);
@@ -72,7 +71,7 @@ void crn_format_put_super(const part_super *s, unsigned char slot[SLOT_BYTES])
     crn_put_u32(&b, s->id.nranks);
     crn_put_u32(&b, s->id.role);
     crn_put_u64(&b, s->end);
-    put_ref(&b, &s->catalogue);
+    crn_format_put_ref(&b, &s->catalogue);
     crn_put_u32(&b, s->dropped);
     crn_digest d = crn_digest_of(slot, SUPER_DIGEST_AT);
     memcpy(slot + SUPER_DIGEST_AT, d.b, sizeof d.b);
@@ -87,9 +86,10 @@ cairn_status crn_format_get_super(const unsigned char copy[SUPER_BYTES], part_su
     bool whole = memcmp(crn_get_view(&c, sizeof super_magic), super_magic, 8) == 0 &&
                  memcmp(d.b, copy + SUPER_DIGEST_AT, sizeof d.b) == 0;
     CRN_FAIL_IF(!whole, CAIRN_ECORRUPT, "damaged superblock");
-    uint32_t format = crn_get_u32(&c);
-    CRN_FAIL_IF(format != CAIRN_FORMAT, CAIRN_EUNSUPPORTED,
-                "format %u, but this version of cairn reads format %d", format, CAIRN_FORMAT);
+    s.format = crn_get_u32(&c);
+    CRN_FAIL_IF(s.format < 1 || s.format > CAIRN_FORMAT, CAIRN_EUNSUPPORTED,
+                "format %u, but this version of cairn reads formats 1 to %d", s.format,
+                CAIRN_FORMAT);
     crn_get_u32(&c);
     s.seq = crn_get_u64(&c);
     crn_get_bytes(&c, s.id.run, sizeof s.id.run);
@@ -98,52 +98,10 @@ cairn_status crn_format_get_super(const unsigned char copy[SUPER_BYTES], part_su
     s.id.nranks = crn_get_u32(&c);
     s.id.role = crn_get_u32(&c);
     s.end = crn_get_u64(&c);
-    s.catalogue = get_ref(&c, s.end);
+    s.catalogue = crn_format_get_ref(&c, s.end);
     s.dropped = crn_get_u32(&c);
     CRN_TRY(crn_cursor_status(&c, "superblock"));
     *ret = s;
-    return CAIRN_OK;
-}
-
-/* --- catalogue ---------------------------------------------------------------------------- */
-
-void crn_format_put_catalogue(const part_entry *entry, size_t n, crn_buf *buf)
-{
-    crn_put_u32(buf, catalogue_magic);
-    crn_put_u32(buf, (uint32_t)n);
-    for (size_t i = 0; i < n; i++) {
-        crn_put_u64(buf, entry[i].version);
-        crn_put_u64(buf, entry[i].seq);
-        crn_put_u64(buf, entry[i].wall_ns);
-        put_ref(buf, &entry[i].record);
-    }
-}
-
-cairn_status crn_format_get_catalogue(const void *data, size_t nbytes, uint64_t end,
-                                      part_catalogue *ret)
-{
-    crn_cursor c = crn_cursor_of(data, nbytes);
-    part_catalogue cat = {0};
-    crn_cursor_expect(&c, crn_get_u32(&c) == catalogue_magic);
-    uint32_t n = crn_get_u32(&c);
-    crn_cursor_expect(&c, n <= MARKS_MAX && c.n == (size_t)n * ENTRY_MARK_BYTES);
-    CRN_TRY(crn_cursor_status(&c, "catalogue"));
-    CRN_TRY(crn_vec_reserve(&cat, n));
-    for (; cat.n < n; cat.n++) {
-        part_entry *e = &cat.at[cat.n];
-        e->version = crn_get_u64(&c);
-        e->seq = crn_get_u64(&c);
-        e->wall_ns = crn_get_u64(&c);
-        e->record = get_ref(&c, end);
-        crn_cursor_expect(&c, e->record.nbytes > 0);
-        crn_cursor_expect(&c, cat.n == 0 || e->version > e[-1].version);
-    }
-    cairn_status rc = crn_cursor_status(&c, "catalogue");
-    if (rc < 0) {
-        crn_vec_done(&cat);
-        return rc;
-    }
-    *ret = cat;
     return CAIRN_OK;
 }
 
@@ -177,16 +135,6 @@ static void put_head(const crn_mark *m, crn_buf *buf)
     crn_put_u64(buf, m->version);
     crn_put_u64(buf, m->seq);
     crn_put_u64(buf, m->wall_ns);
-}
-
-void crn_format_put_mark(const crn_mark *m, crn_buf *buf)
-{
-    put_head(m, buf);
-    for (size_t i = 0; i < m->nvars; i++) {
-        const crn_var *v = &m->var[i];
-        crn_format_put_declaration(buf, v);
-        put_ref(buf, &(part_ref){v->table_off, v->table_bytes, v->table_digest});
-    }
 }
 
 void crn_mark_put(const crn_mark *m, crn_buf *buf)
@@ -252,12 +200,10 @@ typedef cairn_status get_rest_fn(crn_cursor *c, uint64_t end, crn_var *v);
 
 static cairn_status get_table_place(crn_cursor *c, uint64_t end, crn_var *v)
 {
-    part_ref table = get_ref(c, end);
-    v->table_off = table.off;
-    v->table_bytes = table.nbytes;
-    v->table_digest = table.digest;
-    crn_cursor_expect(c,
-                      v->nblocks <= end / ENTRY_BYTES && table.nbytes == v->nblocks * ENTRY_BYTES);
+    v->place = crn_format_get_ref(c, end);
+    v->entry_bytes = ENTRY_BYTES;
+    crn_cursor_expect(c, v->nblocks <= end / ENTRY_BYTES &&
+                             v->place.nbytes == v->nblocks * ENTRY_BYTES);
     return crn_cursor_status(c, "mark record");
 }
 
@@ -269,7 +215,7 @@ static cairn_status get_digests(crn_cursor *c, uint64_t end, crn_var *v)
     CRN_TRY(crn_alloc(&v->table, v->nblocks));
     for (uint64_t b = 0; b < v->nblocks; b++) {
         v->table[b].nbytes = crn_var_block_bytes(v, b);
-        v->table[b].digest = crn_format_get_digest(c);
+        v->table[b].digest = v->table[b].origin = crn_format_get_digest(c);
     }
     return CAIRN_OK;
 }
@@ -336,14 +282,38 @@ cairn_status crn_specs_get(crn_cursor *cur, crn_mark **ret)
 
 /* --- block table -------------------------------------------------------------------------- */
 
-void crn_format_put_table(const crn_block *table, uint64_t n, crn_buf *buf)
+static bool is_encoded(const crn_block *b)
 {
-    for (uint64_t i = 0; i < n; i++) {
-        crn_put_u64(buf, table[i].off);
-        crn_put_u32(buf, table[i].nbytes);
-        crn_put_u32(buf, table[i].codec);
-        crn_format_put_digest(buf, &table[i].digest);
+    return b->codec != 0 && !(b->codec & CRN_OUTSIDE);
+}
+
+uint32_t crn_format_entry_bytes(const crn_var *v)
+{
+    for (uint64_t i = 0; i < v->nblocks; i++)
+        if (is_encoded(&v->table[i]) || !crn_digest_equal(&v->table[i].digest, &v->table[i].origin))
+            return LONG_ENTRY_BYTES;
+    return ENTRY_BYTES;
+}
+
+void crn_format_put_table(const crn_var *v, crn_buf *buf)
+{
+    for (uint64_t i = 0; i < v->nblocks; i++) {
+        const crn_block *e = &v->table[i];
+        crn_put_u64(buf, e->off);
+        crn_put_u32(buf, e->nbytes);
+        crn_put_u32(buf, e->codec);
+        crn_format_put_digest(buf, &e->digest);
+        if (v->entry_bytes == LONG_ENTRY_BYTES) {
+            crn_format_put_digest(buf, &e->stored);
+            crn_format_put_digest(buf, &e->origin);
+        }
     }
+}
+
+static bool block_fits(const crn_block *b, uint64_t end)
+{
+    const uint64_t unit = b->nbytes < GRAIN ? CRUMB_UNIT : GRAIN;
+    return b->off >= DATA_START && b->off % unit == 0 && b->off <= end && b->nbytes <= end - b->off;
 }
 
 /* Is entry i one that a writer makes? Those of a variable lie all inside or all at one place. */
@@ -355,24 +325,36 @@ static bool is_entry(const crn_var *v, const crn_block *table, uint64_t i, uint6
         return e->codec == table->codec && e->nbytes == nbytes &&
                e->codec - CRN_OUTSIDE <= (CRN_OUTSIDE_OWN | CRN_OUTSIDE_ROWS) &&
                e->off <= INT64_MAX && e->off == table->off;
+    if (e->codec != 0 && v->has_stored && v->entry_bytes == ENTRY_BYTES)
+        return false; /* its stored bytes would have no digest */
     const bool fits = e->codec == 0 ? e->nbytes == nbytes : e->nbytes > 0 && e->nbytes <= nbytes;
-    return fits && crn_codec_of_id(e->codec) && crn_format_extent_fits(e->off, e->nbytes, end);
+    return fits && crn_codec_of_id(e->codec) && block_fits(e, end);
 }
 
-cairn_status crn_format_get_table(const void *data, uint64_t end, crn_var *v)
+static void get_entry(crn_cursor *c, uint32_t entry_bytes, crn_block *e)
 {
-    crn_cursor c = crn_cursor_of(data, v->table_bytes);
+    e->off = crn_get_u64(c);
+    e->nbytes = crn_get_u32(c);
+    e->codec = crn_get_u32(c);
+    e->stored = e->origin = e->digest = crn_format_get_digest(c);
+    if (entry_bytes == LONG_ENTRY_BYTES) {
+        e->stored = crn_format_get_digest(c);
+        e->origin = crn_format_get_digest(c);
+        crn_cursor_expect(c, e->codec != 0 || crn_digest_equal(&e->stored, &e->digest));
+    }
+}
+
+cairn_status crn_format_get_table(crn_cursor *c, uint64_t end, crn_var *v)
+{
     crn_block *table;
+    crn_cursor_expect(c, v->nblocks <= c->n / v->entry_bytes);
+    CRN_TRY(crn_cursor_status(c, "block table"));
     CRN_TRY(crn_alloc(&table, v->nblocks));
     for (uint64_t i = 0; i < v->nblocks; i++) {
-        crn_block *e = &table[i];
-        e->off = crn_get_u64(&c);
-        e->nbytes = crn_get_u32(&c);
-        e->codec = crn_get_u32(&c);
-        e->digest = crn_format_get_digest(&c);
-        crn_cursor_expect(&c, is_entry(v, table, i, end));
+        get_entry(c, v->entry_bytes, &table[i]);
+        crn_cursor_expect(c, is_entry(v, table, i, end));
     }
-    cairn_status rc = crn_cursor_status(&c, "block table");
+    cairn_status rc = crn_cursor_status(c, "block table");
     if (rc < 0) {
         free(table);
         return rc;

@@ -62,27 +62,47 @@ void crn_gather_free(crn_gather *g)
     free(g);
 }
 
+/* Streams: whole pages, whole sectors, and crumbs, which share sectors. */
+enum { STREAM_PAGES, STREAM_SECTORS, STREAM_CRUMBS };
+
+static int stream_of(const crn_block *block)
+{
+    if (block->nbytes >= PAGE)
+        return STREAM_PAGES;
+    return block->nbytes >= GRAIN ? STREAM_SECTORS : STREAM_CRUMBS;
+}
+
+/* Bytes of a buffer of the stream that a block takes. */
+static uint32_t room_in(int stream, uint32_t nbytes)
+{
+    if (stream == STREAM_CRUMBS)
+        return CRN_ROUND_UP(nbytes, (uint32_t)CRUMB_UNIT);
+    return (uint32_t)crn_format_block_room(nbytes);
+}
+
 /* One operation for items [first, last) at off. */
 static void add_op(gather_buffer *b, crn_file *file, size_t first, size_t last, uint64_t off)
 {
     uint32_t start = b->item.at[first].pos;
     uint32_t end = b->item.at[last - 1].pos + b->item.at[last - 1].room;
     struct iovec *iov = &b->iov.at[b->iov.n++];
-    *iov = (struct iovec){b->start + start, end - start};
+    *iov = (struct iovec){b->start + start, CRN_ROUND_UP(end - start, (uint32_t)GRAIN)};
     b->op.at[b->op.n++] =
         (crn_op){.kind = CRN_OP_WRITE, .file = file, .iov = iov, .niov = 1, .off = off, .user = b};
     for (size_t i = first; i < last; i++)
         b->item.at[i].block->off = off + (b->item.at[i].pos - start);
 }
 
-/* Find places for items [first, end): as few extents as there are, each full of blocks. */
+/* Find places for items [first, end): as few extents as there are, each full of blocks. Crumbs go
+ * to one, since only the first of them begins at a sector. */
 static cairn_status place(crn_gather *g, gather_buffer *b, size_t first, size_t end, uint64_t align)
 {
     for (size_t last; first < end; first = last) {
         CRN_TRY(crn_vec_reserve(&g->taken, 1));
         const gather_item *it = &b->item.at[first], *final = &b->item.at[end - 1];
-        const uint64_t want = final->pos + final->room - it->pos;
-        crn_extent e = crn_space_take(&g->part->space, want, it->room, align);
+        const uint64_t want = CRN_ROUND_UP(final->pos + final->room - it->pos, (uint32_t)GRAIN);
+        const uint64_t least = b->stream == STREAM_CRUMBS ? want : it->room;
+        crn_extent e = crn_space_take(&g->part->space, want, least, align);
         for (last = first + 1; last < end; last++)
             if (b->item.at[last].pos + b->item.at[last].room - it->pos > e.nbytes)
                 break;
@@ -122,13 +142,9 @@ static void show_buffer(crn_gather *g, gather_buffer *b)
         g->watch(g->watch_arg, b->item.at[i].block, b->start + b->item.at[i].pos);
 }
 
-static int stream_of(const crn_block *block)
-{
-    return block->nbytes >= PAGE ? 0 : 1;
-}
-
 /* What a block is stored as, and where those bytes are now. */
-static cairn_status encode_item(crn_gather *g, gather_item *it, const unsigned char **data)
+static cairn_status encode_item(crn_gather *g, int stream, gather_item *it,
+                                const unsigned char **data)
 {
     if (!it->encoding.codec)
         return CAIRN_OK;
@@ -137,7 +153,8 @@ static cairn_status encode_item(crn_gather *g, gather_item *it, const unsigned c
     if (rc != CAIRN_OK)
         return rc < 0 ? rc : CAIRN_OK;
     it->block->codec = crn_codec_id(it->encoding.codec);
-    it->room = (uint32_t)crn_format_block_room(it->block->nbytes);
+    it->block->stored = crn_digest_of(*data, it->block->nbytes);
+    it->room = room_in(stream, it->block->nbytes);
     return CAIRN_OK;
 }
 
@@ -166,7 +183,7 @@ static cairn_status encode(crn_gather *g, gather_buffer *b, size_t *ret_nlarge)
     for (size_t i = 0; i < b->item.n; i++) {
         gather_item it = b->item.at[i];
         const unsigned char *data = b->data + it.pos;
-        CRN_TRY(encode_item(g, &it, &data));
+        CRN_TRY(encode_item(g, b->stream, &it, &data));
         if (stream_of(it.block) == b->stream) {
             put_behind(&it, data, b->data, &fill);
             b->item.at[n++] = it;
@@ -192,10 +209,12 @@ static cairn_status write_buffer(crn_gather *g, gather_buffer *b)
     b->held = false;
     if (b->encodes)
         CRN_TRY(encode(g, b, &nlarge));
+    if (b->stream == STREAM_CRUMBS) /* the last sector is written, too: not what was there before */
+        memset(b->data + b->fill, 0, CRN_ROUND_UP(b->fill, (uint32_t)GRAIN) - b->fill);
     b->op.n = b->iov.n = 0;
     CRN_TRY(crn_vec_reserve(&b->op, b->item.n));
     CRN_TRY(crn_vec_reserve(&b->iov, b->item.n));
-    CRN_TRY(place(g, b, 0, nlarge, b->stream == 0 ? PAGE : GRAIN));
+    CRN_TRY(place(g, b, 0, nlarge, b->stream == STREAM_PAGES ? PAGE : GRAIN));
     CRN_TRY(place(g, b, nlarge, b->item.n, GRAIN));
     for (size_t i = 0; i < b->op.n; i++)
         CRN_TRY(submit(g, b, &b->op.at[i]));
@@ -243,7 +262,7 @@ static gather_buffer *idle_buffer(const crn_gather *g)
 {
     for (size_t i = 0; i < g->buffer.n; i++) {
         gather_buffer *b = g->buffer.at[i];
-        if (b->pending == 0 && !b->held && b != g->open[0] && b != g->open[1])
+        if (b->pending == 0 && !b->held && b != g->open[0] && b != g->open[1] && b != g->open[2])
             return b;
     }
     return NULL;
@@ -272,7 +291,7 @@ cairn_status crn_gather_add(crn_gather *g, crn_block *block, crn_encoding encodi
                             unsigned char **ret)
 {
     int stream = stream_of(block);
-    uint32_t room = (uint32_t)crn_format_block_room(block->nbytes);
+    uint32_t room = room_in(stream, block->nbytes);
     gather_buffer *b = g->open[stream];
     if (b && (b->start != b->data || b->fill + room > GATHER_BYTES)) {
         CRN_TRY(flush(g, stream));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Gathering: blocks of any size on their way to free space become few large writes, several in
- * flight. Blocks of at least a page and smaller ones go to separate buffers, so that the former
- * stay aligned for direct writes. Blocks that a codec is to store are gathered as they are, and
- * encoded when they are written.
+ * flight. Blocks of at least a page, smaller ones, and those below a sector, which share sectors,
+ * go to separate buffers, so that the first stay aligned for direct writes. Blocks that a codec is
+ * to store are gathered as they are, and encoded when they are written.
  *
  * A full buffer is written at once. With staging, it is held back until the gathering ends, as long
  * as the buffers stay within the limit: whoever adds blocks then pays for a copy only.
@@ -18,7 +18,7 @@ enum {
     GATHER_BYTES = CRN_BLOCK_MAX,   /* of a buffer: at least one block of any size */
     GATHER_LENT = 4 * GATHER_BYTES, /* of the program's memory in one write */
     GATHER_BUFFERS = 6,             /* without staging */
-    GATHER_STREAMS = 2
+    GATHER_STREAMS = 3
 };
 
 /* How blocks are stored. */

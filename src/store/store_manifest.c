@@ -6,13 +6,13 @@
 
 static const char manifest_magic[8] = {'C', 'A', 'I', 'R', 'N', 'M', 'F', '\n'};
 
-enum { MANIFEST_MARK_BYTES = 40, DIGEST_BYTES = 16, HEAD_BYTES = 56 };
+enum { MANIFEST_FORMAT = 1, MANIFEST_MARK_BYTES = 40, DIGEST_BYTES = 16, HEAD_BYTES = 56 };
 
 void crn_manifest_put(const crn_manifest *m, crn_buf *buf)
 {
     size_t start = buf->n;
     crn_put_bytes(buf, manifest_magic, sizeof manifest_magic);
-    crn_put_u32(buf, CAIRN_FORMAT);
+    crn_put_u32(buf, MANIFEST_FORMAT);
     crn_put_u32(buf, (uint32_t)m->mark.n);
     crn_put_bytes(buf, m->run, sizeof m->run);
     crn_put_u64(buf, m->seq);
@@ -66,9 +66,9 @@ cairn_status crn_manifest_parse(const void *data, size_t nbytes, crn_manifest *r
     crn_cursor_expect(&c, is_whole(data, nbytes));
     uint32_t format = crn_get_u32(&c), n = crn_get_u32(&c);
     CRN_TRY(crn_cursor_status(&c, "manifest"));
-    CRN_FAIL_IF(format != CAIRN_FORMAT, CAIRN_EUNSUPPORTED,
+    CRN_FAIL_IF(format != MANIFEST_FORMAT, CAIRN_EUNSUPPORTED,
                 "manifest of format %u, but this version of cairn reads format %d", format,
-                CAIRN_FORMAT);
+                MANIFEST_FORMAT);
     crn_cursor_expect(&c, n <= MARKS_MAX && nbytes == HEAD_BYTES + (size_t)n * MANIFEST_MARK_BYTES +
                                                           DIGEST_BYTES);
     CRN_TRY(crn_cursor_status(&c, "manifest"));

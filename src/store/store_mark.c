@@ -16,6 +16,7 @@ void crn_mark_free(crn_mark *m)
         free(v->table);
     }
     free(m->var);
+    free(m->page);
     crn_index_done(&m->name);
     free(m);
 }
@@ -75,29 +76,77 @@ crn_var *crn_mark_find(const crn_mark *m, const char *name)
     return NULL;
 }
 
+/* --- loading ------------------------------------------------------------------------------ */
+
+/* Where the file that part has open ends, if that is less than it should be. */
+static cairn_status end_of(const crn_part *part, uint64_t *ret)
+{
+    uint64_t nbytes;
+    CRN_TRY(crn_file_nbytes(part->file, &nbytes));
+    *ret = CRN_MIN(part->super.end, nbytes);
+    return CAIRN_OK;
+}
+
+cairn_status crn_mark_load_page(crn_part *part, crn_mark *m, size_t page)
+{
+    unsigned char *data;
+    CRN_TRY(crn_part_read_blob(part, &m->page[page], "mark record", &data));
+    cairn_status rc = crn_format_get_page(data, m->page[page].nbytes, part->super.end, m, page);
+    free(data);
+    return rc;
+}
+
+static cairn_status load_pages(crn_part *part, crn_mark *m)
+{
+    for (size_t i = 0; i < m->npages; i++)
+        CRN_TRY(crn_mark_load_page(part, m, i));
+    return crn_mark_index(m);
+}
+
+static cairn_status get_record(crn_part *part, const part_entry *e, const unsigned char *data,
+                               crn_mark **ret)
+{
+    uint64_t end;
+    if (!crn_format_is_root(data, e->record.nbytes))
+        return crn_format_get_mark(data, e->record.nbytes, part->super.end, ret);
+    CRN_TRY(end_of(part, &end));
+    return crn_format_get_root(data, e->record.nbytes, end, ret);
+}
+
+cairn_status crn_part_load_record(crn_part *part, const part_entry *e, bool root_only,
+                                  crn_mark **ret)
+{
+    unsigned char *data;
+    crn_mark *m = NULL;
+    CRN_TRY(crn_part_read_blob(part, &e->record, "mark record", &data));
+    cairn_status rc = get_record(part, e, data, &m);
+    free(data);
+    if (rc == CAIRN_OK && (m->version != e->version || m->seq != e->seq))
+        rc = crn_fail(CAIRN_ECORRUPT, "it is the record of another mark");
+    if (rc == CAIRN_OK && !root_only)
+        rc = load_pages(part, m);
+    if (rc < 0) {
+        crn_mark_free(m);
+        crn_err_prefix("'%s', mark %" PRIu64 ": ", part->name, e->version);
+        return rc;
+    }
+    *ret = m;
+    return CAIRN_OK;
+}
+
 cairn_status crn_part_load(crn_part *part, uint64_t version, crn_mark **ret)
 {
-    for (size_t i = part->cat.n; i-- > 0;) {
-        const part_entry *e = &part->cat.at[i];
-        unsigned char *data;
-        crn_mark *m = NULL;
-        if (e->version != version)
-            continue;
-        CRN_TRY(crn_part_read_blob(part, &e->record, "mark record", &data));
-        cairn_status rc = crn_format_get_mark(data, e->record.nbytes, part->super.end, &m);
-        free(data);
-        if (rc == CAIRN_OK && (m->version != version || m->seq != e->seq)) {
-            crn_mark_free(m);
-            rc = crn_fail(CAIRN_ECORRUPT, "it is the record of another mark");
-        }
-        if (rc < 0) {
-            crn_err_prefix("'%s', mark %" PRIu64 ": ", part->name, version);
-            return rc;
-        }
-        *ret = m;
-        return CAIRN_OK;
+    size_t lo = 0, hi = part->cat.n; /* versions grow */
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (part->cat.at[mid].version < version)
+            lo = mid + 1;
+        else
+            hi = mid;
     }
-    return crn_fail(CAIRN_ENOTFOUND, "'%s' has no mark %" PRIu64, part->name, version);
+    CRN_FAIL_IF(lo == part->cat.n || part->cat.at[lo].version != version, CAIRN_ENOTFOUND,
+                "'%s' has no mark %" PRIu64, part->name, version);
+    return crn_part_load_record(part, &part->cat.at[lo], false, ret);
 }
 
 cairn_status crn_mark_table(crn_part *part, const crn_mark *m, crn_var *v)
@@ -109,10 +158,10 @@ cairn_status crn_mark_table(crn_part *part, const crn_mark *m, crn_var *v)
     if (v->nblocks == 0) {
         rc = crn_alloc(&v->table, 0);
     } else {
-        part_ref ref = {v->table_off, v->table_bytes, v->table_digest};
-        rc = crn_part_read_blob(part, &ref, "block table", &data);
+        rc = crn_part_read_blob(part, &v->place, "block table", &data);
         if (rc == CAIRN_OK) {
-            rc = crn_format_get_table(data, part->super.end, v);
+            crn_cursor c = crn_cursor_of(data, v->place.nbytes);
+            rc = crn_format_get_table(&c, part->super.end, v);
             free(data);
         }
     }

@@ -15,6 +15,9 @@ static void part_free(crn_part *part)
     if (!part)
         return;
     crn_vec_done(&part->cat);
+    crn_vec_done(&part->list);
+    crn_vec_done(&part->pieces);
+    crn_vec_done(&part->older);
     crn_space_done(&part->space);
     crn_mark_free(part->tip);
     crn_vec_done(&part->lost);
@@ -43,30 +46,6 @@ static cairn_status slot_fail(const crn_part *part, cairn_status newer)
     }
     return crn_fail(CAIRN_ECORRUPT, "'%s': no whole superblock: not a part file, or damaged",
                     part->name);
-}
-
-static cairn_status load_catalogue(crn_part *part, const part_super *s, part_catalogue *ret)
-{
-    part_catalogue cat = {0};
-    unsigned char *data;
-    if (s->catalogue.nbytes == 0) {
-        *ret = cat;
-        return CAIRN_OK;
-    }
-    CRN_TRY(crn_part_read_blob(part, &s->catalogue, "catalogue", &data));
-    cairn_status rc = crn_format_get_catalogue(data, s->catalogue.nbytes, s->end, &cat);
-    free(data);
-    CRN_TRY(rc);
-    if (s->dropped > cat.n) {
-        crn_vec_done(&cat);
-        return crn_fail(CAIRN_ECORRUPT, "'%s': superblock drops %u marks of fewer", part->name,
-                        s->dropped);
-    }
-    cat.n -= s->dropped;
-    if (s->dropped > 0)
-        memmove(cat.at, cat.at + s->dropped, cat.n * sizeof *cat.at);
-    *ret = cat;
-    return CAIRN_OK;
 }
 
 /* The whole superblocks of a file, newest first; one per slot. */
@@ -116,20 +95,32 @@ static bool may_fall_back(const crn_part *part, cairn_status rc)
     return rc == CAIRN_ECORRUPT || (rc == CAIRN_EIO && !part->write);
 }
 
+/* Where the catalogues lie: that of the superblock that counts, and of the one before, or NULL. */
+static cairn_status find_pieces(crn_part *part, const part_super *before)
+{
+    CRN_TRY(crn_catalogue_extents(&part->super.catalogue, &part->list, &part->pieces));
+    part->older.n = 0;
+    return before ? crn_catalogue_find(part, before, &part->older) : CAIRN_OK;
+}
+
 /* Pick the newest of the superblocks whose catalogue is whole. */
 static cairn_status pick(crn_part *part, const part_super *found, int n)
 {
     part_catalogue cat;
+    part_list list;
     cairn_status rc = CAIRN_OK;
     for (int i = 0; i < n; i++) {
-        rc = load_catalogue(part, &found[i], &cat);
+        rc = crn_catalogue_load(part, &found[i], &list, &cat);
         if (rc < 0 && may_fall_back(part, rc))
             continue;
         CRN_TRY(rc);
         crn_vec_done(&part->cat);
+        crn_vec_done(&part->list);
         part->super = found[i];
         part->cat = cat;
-        part->older_catalogue = i + 1 < n ? found[i + 1].catalogue : (part_ref){0};
+        part->list = list;
+        if (part->write)
+            CRN_TRY(find_pieces(part, i + 1 < n ? &found[i + 1] : NULL));
         /* the newest of a whole file with more than one commit has a predecessor beside it */
         part->fallback = i > 0 || (n == 1 && found[0].seq > 1);
         return CAIRN_OK;
@@ -244,7 +235,7 @@ cairn_status crn_part_create(int dirfd, const char *name, const crn_part_id *id,
                              const crn_part_options *opt, crn_part **ret)
 {
     unsigned char head[DATA_START] = {0};
-    part_super s = {.id = *id, .seq = 1, .end = DATA_START};
+    part_super s = {.format = CAIRN_FORMAT, .id = *id, .seq = 1, .end = DATA_START};
     crn_format_put_super(&s, head + SLOT_BYTES * (s.seq % NSLOTS));
     CRN_TRY(crn_file_replace(dirfd, name, head, sizeof head));
     return crn_part_open(dirfd, name, id, true, opt, ret);

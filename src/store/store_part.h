@@ -19,13 +19,16 @@ struct crn_part {
     bool write, fallback;
     bool distrusted;                 /* blocks are decoded apart */
     part_super super;                /* as committed */
-    part_ref older_catalogue;        /* of the superblock before, so that falling back finds it */
+    part_list list;                  /* the pages of its catalogue; none in format 1 */
+    crn_extents pieces;              /* where that catalogue lies, sorted; when write, */
+    crn_extents older;               /* like that of the superblock before, to fall back on */
     part_catalogue cat;              /* retained marks only, oldest first */
     crn_space space;                 /* when write */
     struct crn_gather *gather;       /* write buffers, made by the first draft */
     crn_mark *tip;                   /* the newest mark; tables as far as a draft needed them */
     CRN_VEC(uint64_t) lost;          /* where blocks and tables of that lie that are damaged */
     uint64_t staging;                /* bytes that a draft may hold back */
+    uint64_t page_bytes;             /* that the newest mark took for its record */
     bool drafting;                   /* one draft at a time */
     uint64_t found_seq, found_bytes; /* superblock and length of the file when it was opened */
     /* Which of the two superblocks a crash would leave as the newest is unknown: the disk failed
@@ -35,24 +38,51 @@ struct crn_part {
     bool doubt;
 };
 
+/* --- catalogues (store_catalogue.c) ------------------------------------------------------- */
+
+/* Read the catalogue that s refers to: its pages, and the entries that it does not drop. */
+cairn_status crn_catalogue_load(crn_part *part, const part_super *s, part_list *ret_list,
+                                part_catalogue *ret);
+
+/* Where a catalogue lies, sorted: by its list, or as far as that can be read. */
+cairn_status crn_catalogue_extents(const part_ref *root, const part_list *list, crn_extents *ret);
+cairn_status crn_catalogue_find(crn_part *part, const part_super *s, crn_extents *ret);
+
+/* Is an extent that begins where e does in the sorted list? */
+bool crn_extents_have(const crn_extents *list, const crn_extent *e);
+
+/* The pages of a catalogue of n entries. Those of old that stay are taken over; the bytes of fresh
+ * ones are appended to blob. */
+cairn_status crn_catalogue_plan(const part_list *old, const part_entry *entry, size_t n,
+                                part_list *ret, crn_buf *blob);
+
+/* --- the file ----------------------------------------------------------------------------- */
+
 /*
  * Make the n entries the catalogue of the part: written, synced, then the older superblock is
- * replaced and synced. On failure the part is as before, perhaps in doubt. *ret_nbytes: what was
- * written.
+ * replaced and synced; the entries know their pages then. On failure the part is as before, perhaps
+ * in doubt. *ret_nbytes: what was written.
  */
-cairn_status crn_part_commit(crn_part *part, const part_entry *entry, size_t n,
-                             uint64_t *ret_nbytes);
+cairn_status crn_part_commit(crn_part *part, part_entry *entry, size_t n, uint64_t *ret_nbytes);
 
 /* Write bytes to free space; *ret says where. Durable after the next sync. */
 cairn_status crn_part_write_blob(crn_part *part, const crn_buf *blob, part_ref *ret);
+
+/* Fill the variables of one page of a mark whose record is of format 2. */
+cairn_status crn_mark_load_page(crn_part *part, crn_mark *m, size_t page);
+
+/* Read a mark's record; of format 2, the root alone if root_only. */
+cairn_status crn_part_load_record(crn_part *part, const part_entry *e, bool root_only,
+                                  crn_mark **ret);
 
 /* Read what ref says and check its digest; what names it in messages. Free *ret. */
 cairn_status crn_part_read_blob(crn_part *part, const part_ref *ref, const char *what,
                                 unsigned char **ret);
 
 /* Replace the older superblock by s, durably; s is the part's superblock then. From the write until
- * the sync has succeeded it is open which one counts: the part is in doubt. */
-cairn_status crn_part_write_super(crn_part *part, const part_super *s);
+ * the sync has succeeded it is open which one counts: the part is in doubt. pieces is where the
+ * catalogue of s lies, and is taken; NULL: it is that of the superblock before. */
+cairn_status crn_part_write_super(crn_part *part, const part_super *s, crn_extents *pieces);
 
 /*
  * What the n oldest marks use and no other does. newest is a mark about to be committed behind the

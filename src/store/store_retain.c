@@ -18,17 +18,33 @@ static cairn_status use(crn_extents *used, uint64_t off, uint64_t nbytes)
                        : crn_vec_push(used, (crn_extent){off, crn_format_blob_room(nbytes)});
 }
 
+/* Blocks below a sector share sectors, and a sector is in use while one of its blocks is. */
+static bool is_crumb(const crn_block *b)
+{
+    return b->nbytes < GRAIN && !(b->codec & CRN_OUTSIDE);
+}
+
+/* The sectors that a crumb lies in, which are one or two. */
+static cairn_status use_sectors(crn_extents *used, const crn_block *b)
+{
+    for (uint64_t at = b->off & ~(uint64_t)(GRAIN - 1); at < b->off + b->nbytes; at += GRAIN)
+        CRN_TRY(crn_vec_push(used, (crn_extent){at, GRAIN}));
+    return CAIRN_OK;
+}
+
 static cairn_status use_block(crn_extents *used, const crn_block *b)
 {
     if (b->codec & CRN_OUTSIDE)
         return CAIRN_OK;
+    if (is_crumb(b))
+        return use_sectors(used, b);
     return crn_vec_push(used, (crn_extent){b->off, crn_format_block_room(b->nbytes)});
 }
 
 static cairn_status use_var(crn_part *part, const crn_mark *m, crn_var *v, crn_extents *used)
 {
     CRN_TRY(crn_mark_table(part, m, v));
-    CRN_TRY(use(used, v->table_off, v->table_bytes));
+    CRN_TRY(use(used, v->place.off, v->place.nbytes));
     for (uint64_t i = 0; i < v->nblocks; i++)
         CRN_TRY(use_block(used, &v->table[i]));
     return CAIRN_OK;
@@ -40,6 +56,8 @@ static cairn_status use_mark(crn_part *part, const part_entry *entry, crn_extent
     CRN_TRY(use(used, entry->record.off, entry->record.nbytes));
     CRN_TRY(crn_part_load(part, entry->version, &m));
     cairn_status rc = CAIRN_OK;
+    for (size_t i = 0; i < m->npages && rc == CAIRN_OK; i++)
+        rc = use(used, m->page[i].off, m->page[i].nbytes);
     for (size_t i = 0; i < m->nvars && rc == CAIRN_OK; i++)
         rc = use_var(part, m, &m->var[i], used);
     crn_mark_free(m);
@@ -48,8 +66,10 @@ static cairn_status use_mark(crn_part *part, const part_entry *entry, crn_extent
 
 static cairn_status use_retained(crn_part *part, crn_extents *used)
 {
-    CRN_TRY(use(used, part->super.catalogue.off, part->super.catalogue.nbytes));
-    CRN_TRY(use(used, part->older_catalogue.off, part->older_catalogue.nbytes));
+    for (size_t i = 0; i < part->pieces.n; i++)
+        CRN_TRY(crn_vec_push(used, part->pieces.at[i]));
+    for (size_t i = 0; i < part->older.n; i++)
+        CRN_TRY(crn_vec_push(used, part->older.at[i]));
     for (size_t i = 0; i < part->cat.n; i++)
         CRN_TRY(use_mark(part, &part->cat.at[i], used));
     return CAIRN_OK;
@@ -73,17 +93,27 @@ cairn_status crn_part_derive(crn_part *part)
 
 /* --- dropping the oldest -------------------------------------------------------------------- */
 
-/* Append what variable a uses and its successor b (or NULL) does not. */
-static cairn_status unused_by_var(const crn_var *a, const crn_var *b, crn_extents *ret)
+/* What dropped marks alone used. Of crumbs, the sectors: others in them may still be in use. */
+typedef struct leftover {
+    crn_extents *whole;
+    crn_extents crumbs;
+} leftover;
+
+static cairn_status unused_block(const crn_block *b, leftover *ret)
 {
-    if (!b || b->table_off != a->table_off || b->table_bytes == 0)
-        CRN_TRY(use(ret, a->table_off, a->table_bytes));
-    else
-        return CAIRN_OK;
+    return is_crumb(b) ? use_sectors(&ret->crumbs, b) : use_block(ret->whole, b);
+}
+
+/* Append what variable a uses and its successor b (or NULL) does not. */
+static cairn_status unused_by_var(const crn_var *a, const crn_var *b, leftover *ret)
+{
+    if (b && a->place.nbytes > 0 && b->place.off == a->place.off && b->place.nbytes > 0)
+        return CAIRN_OK; /* the same table has the same blocks */
+    CRN_TRY(use(ret->whole, a->place.off, a->place.nbytes));
     for (uint64_t i = 0; i < a->nblocks; i++)
         if (!b || i >= b->nblocks || b->table[i].off != a->table[i].off ||
             b->table[i].codec & CRN_OUTSIDE)
-            CRN_TRY(use_block(ret, &a->table[i]));
+            CRN_TRY(unused_block(&a->table[i], ret));
     return CAIRN_OK;
 }
 
@@ -94,13 +124,65 @@ static cairn_status load_tables(crn_part *part, crn_mark *m)
     return CAIRN_OK;
 }
 
-static cairn_status unused_by_mark(crn_part *part, crn_mark *a, crn_mark *b, crn_extents *ret)
+/* Do both have the same page of their records there? */
+static bool share_page(const crn_mark *a, const crn_mark *b, size_t page)
+{
+    return page < a->npages && page < b->npages && a->page[page].off == b->page[page].off;
+}
+
+static cairn_status unused_by_mark(crn_part *part, crn_mark *a, crn_mark *b, leftover *ret)
 {
     CRN_TRY(load_tables(part, a));
     CRN_TRY(load_tables(part, b));
+    for (size_t i = 0; i < a->npages; i++)
+        if (!share_page(a, b, i))
+            CRN_TRY(use(ret->whole, a->page[i].off, a->page[i].nbytes));
     for (size_t i = 0; i < a->nvars; i++)
-        CRN_TRY(unused_by_var(&a->var[i], crn_mark_find(b, a->var[i].spec.name), ret));
+        if (!share_page(a, b, i / PAGE_VARS))
+            CRN_TRY(unused_by_var(&a->var[i], crn_mark_find(b, a->var[i].spec.name), ret));
     return CAIRN_OK;
+}
+
+static int by_offset(const void *x, const void *y)
+{
+    const uint64_t a = ((const crn_extent *)x)->off, b = ((const crn_extent *)y)->off;
+    return (a > b) - (a < b);
+}
+
+static void sort_unique(crn_extents *list)
+{
+    size_t n = 0;
+    if (list->n > 0)
+        qsort(list->at, list->n, sizeof *list->at, by_offset);
+    for (size_t i = 0; i < list->n; i++)
+        if (n == 0 || list->at[n - 1].off != list->at[i].off)
+            list->at[n++] = list->at[i];
+    list->n = n;
+}
+
+/*
+ * Of sectors with crumbs that dropped marks no longer need, those that nobody does. A sector is
+ * written once, by one mark, and to none of it again before all of it is free. So whatever is still
+ * in use of it was put no later than what was dropped, and the oldest retained mark, b, has it: a
+ * block that this does not have, no later one has.
+ */
+static cairn_status free_sectors(const crn_mark *b, leftover *u)
+{
+    crn_extents live = {0};
+    cairn_status rc = CAIRN_OK;
+    if (u->crumbs.n == 0)
+        return CAIRN_OK;
+    for (size_t v = 0; v < b->nvars && rc == CAIRN_OK; v++)
+        for (uint64_t i = 0; i < b->var[v].nblocks && rc == CAIRN_OK; i++)
+            if (is_crumb(&b->var[v].table[i]))
+                rc = use_sectors(&live, &b->var[v].table[i]);
+    sort_unique(&live);
+    sort_unique(&u->crumbs);
+    for (size_t i = 0; i < u->crumbs.n && rc == CAIRN_OK; i++)
+        if (!crn_extents_have(&live, &u->crumbs.at[i]))
+            rc = crn_vec_push(u->whole, u->crumbs.at[i]);
+    crn_vec_done(&live);
+    return rc;
 }
 
 /* The i-th mark of the chain that newest (if any) will be the end of; freed by the caller if owned.
@@ -118,24 +200,37 @@ static cairn_status chain_mark(crn_part *part, crn_mark *newest, size_t i, crn_m
     return *ret_owned ? crn_part_load(part, part->cat.at[i].version, ret) : CAIRN_OK;
 }
 
+/* Append what the i-th mark of the chain uses and the next one does not; of the last one that goes,
+ * the sectors as well. */
+static cairn_status unused_by(crn_part *part, crn_mark *newest, size_t i, bool last, leftover *ret)
+{
+    crn_mark *a, *b = NULL;
+    bool own_a, own_b = false;
+    CRN_TRY(chain_mark(part, newest, i, &a, &own_a));
+    cairn_status rc = chain_mark(part, newest, i + 1, &b, &own_b);
+    if (rc == CAIRN_OK)
+        rc = unused_by_mark(part, a, b, ret);
+    if (rc == CAIRN_OK && last)
+        rc = free_sectors(b, ret);
+    if (own_b)
+        crn_mark_free(b);
+    if (own_a)
+        crn_mark_free(a);
+    return rc;
+}
+
 cairn_status crn_part_unused(crn_part *part, crn_mark *newest, size_t n, crn_extents *ret)
 {
-    for (size_t i = 0; i < n; i++) {
-        crn_mark *a, *b;
-        bool own_a, own_b;
-        CRN_TRY(chain_mark(part, newest, i, &a, &own_a));
-        cairn_status rc = chain_mark(part, newest, i + 1, &b, &own_b);
-        if (rc == CAIRN_OK) {
-            rc = unused_by_mark(part, a, b, ret);
-            if (own_b)
-                crn_mark_free(b);
-        }
-        if (own_a)
-            crn_mark_free(a);
-        CRN_TRY(rc);
-        CRN_TRY(use(ret, part->cat.at[i].record.off, part->cat.at[i].record.nbytes));
+    leftover u = {.whole = ret};
+    cairn_status rc = CAIRN_OK;
+    for (size_t i = 0; i < n && rc == CAIRN_OK; i++) {
+        const part_ref *record = &part->cat.at[i].record;
+        rc = unused_by(part, newest, i, i + 1 == n, &u);
+        if (rc == CAIRN_OK)
+            rc = use(ret, record->off, record->nbytes);
     }
-    return CAIRN_OK;
+    crn_vec_done(&u.crumbs);
+    return rc;
 }
 
 void crn_part_forget(crn_part *part, size_t n)
@@ -158,7 +253,7 @@ cairn_status crn_part_trim(crn_part *part, uint64_t keep)
     cairn_status rc;
     s.seq++;
     s.dropped += (uint32_t)n;
-    CRN_TRY_OUT(rc, crn_part_write_super(part, &s));
+    CRN_TRY_OUT(rc, crn_part_write_super(part, &s, NULL));
     crn_part_forget(part, n);
     rc = known ? crn_space_give(&part->space, &unused) : crn_part_derive(part);
 out:

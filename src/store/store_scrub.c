@@ -10,40 +10,86 @@
 /* Little at a time: nobody waits for it, and others may want the disk. */
 enum { TURNS = 64, STEP_BYTES = 512 << 10 };
 
-/* Of the n blocks of a variable, those whose turn it is. */
-static void choose(const crn_mark *m, uint64_t n, uint64_t *ret_first, uint64_t *ret_end)
+/* The turn of a mark. Multiples of the golden ratio: all turns come, by whatever step the number
+ * grows. */
+static uint64_t turn_of(const crn_mark *m)
 {
-    /* multiples of the golden ratio: all turns come, by whatever step the number grows */
-    const uint64_t turn = m->seq * 0x9e3779b97f4a7c15u / (UINT64_MAX / TURNS + 1);
-    *ret_first = n * turn / TURNS;
-    *ret_end = n * (turn + 1) / TURNS;
+    return m->seq * 0x9e3779b97f4a7c15u / (UINT64_MAX / TURNS + 1);
 }
 
-static cairn_status look_at_blocks(crn_part *part, const crn_mark *m, crn_var *v,
-                                   unsigned char *window, crn_bad_blocks *bad)
+/* What is being looked at. */
+typedef struct look {
+    crn_part *part;
+    crn_mark *mark;
+    unsigned char *window;
+    bool whole; /* all blocks of a variable, not those whose turn it is: the pages take turns */
+} look;
+
+/* Of the n blocks of variable v, those whose turn it is; variables of one block take turns, too. */
+static void choose(const look *l, size_t v, uint64_t n, uint64_t *ret_first, uint64_t *ret_end)
 {
+    const uint64_t turn = (turn_of(l->mark) + v) % TURNS;
+    *ret_first = l->whole ? 0 : n * turn / TURNS;
+    *ret_end = l->whole ? n : n * (turn + 1) / TURNS;
+}
+
+static cairn_status look_at_blocks(const look *l, size_t number, crn_bad_blocks *bad)
+{
+    crn_var *v = &l->mark->var[number];
     const uint64_t fit = CRN_MAX(STEP_BYTES / v->spec.block, 1);
     uint64_t i, end;
-    for (choose(m, v->nblocks, &i, &end); i < end; i += CRN_MIN(fit, end - i))
-        CRN_TRY(crn_mark_read(part, m, v, i, CRN_MIN(fit, end - i), window, bad));
+    for (choose(l, number, v->nblocks, &i, &end); i < end; i += CRN_MIN(fit, end - i))
+        CRN_TRY(crn_mark_read(l->part, l->mark, v, i, CRN_MIN(fit, end - i), l->window, bad));
     for (size_t k = 0; k < bad->n; k++)
-        CRN_TRY(crn_vec_push(&part->lost, v->table[bad->at[k]].off));
+        CRN_TRY(crn_vec_push(&l->part->lost, v->table[bad->at[k]].off));
     return CAIRN_OK;
 }
 
-static cairn_status look_at(crn_part *part, const crn_mark *m, crn_var *v, unsigned char *window)
+static cairn_status look_at(const look *l, size_t number)
 {
+    crn_var *v = &l->mark->var[number];
     if (v->nchanged == v->nblocks) /* it has nothing from earlier marks */
         return CAIRN_OK;
-    cairn_status rc = crn_mark_table(part, m, v);
+    cairn_status rc = crn_mark_table(l->part, l->mark, v);
     if (rc < 0) {
         CRN_TRY(crn_part_forgive(rc));
-        return crn_vec_push(&part->lost, v->table_off);
+        return crn_vec_push(&l->part->lost, v->place.off);
     }
     crn_bad_blocks bad = {0};
-    rc = look_at_blocks(part, m, v, window, &bad);
+    rc = look_at_blocks(l, number, &bad);
     crn_vec_done(&bad);
     return rc;
+}
+
+/* A page that cannot be read is lost with what it says; the next mark writes it again. */
+static cairn_status look_at_page(const look *l, size_t page)
+{
+    size_t n;
+    const size_t first = crn_page_vars(l->mark, page, &n);
+    cairn_status rc = crn_mark_load_page(l->part, l->mark, page);
+    if (rc < 0) {
+        CRN_TRY(crn_part_forgive(rc));
+        return crn_vec_push(&l->part->lost, l->mark->page[page].off);
+    }
+    for (size_t i = first; i < first + n; i++)
+        CRN_TRY(look_at(l, i));
+    return CAIRN_OK;
+}
+
+static cairn_status look_at_mark(look *l)
+{
+    const crn_mark *m = l->mark;
+    size_t first = 0, end = m->npages;
+    for (size_t v = 0; m->npages == 0 && v < m->nvars; v++) /* of format 1 */
+        CRN_TRY(look_at(l, v));
+    l->whole = m->npages >= TURNS;
+    if (l->whole) {
+        first = (size_t)(m->npages * turn_of(m) / TURNS);
+        end = (size_t)(m->npages * (turn_of(m) + 1) / TURNS);
+    }
+    for (size_t i = first; i < end; i++)
+        CRN_TRY(look_at_page(l, i));
+    return CAIRN_OK;
 }
 
 static int by_place(const void *a, const void *b)
@@ -54,22 +100,21 @@ static int by_place(const void *a, const void *b)
 
 cairn_status crn_part_scrub(crn_part *part, uint64_t *ret_nlost)
 {
-    unsigned char *window;
-    crn_mark *m; /* as the file has it, not as we remember it */
+    look l = {.part = part};
     part->lost.n = 0;
     *ret_nlost = 0;
     if (part->cat.n == 0)
         return CAIRN_OK;
-    cairn_status rc = crn_part_load(part, part->cat.at[part->cat.n - 1].version, &m);
+    /* as the file has it, not as we remember it */
+    cairn_status rc = crn_part_load_record(part, &part->cat.at[part->cat.n - 1], true, &l.mark);
     if (rc < 0)
-        return crn_part_forgive(rc); /* a record is not inherited */
-    rc = crn_alloc_aligned(&window, CRN_BLOCK_MAX, PAGE);
+        return crn_part_forgive(rc); /* a record is not inherited, but for its pages */
+    rc = crn_alloc_aligned(&l.window, CRN_BLOCK_MAX, PAGE);
     if (rc == CAIRN_OK) {
-        for (size_t v = 0; rc == CAIRN_OK && v < m->nvars; v++)
-            rc = look_at(part, m, &m->var[v], window);
-        free(window);
+        rc = look_at_mark(&l);
+        free(l.window);
     }
-    crn_mark_free(m);
+    crn_mark_free(l.mark);
     if (part->lost.n > 0)
         qsort(part->lost.at, part->lost.n, sizeof *part->lost.at, by_place);
     *ret_nlost = part->lost.n;

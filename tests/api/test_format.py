@@ -12,7 +12,7 @@ import unittest
 import api
 
 SMALL_TRAIL = api.BUILD / "tests" / "cli" / "small_trail"
-PAGE, GRAIN = 4096, 512
+PAGE, GRAIN, CRUMB = 4096, 512, 64
 
 
 class Bytes:
@@ -106,7 +106,7 @@ class Part:
             return None
         b = Bytes(data)
         assert b.raw(8) == b"CAIRNPT\n"
-        assert b.numbers("II") == (1, 0)
+        assert b.numbers("II") == (2, 0)
         found = {"seq": b.number("Q"), "owner": (b.raw(16), *b.numbers("IIII")),
                  "end": b.number("Q"), "catalogue": b.reference(), "dropped": b.number("I")}
         assert b.raw(396) == bytes(396)
@@ -114,32 +114,70 @@ class Part:
         b.end()
         return found
 
-    def piece(self, off, nbytes, digest, room):
-        """Bytes of the file, which nothing else may use."""
-        assert off % GRAIN == 0 and off >= 8192 and off + nbytes <= self.end
-        self.used.append((off, off + (nbytes + room - 1) // room * room))
+    def bytes_at(self, off, nbytes, digest):
+        assert off >= 8192 and off + nbytes <= self.end
         data = self.data[off:off + nbytes]
         assert len(data) == nbytes
         self.digests.expect(data, digest)
         return data
 
+    def piece(self, off, nbytes, digest, room=GRAIN):
+        """Bytes of the file, which nothing else may use."""
+        assert off % GRAIN == 0
+        self.used.append((off, off + (nbytes + room - 1) // room * room))
+        return self.bytes_at(off, nbytes, digest)
+
+    def block(self, off, stored, digest):
+        """Section 6: what is below a sector shares it with others."""
+        if stored >= PAGE:
+            assert off % PAGE == 0
+            return self.piece(off, stored, digest, PAGE)
+        if stored >= GRAIN:
+            return self.piece(off, stored, digest)
+        assert off % CRUMB == 0
+        self.used.append((off, off + stored))
+        return self.bytes_at(off, stored, digest)
+
     def catalogue(self, superblock):
-        b = Bytes(self.piece(*superblock["catalogue"], GRAIN))
-        assert b.raw(4) == b"CATL"
-        marks = [(*b.numbers("QQQ"), b.reference()) for _ in range(b.number("I"))]
+        """Section 4.2."""
+        b = Bytes(self.piece(*superblock["catalogue"]))
+        assert b.raw(4) == b"CTL2"
+        pages = [(b.reference(), b.number("I")) for _ in range(b.number("I"))]
         b.end()
+        marks = [m for reference, n in pages for m in self.catalogue_page(reference, n)]
         return {m[0]: m for m in marks[superblock["dropped"]:]}
+
+    def catalogue_page(self, reference, n):
+        b = Bytes(self.piece(*reference))
+        assert b.raw(4) == b"CATP" and b.number("I") == n and 1 <= n <= 64
+        marks = []
+        for _ in range(n):
+            assert b.text() == ""
+            marks.append((*b.numbers("QQQ"), b.reference()))
+        b.end()
+        return marks
 
     def mark(self, version):
         """Section 4.3: the variables by name."""
         _, seq, begun, record = self.marks[version]
-        b = Bytes(self.piece(*record, GRAIN))
-        assert b.raw(4) == b"MARK"
+        b = Bytes(self.piece(*record))
+        assert b.raw(4) == b"MRK2"
         n = b.number("I")
         assert b.numbers("QQQ") == (version, seq, begun)
+        pages = [b.reference() for _ in range(0, n, 128)]
+        b.end()
+        variables = []
+        for reference in pages:
+            variables += self.page(reference, min(128, n - len(variables)), seq)
+        return {v["name"]: v for v in variables}
+
+    def page(self, reference, n, seq):
+        b = Bytes(self.piece(*reference))
+        assert b.raw(4) == b"PAGE" and b.number("I") == n
+        assert b.number("Q") <= seq
         variables = [self.variable(b) for _ in range(n)]
         b.end()
-        return {v["name"]: v for v in variables}
+        return variables
 
     def variable(self, b):
         v = {"name": b.text(), "type": b.text(), "attributes": b.text()}
@@ -147,20 +185,24 @@ class Part:
         v["global"], v["offset"], v["count"] = (b.numbers("Q" * v["ndims"]) for _ in range(3))
         v["changed"], v["stored"] = b.numbers("QQ")
         v["root"] = b.raw(16)
-        v["data"], v["leaves"] = self.blocks(v, b.reference())
+        v["data"], v["leaves"] = self.blocks(v, b)
         return v
 
-    def blocks(self, v, reference):
+    def blocks(self, v, b):
         """Section 4.4: the bytes of a variable and the digests of its blocks."""
         n = -(-v["nbytes"] // v["block"])
-        assert reference[1] == 32 * n
-        b = Bytes(self.piece(*reference, GRAIN) if n else b"")
+        kind = b.number("B")
+        assert kind & 1 == 0, "a short table"
+        assert (kind == 2) == (32 * n <= 128)
+        if kind == 0:
+            reference = b.reference()
+            assert reference[1] == 32 * n
+            b = Bytes(self.piece(*reference))
         data, leaves = b"", []
         for _ in range(n):
             off, stored, codec, digest = (*b.numbers("QII"), b.raw(16))
             assert codec == 0 and stored == min(v["block"], v["nbytes"] - len(data))
-            assert stored < PAGE or off % PAGE == 0
-            data += self.piece(off, stored, digest, GRAIN if stored < PAGE else PAGE)
+            data += self.block(off, stored, digest)
             leaves.append(digest)
         return data, leaves
 

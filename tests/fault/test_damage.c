@@ -64,7 +64,7 @@ static int setup(void **state)
     limit_memory();
     disk_scratch(scratch, "damage");
     dir = open(scratch, O_RDONLY | O_DIRECTORY);
-    model_init(&past, test_seed(), 3000);
+    model_init(&past, test_seed(), 6000);
     assert_ok(crn_part_create(dir, "part", &model_id, &quick, &part));
     for (uint64_t version = 1; version <= 5; version++) {
         model_step(&past);
@@ -179,13 +179,17 @@ static void find_structure(bool *is_structure)
         memset(is_structure + at, 1, SUPER_BYTES);
     const part_ref *c = &part->super.catalogue;
     memset(is_structure + c->off, 1, c->nbytes);
+    for (size_t i = 0; i < part->list.n; i++)
+        memset(is_structure + part->list.at[i].ref.off, 1, part->list.at[i].ref.nbytes);
     for (size_t i = 0; i < part->cat.n; i++) {
         crn_mark *m;
         const part_ref *r = &part->cat.at[i].record;
         memset(is_structure + r->off, 1, r->nbytes);
         assert_ok(crn_part_load(part, part->cat.at[i].version, &m));
         for (size_t v = 0; v < m->nvars; v++)
-            memset(is_structure + m->var[v].table_off, 1, m->var[v].table_bytes);
+            memset(is_structure + m->var[v].place.off, 1, m->var[v].place.nbytes);
+        for (size_t p = 0; p < m->npages; p++)
+            memset(is_structure + m->page[p].off, 1, m->page[p].nbytes);
         crn_mark_free(m);
     }
     crn_part_close(part);
@@ -246,7 +250,7 @@ static void test_newer_format(void **state)
         heal_part(file, nwhole);
         save("part", file, nwhole);
         assert_fails(crn_part_open(dir, "part", NULL, true, &quick, &part), CAIRN_EUNSUPPORTED,
-                     "'part': format 2, but this version of cairn reads format 1");
+                     "'part': format 3, but this version of cairn reads formats 1 to 2");
     }
 }
 
@@ -255,29 +259,47 @@ static void test_newer_format(void **state)
 
 /* The newest copy of the superblock, and what it leads to. */
 typedef struct anatomy {
-    unsigned char *super, *catalogue, *entry, *record, *variable, *table_ref, *table;
-    size_t nmarks, ncatalogue, nrecord, ntable;
+    unsigned char *super, *catalogue, *list_page, *entry, *record, *page, *variable;
+    unsigned char *kind, *table_ref, *table; /* of a variable whose table is a piece of its own, */
+    unsigned char *near;                     /* and an entry of one that has it in the page */
+    size_t ncatalogue, nlist_page, nrecord, npage, ntable;
 } anatomy;
+
+/* Look for a variable of either kind in a page. */
+static void dissect_page(heal *h, anatomy *a)
+{
+    uint64_t nblocks;
+    for (size_t at = HEAL_PAGE; (at = heal_declaration(a->page, a->npage, at, &nblocks)) > 0;) {
+        unsigned char *kind = a->page + at++;
+        const size_t entry = *kind & 1 ? 2 * HEAL_TABLE : HEAL_TABLE;
+        if (*kind & 2 && nblocks > 0)
+            a->near = a->page + at;
+        if (!(*kind & 2)) {
+            a->kind = kind;
+            a->table_ref = a->page + at;
+            a->table = heal_follow(h, a->table_ref, &a->ntable);
+        }
+        at += *kind & 2 ? (size_t)nblocks * entry : 32;
+    }
+}
 
 static anatomy dissect(void)
 {
     anatomy a = {0};
     heal h = {file, nwhole, 1000};
-    size_t at = HEAL_RECORD;
     for (size_t copy = 0; copy < DATA_START; copy += COPY_OFFSET)
         if (!a.super ||
             heal_get(file + copy + HEAL_SUPER_SEQ, 8) > heal_get(a.super + HEAL_SUPER_SEQ, 8))
             a.super = file + copy;
     a.catalogue = heal_follow(&h, a.super + HEAL_SUPER_REF, &a.ncatalogue);
-    a.nmarks = (a.ncatalogue - 8) / HEAL_ENTRY;
-    a.entry = a.catalogue + 8 + (a.nmarks - 1) * HEAL_ENTRY;
+    a.list_page = heal_follow(&h, a.catalogue + a.ncatalogue - HEAL_LIST, &a.nlist_page);
+    a.entry = a.list_page + a.nlist_page - HEAL_ENTRY;
     a.record = heal_follow(&h, a.entry + HEAL_ENTRY_REF, &a.nrecord);
-    a.variable = a.record + HEAL_RECORD;
-    do
-        a.table_ref = heal_variable(a.record, a.nrecord, &at);
-    while (a.table_ref && heal_get(a.table_ref + 8, 8) == 0);
+    a.page = heal_follow(&h, a.record + HEAL_RECORD, &a.npage);
+    a.variable = a.page + HEAL_PAGE;
+    dissect_page(&h, &a);
     assert_non_null(a.table_ref);
-    a.table = heal_follow(&h, a.table_ref, &a.ntable);
+    assert_non_null(a.near);
     return a;
 }
 
@@ -355,10 +377,16 @@ static void test_absurd_superblocks(void **state)
 /* Fields of what the newest superblock leads to. */
 static size_t list_fields(const anatomy *a, field *ret)
 {
-    unsigned char *text_end = a->table_ref - 32 - 17; /* where item begins, without dimensions */
+    unsigned char *text_end = a->kind - 32 - 17; /* where item begins, without dimensions */
     const field all[] = {
         {"catalogue's magic", a->catalogue, 4},
         {"catalogue's count", a->catalogue + 4, 4},
+        {"place of a catalogue's page", a->catalogue + 8, 8},
+        {"length of a catalogue's page", a->catalogue + 16, 8},
+        {"entries of a catalogue's page", a->catalogue + 40, 4},
+        {"magic of a catalogue's page", a->list_page, 4},
+        {"count of a catalogue's page", a->list_page + 4, 4},
+        {"length of a mark's name", a->entry - 2, 2},
         {"mark's version", a->entry, 8},
         {"mark's sequence", a->entry + 8, 8},
         {"record's place", a->entry + 24, 8},
@@ -366,17 +394,26 @@ static size_t list_fields(const anatomy *a, field *ret)
         {"record's magic", a->record, 4},
         {"number of variables", a->record + 4, 4},
         {"record's version", a->record + 8, 8},
+        {"place of a record's page", a->record + 32, 8},
+        {"length of a record's page", a->record + 40, 8},
+        {"magic of a record's page", a->page, 4},
+        {"variables of a record's page", a->page + 4, 4},
+        {"sequence of a record's page", a->page + 8, 8},
         {"length of a name", a->variable, 2},
         {"item", text_end, 4},
         {"block", text_end + 4, 4},
         {"length of a variable", text_end + 8, 8},
         {"dimensions", text_end + 16, 1},
-        {"changed blocks", a->table_ref - 32, 8},
+        {"changed blocks", a->kind - 32, 8},
+        {"kind of table", a->kind, 1},
         {"table's place", a->table_ref, 8},
         {"table's length", a->table_ref + 8, 8},
         {"block's place", a->table, 8},
         {"block's length", a->table + 8, 4},
         {"codec", a->table + 12, 4},
+        {"place of a block in the page", a->near, 8},
+        {"length of a block in the page", a->near + 8, 4},
+        {"codec of a block in the page", a->near + 12, 4},
     };
     memcpy(ret, all, sizeof all);
     return sizeof all / sizeof *all;
@@ -385,7 +422,7 @@ static size_t list_fields(const anatomy *a, field *ret)
 static void test_absurd_numbers(void **state)
 {
     (void)state;
-    field fields[32];
+    field fields[64];
     memcpy(file, whole, nwhole);
     anatomy a = dissect();
     size_t n = list_fields(&a, fields);
@@ -431,6 +468,9 @@ static void test_structures_in_each_other(void **state)
         {"a block that is the catalogue", a.table, cat},
         {"a table inside the superblocks", a.table_ref, 0},
         {"a table that is its record", a.table_ref, record},
+        {"a page that is its record", a.record + HEAL_RECORD, record},
+        {"a page inside the superblocks", a.record + HEAL_RECORD, COPY_OFFSET},
+        {"a page of the catalogue that is the catalogue", a.catalogue + 8, cat},
         {"a record that is the catalogue", a.entry + HEAL_ENTRY_REF, cat},
         {"a record inside the superblocks", a.entry + HEAL_ENTRY_REF, COPY_OFFSET},
         {"a catalogue that is a record", a.super + HEAL_SUPER_REF, record},
@@ -453,7 +493,7 @@ static void test_versions_that_do_not_grow(void **state)
     anatomy a = dissect();
     for (size_t at = 0; at < DATA_START; at += COPY_OFFSET)
         memcpy(file + at, a.super, SUPER_BYTES);
-    heal_put(a.entry, 8, heal_get(a.entry - HEAL_ENTRY, 8));
+    heal_put(a.entry, 8, heal_get(a.entry - 2 - HEAL_ENTRY, 8));
     heal_part(file, nwhole);
     save("part", file, nwhole);
     assert_fails(crn_part_open(dir, "part", NULL, false, &quick, &part), CAIRN_ECORRUPT,

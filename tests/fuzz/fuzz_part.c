@@ -28,11 +28,31 @@ static void must_refuse_well(cairn_status rc)
 static void try_catalogue(const uint8_t *data, size_t nbytes)
 {
     part_catalogue cat;
+    if (crn_format_get_catalogue(data, nbytes, UINT32_MAX, &cat) == CAIRN_OK)
+        crn_vec_done(&cat);
+}
+
+static void try_list(const uint8_t *data, size_t nbytes)
+{
+    part_list list;
     crn_buf buf = {0};
-    if (crn_format_get_catalogue(data, nbytes, UINT32_MAX, &cat) < 0)
+    if (crn_format_get_list(data, nbytes, UINT32_MAX, &list) < 0)
         return;
-    crn_format_put_catalogue(cat.at, cat.n, &buf);
+    crn_format_put_list(&list, &buf);
     assert(buf.n == nbytes && memcmp(buf.at, data, nbytes) == 0);
+    crn_buf_done(&buf);
+    crn_vec_done(&list);
+}
+
+static void try_list_page(const uint8_t *data, size_t nbytes)
+{
+    part_catalogue cat = {0};
+    crn_buf buf = {0};
+    const uint32_t n = nbytes < 8 ? 0 : data[4];
+    if (crn_format_get_list_page(data, nbytes, UINT32_MAX, n, &cat) == CAIRN_OK) {
+        crn_format_put_list_page(cat.at, cat.n, &buf);
+        assert(buf.n == nbytes && memcmp(buf.at, data, nbytes) == 0);
+    }
     crn_buf_done(&buf);
     crn_vec_done(&cat);
 }
@@ -40,13 +60,39 @@ static void try_catalogue(const uint8_t *data, size_t nbytes)
 static void try_mark(const uint8_t *data, size_t nbytes)
 {
     crn_mark *m;
-    crn_buf buf = {0};
     if (crn_format_get_mark(data, nbytes, UINT32_MAX, &m) < 0)
         return;
     for (size_t i = 0; i < m->nvars; i++)
         assert(crn_mark_find(m, m->var[i].spec.name));
-    crn_format_put_mark(m, &buf);
+    crn_mark_free(m);
+}
+
+static void try_root(const uint8_t *data, size_t nbytes)
+{
+    crn_mark *m;
+    crn_buf buf = {0};
+    if (crn_format_get_root(data, nbytes, UINT32_MAX, &m) < 0)
+        return;
+    crn_format_put_root(m, &buf);
     assert(buf.n == nbytes && memcmp(buf.at, data, nbytes) == 0);
+    crn_buf_done(&buf);
+    crn_mark_free(m);
+}
+
+/* A page of a mark that has no more variables than it. */
+static void try_page(const uint8_t *data, size_t nbytes)
+{
+    crn_cursor c = crn_cursor_of(data, nbytes);
+    crn_mark *m = calloc(1, sizeof *m);
+    crn_buf buf = {0};
+    (void)crn_get_u32(&c);
+    m->nvars = CRN_MIN(crn_get_u32(&c), (uint32_t)PAGE_VARS);
+    m->seq = crn_get_u64(&c);
+    m->var = calloc(m->nvars + 1, sizeof *m->var);
+    if (crn_format_get_page(data, nbytes, UINT32_MAX, m, 0) == CAIRN_OK) {
+        crn_format_put_page(m, 0, &buf);
+        assert(buf.n == nbytes && memcmp(buf.at, data, nbytes) == 0);
+    }
     crn_buf_done(&buf);
     crn_mark_free(m);
 }
@@ -71,11 +117,13 @@ static void try_table(const uint8_t *data, size_t nbytes)
     crn_buf buf = {0};
     v.spec.nbytes = crn_get_u32(&c);
     v.nblocks = v.spec.nbytes / 1024 + (v.spec.nbytes % 1024 != 0);
-    v.table_bytes = v.nblocks * ENTRY_BYTES;
-    if (c.n != v.table_bytes || crn_format_get_table(c.at, UINT32_MAX, &v) < 0)
+    v.has_stored = c.n == v.nblocks * LONG_ENTRY_BYTES;
+    v.entry_bytes = v.has_stored ? LONG_ENTRY_BYTES : ENTRY_BYTES;
+    const crn_cursor all = c;
+    if (c.n != v.nblocks * v.entry_bytes || crn_format_get_table(&c, UINT32_MAX, &v) < 0)
         return;
-    crn_format_put_table(v.table, v.nblocks, &buf);
-    assert(buf.n == c.n && (c.n == 0 || memcmp(buf.at, c.at, c.n) == 0));
+    crn_format_put_table(&v, &buf);
+    assert(buf.n == all.n && (all.n == 0 || memcmp(buf.at, all.at, all.n) == 0));
     crn_buf_done(&buf);
     free(v.table);
 }
@@ -194,8 +242,9 @@ static void try_file(const unsigned char *data, size_t nbytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
-    static void (*const decoder[])(const uint8_t *, size_t) = {try_catalogue, try_mark, try_wire,
-                                                               try_table, try_super};
+    static void (*const decoder[])(const uint8_t *, size_t) = {try_catalogue, try_mark,  try_wire,
+                                                               try_table,     try_super, try_list,
+                                                               try_list_page, try_root,  try_page};
     if (nbytes == 0)
         return 0;
     if (nbytes < DATA_START) {

@@ -216,7 +216,7 @@ static void write_seeds(void)
         assert_ok(crn_mark_table(part, m, v));
         crn_put_u8(&table, 3); /* the decoder of tables */
         crn_put_u32(&table, (uint32_t)v->spec.nbytes);
-        crn_format_put_table(v->table, v->nblocks, &table);
+        crn_format_put_table(v, &table);
         assert_ok(crn_buf_status(&table));
         snprintf(name, sizeof name, "good-table-%d", (int)version);
         assert_ok(crn_file_replace(seeds, name, table.at, table.n));

@@ -79,7 +79,9 @@ static inline void model_create(model *m, model_var *v)
     v->block = 1024u << crn_rng_below(&m->rng, m->nblock_sizes);
     v->codec = model_codec(m);
     v->nbytes = 0;
-    model_resize(m, v, crn_rng_below(&m->rng, m->max_bytes) / v->item * v->item);
+    /* of less than a sector, too, since blocks of that share sectors */
+    const uint64_t most = crn_rng_below(&m->rng, 4) == 0 ? 600 : m->max_bytes;
+    model_resize(m, v, crn_rng_below(&m->rng, most) / v->item * v->item);
 }
 
 static inline void model_vanish(model_var *v)

@@ -143,7 +143,7 @@ static void test_tables_are_looked_at_each_time(void **state)
     mark(1);
     mark(2);
     crn_mark *m = load(2);
-    flip(crn_mark_find(m, "still")->table_off + 3);
+    flip(crn_mark_find(m, "still")->place.off + 3);
     crn_mark_free(m);
     assert_int_equal(scrub(), 1);
     assert_int_equal(mark(3), 1);
