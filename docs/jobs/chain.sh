@@ -15,8 +15,7 @@ export CAIRN_RUN_TRAIL=results CAIRN_RUN_NAME=production
 cairn run -- srun ./app input &
 run=$!
 trap 'kill -USR1 $run' USR1
-code=129
-while [ "$code" -gt 128 ]; do # a signal ends the waiting, not the program
+while kill -0 $run 2>/dev/null; do # a signal ends the waiting, not the program
     wait $run
     code=$?
 done

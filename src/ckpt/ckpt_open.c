@@ -444,6 +444,7 @@ cairn_status crn_ckpt_start(cairn *c)
                    crn_comm_size(c->comm), "nnodes", crn_vault_nodes(c->vault)->nnodes, "seen",
                    (double)crn_run_seen(c->run) * 1e-9, "id",
                    crn_run_id_format(crn_run_manifest(c->run)->run, id));
+    crn_ckpt_tell(c);
     return CAIRN_OK;
 }
 

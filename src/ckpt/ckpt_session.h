@@ -519,6 +519,15 @@ cairn_status crn_tune_levels(cairn *c, unsigned *ret);
 uint64_t crn_tune_every(const cairn *c, crn_level level);
 bool crn_tune_is_configured(const cairn *c, crn_level level);
 
+/* --- what is told and asked ---------------------------------------------------------------- */
+
+/* What the session has chosen, where CAIRN_LOG asks for it. */
+void crn_ckpt_tell(const cairn *c);
+
+/* When the job of Slurm ends, in seconds since 1970: from the environment, or, if the caller may,
+ * by asking Slurm, which takes a few seconds at most. 0: there is no job, or nobody says. */
+uint64_t crn_slurm_end_s(bool may_ask);
+
 /* --- tracing ------------------------------------------------------------------------------ */
 
 /* A mark is taken, or was resumed from: a trace of the program, if one is made, is to say so. */

@@ -9,20 +9,17 @@
 
 /*
  * The end of the job by our own clock, which nobody sets: configured, or from Slurm, which gives it
- * in seconds since 1970. UINT64_MAX: nobody says.
+ * in seconds since 1970. UINT64_MAX: nobody says. One rank that knows is enough, as for signals.
  */
 static uint64_t job_end(const cairn *c)
 {
-    const uint64_t now = crn_now_ns(), wall = crn_wall_ns();
     const double limit = crn_config_seconds(c->cfg, CRN_OPT_STOP_LIMIT);
     if (limit > 0)
-        return now + (uint64_t)(CRN_MIN(limit, 1e9) * 1e9);
-    const char *text = getenv("SLURM_JOB_END_TIME");
-    char *end = NULL;
-    const unsigned long long seconds = text ? strtoull(text, &end, 10) : 0;
-    if (seconds == 0 || *end != 0 || seconds > INT64_MAX / 1000000000)
+        return crn_now_ns() + (uint64_t)(CRN_MIN(limit, 1e9) * 1e9);
+    const uint64_t seconds = crn_slurm_end_s(crn_comm_rank(c->comm) == 0);
+    if (seconds == 0)
         return UINT64_MAX;
-    const uint64_t then = (uint64_t)seconds * 1000000000u;
+    const uint64_t now = crn_now_ns(), wall = crn_wall_ns(), then = seconds * 1000000000u;
     return then > wall ? now + (then - wall) : now;
 }
 

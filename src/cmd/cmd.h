@@ -122,7 +122,8 @@ typedef struct cmd_columns {
 void cmd_cell(cmd_columns *t, const char *fmt, ...) CAIRN_PRINTF(2);
 int cmd_columns_print(cmd_columns *t, int indent, int code);
 
-/* A trail, or one run of it, as a user names it: TRAIL or TRAIL/RUN. */
+/* A trail, or one run of it, as a user names it: TRAIL or TRAIL/RUN; "." is the trail that a
+ * program would use here, if this directory is none itself. */
 typedef struct cmd_place {
     cairn_trail *trail;
     size_t first, end; /* the runs that are meant: all of the trail, or one */

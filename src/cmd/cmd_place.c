@@ -45,7 +45,43 @@ static int open_run(const char *name, const char *why, cmd_place *ret)
     return CMD_YES;
 }
 
-int cmd_place_open(const char *name, cmd_place *ret)
+static bool is_trail(const char *path)
+{
+    cairn_trail *trail;
+    if (cairn_trail_open(path, &trail) < 0)
+        return false;
+    cairn_trail_close(trail);
+    return true;
+}
+
+/*
+ * The name that is meant, to be freed: "." stands for the trail that a program would use here, as
+ * the configuration says or else 'cairn.trail', unless this directory is one. NULL after saying
+ * why.
+ */
+static char *meant(const char *name)
+{
+    crn_config *cfg;
+    char *copy = NULL;
+    if (strcmp(name, ".") != 0) {
+        if (crn_strdup(name, &copy) < 0)
+            cmd_fail("no memory");
+        return copy;
+    }
+    if (crn_config_load(NULL, &cfg) < 0) {
+        cmd_fail("%s", crn_err_peek()->text);
+        return NULL;
+    }
+    const char *configured = crn_config_text(cfg, CRN_OPT_RUN_TRAIL);
+    const bool given = crn_config_is_given(cfg, CRN_OPT_RUN_TRAIL);
+    const bool here = !given && (is_trail(".") || !is_trail(configured));
+    if (crn_strdup(here ? "." : configured, &copy) < 0)
+        cmd_fail("no memory");
+    crn_config_free(cfg);
+    return copy;
+}
+
+static int open_named(const char *name, cmd_place *ret)
 {
     char why[CRN_ERR_TEXT];
     cmd_place place = {0};
@@ -59,16 +95,15 @@ int cmd_place_open(const char *name, cmd_place *ret)
     return CMD_YES;
 }
 
-static bool is_trail(const char *path)
+int cmd_place_open(const char *name, cmd_place *ret)
 {
-    cairn_trail *trail;
-    if (cairn_trail_open(path, &trail) < 0)
-        return false;
-    cairn_trail_close(trail);
-    return true;
+    char *place = meant(name);
+    int code = place ? open_named(place, ret) : CMD_UNKNOWN;
+    free(place);
+    return code;
 }
 
-int cmd_place_names(const char *name, char **ret_trail, char **ret_run)
+static int find_names(const char *name, char **ret_trail, char **ret_run)
 {
     const char *parent, *last;
     char *copy = split(name, &parent, &last);
@@ -85,6 +120,14 @@ int cmd_place_names(const char *name, char **ret_trail, char **ret_run)
     }
     free(copy);
     return rc < 0 ? cmd_fail("no memory") : CMD_YES;
+}
+
+int cmd_place_names(const char *name, char **ret_trail, char **ret_run)
+{
+    char *place = meant(name);
+    int code = place ? find_names(place, ret_trail, ret_run) : CMD_UNKNOWN;
+    free(place);
+    return code;
 }
 
 int cmd_place_configure(const char *name)

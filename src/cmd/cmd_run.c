@@ -329,6 +329,15 @@ static int stopped(supervisor *s, const run_state *now)
     return requeue(s);
 }
 
+/* The program's own code counts, also when its run is finished; of one that a signal has ended
+ * afterwards, what a shell would give. */
+static int own_code(const crn_leg *leg)
+{
+    if (leg->why == CRN_LEG_EXIT)
+        return leg->code;
+    return leg->why == CRN_LEG_SIGNAL ? 128 + leg->signal : CMD_YES;
+}
+
 static int done(const supervisor *s, const crn_leg *leg, const run_state *now)
 {
     if (now->exists && !now->finished)
@@ -337,8 +346,8 @@ static int done(const supervisor *s, const crn_leg *leg, const run_state *now)
                     s->place.name);
     else if (leg->code != 0)
         cmd_run_say("run '%s' is finished, though the program ended with code %d afterwards",
-                    s->place.name, leg->code);
-    return CMD_YES;
+                    s->place.name, own_code(leg));
+    return own_code(leg);
 }
 
 static int supervise(supervisor *s)

@@ -270,6 +270,53 @@ static void test_a_job_whose_time_is_over(void **state)
     place_done(&p);
 }
 
+/* A command that stands for Slurm's, and how Slurm's older versions tell of a job. */
+static void make_scontrol(const char *dir, const char *script)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/scontrol", dir);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f, "#!/bin/sh\n%s\n", script);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(chmod(path, 0755), 0);
+}
+
+/* It says when the job ends; or that it does not know, or nothing for longer than we wait. */
+static void test_slurm_is_asked(void **state)
+{
+    static const struct {
+        const char *script;
+        bool over;
+    } kind[] = {{"[ \"$*\" = 'show job 42' ] && echo 'x=1 EndTime=2001-02-03T04:05:06 y=2'", true},
+                {"echo '   StartTime=2001-02-03T04:05:06 EndTime=Unknown'", false},
+                {"echo 'slurm_load_jobs error' >&2; exit 1", false},
+                {"exec sleep 600", false}};
+    const char *path = getenv("PATH");
+    char dir[64], *before;
+    make_scratch(dir, sizeof dir, "scontrol");
+    assert_ok(crn_strdup(path ? path : "", &before));
+    char *both;
+    assert_true(asprintf(&both, "%s:%s", dir, before) > 0);
+    setenv("PATH", both, 1);
+    setenv("SLURM_JOB_ID", "42", 1);
+    for (size_t i = 0; i < sizeof kind / sizeof *kind; i++) {
+        place p;
+        cairn *c;
+        make_scontrol(dir, kind[i].script);
+        place_init(&p, *state, "");
+        assert_ok(cairn_open(p.mpi, p.config, &c));
+        assert_int_equal(cairn_should_stop(c), kind[i].over);
+        assert_ok(cairn_close(c));
+        place_done(&p);
+    }
+    setenv("PATH", before, 1);
+    unsetenv("SLURM_JOB_ID");
+    remove_tree(dir);
+    free(both);
+    free(before);
+}
+
 /* --- versions --------------------------------------------------------------------------------- */
 
 static void test_versions_that_logs_could_not_tell(void **state)
@@ -298,6 +345,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_names_of_signals_and_ignored_ones),
         cmocka_unit_test(test_a_clock_that_is_set_ends_no_run),
         cmocka_unit_test(test_a_clock_that_is_set_back_prolongs_no_run),
+        cmocka_unit_test(test_slurm_is_asked),
         cmocka_unit_test(test_a_job_whose_time_is_over),
         cmocka_unit_test(test_versions_that_logs_could_not_tell),
     };
