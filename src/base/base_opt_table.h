@@ -7,6 +7,8 @@
 CRN_OPT_ROW(RUN_TRAIL, "run", "trail", TEXT, "cairn.trail", "", "the directory of the trail")
 CRN_OPT_ROW(RUN_NAME, "run", "name", TEXT, "", "",
             "the run to continue or begin; empty: the newest unfinished one, or a new one")
+CRN_OPT_ROW(RUN_MODE, "run", "mode", WORD, "private", "private|group|umask",
+            "who may read the trail: its owner, its group, or whom the umask lets")
 CRN_OPT_ROW(MARK_MODE, "mark", "mode", WORD, "background", "background|synchronous",
             "whether a mark returns after copying, or when it is as safe as asked for")
 CRN_OPT_ROW(MARK_BUSY, "mark", "busy", WORD, "wait", "wait|skip",

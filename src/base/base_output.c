@@ -23,7 +23,7 @@ static cairn_status write_all(int fd, const char *path, const unsigned char *dat
 /* flags: beyond those that any writer needs. */
 static cairn_status write_to(const char *path, int flags, const void *data, size_t nbytes)
 {
-    const int fd = open(path, flags | O_WRONLY | O_CLOEXEC, 0600);
+    const int fd = open(path, flags | O_WRONLY | O_CLOEXEC, 0666);
     if (fd < 0)
         return crn_fail_sys(errno, "cannot write '%s'", path);
     cairn_status rc = write_all(fd, path, data, nbytes);

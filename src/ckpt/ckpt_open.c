@@ -279,6 +279,8 @@ static cairn_status find_run(cairn *c)
 {
     crn_file *lock;
     CRN_TRY(crn_trail_open(crn_config_text(c->cfg, CRN_OPT_RUN_TRAIL), true, &c->trail));
+    /* the words stand in the order of crn_share */
+    CRN_TRY(crn_trail_share(c->trail, (crn_share)crn_config_word(c->cfg, CRN_OPT_RUN_MODE)));
     CRN_TRY(crn_trail_lock(c->trail, &lock));
     if (lock)
         crn_trail_sweep(c->trail);

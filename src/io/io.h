@@ -28,10 +28,18 @@ typedef struct crn_file crn_file;
 enum {
     CRN_READ = 1,
     CRN_WRITE = 2,
-    CRN_CREATE = 4, /* with mode 0600; the caller syncs the directory when the name must last */
+    CRN_CREATE = 4, /* the caller syncs the directory when the name must last */
     CRN_EXCL = 8,   /* with CRN_CREATE: fail with CAIRN_EBUSY if it exists */
     CRN_DIRECT = 16 /* also open past the page cache, where the file system can */
 };
+
+/*
+ * Modes. Who may read what is decided by the directory that it is made in: a file there is the
+ * owner's, and those may read and write it, too, who may do so with the directory, as far as the
+ * umask lets them. In a directory with the set-group-ID bit the group may read it whatever the
+ * umask says (crn_dir_share). A file that is made by a path (AT_FDCWD) is one that a person has
+ * named, and follows the umask alone, as any program's do.
+ */
 
 /*
  * Open name below directory dirfd (AT_FDCWD allowed). Links are not followed, and only regular
@@ -80,6 +88,20 @@ cairn_status crn_file_truncate(crn_file *f, uint64_t nbytes);
  * caller syncs the directory above when the name must last.
  */
 cairn_status crn_dir_open(int dirfd, const char *name, bool create, int *ret_fd);
+
+/* The same, but one that is made lets those in who may enter the directory above. */
+cairn_status crn_dir_open_within(int dirfd, const char *name, bool create, int *ret_fd);
+
+/* Let others into a directory, and into what will be made in it; never fewer than now. */
+typedef enum crn_share {
+    CRN_SHARE_NONE,  /* nobody else */
+    CRN_SHARE_GROUP, /* the directory's group may read */
+    CRN_SHARE_UMASK, /* whom the umask lets */
+} crn_share;
+cairn_status crn_dir_share(int fd, crn_share share);
+
+/* Let those read a file who could if it were made in its directory now. */
+cairn_status crn_file_share(crn_file *f, int dirfd);
 
 /* The same for a path that a person gave, which may be a link: scratch directories often are. */
 cairn_status crn_dir_open_path(const char *path, bool create, int *ret_fd);

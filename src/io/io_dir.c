@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static cairn_status make_dir(int dirfd, const char *name)
+static cairn_status make_dir(int dirfd, const char *name, mode_t mode)
 {
     crn_fault_event event = {.kind = CRN_SEEN_MKDIR, .dirfd = dirfd, .name = name};
     int sys = crn_fault_pass(CRN_FAULT_OPEN, &event, NULL);
-    if (sys == 0 && mkdirat(dirfd, name, 0700) < 0 && errno != EEXIST)
+    if (sys == 0 && mkdirat(dirfd, name, mode) < 0 && errno != EEXIST)
         sys = errno;
     if (sys != 0)
         return crn_fail_sys(sys, "cannot make directory '%s'", name);
@@ -25,7 +25,7 @@ static cairn_status open_dir(int dirfd, const char *name, bool create, int nofol
 {
     CRN_TRY(crn_fault_ready());
     if (create)
-        CRN_TRY(make_dir(dirfd, name));
+        CRN_TRY(make_dir(dirfd, name, 0700));
     int fd;
     do
         fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | nofollow);
@@ -42,6 +42,18 @@ static cairn_status open_dir(int dirfd, const char *name, bool create, int nofol
 cairn_status crn_dir_open(int dirfd, const char *name, bool create, int *ret_fd)
 {
     return open_dir(dirfd, name, create, O_NOFOLLOW, ret_fd);
+}
+
+cairn_status crn_dir_open_within(int dirfd, const char *name, bool create, int *ret_fd)
+{
+    const mode_t mode = create ? crn_mode_of_dir(dirfd) : 0;
+    CRN_TRY(crn_fault_ready());
+    if (create)
+        CRN_TRY(make_dir(dirfd, name, mode));
+    CRN_TRY(open_dir(dirfd, name, false, O_NOFOLLOW, ret_fd));
+    if (create)
+        crn_mode_keep(dirfd, *ret_fd, mode);
+    return CAIRN_OK;
 }
 
 cairn_status crn_dir_open_path(const char *path, bool create, int *ret_fd)

@@ -47,15 +47,18 @@ static cairn_status open_buffered(crn_file *f, int flags)
 
     crn_fault_event event = {.kind = CRN_SEEN_OPEN, .dirfd = f->dirfd, .name = f->name};
     int sys = crn_fault_pass(CRN_FAULT_OPEN, flags & CRN_CREATE ? &event : NULL, NULL);
+    const mode_t mode = flags & CRN_CREATE ? crn_mode_of_file(f->dirfd) : 0;
     if (sys == 0) {
         do
-            f->fd = openat(f->dirfd, f->name, how, 0600);
+            f->fd = openat(f->dirfd, f->name, how, mode);
         while (f->fd < 0 && errno == EINTR);
         sys = f->fd < 0 ? errno : 0;
     }
     if (sys != 0)
         return open_failed(f->name, sys);
     CRN_TRY(check_regular(f));
+    if (flags & CRN_CREATE)
+        crn_mode_keep(f->dirfd, f->fd, mode);
     /* io_uring takes the flag as a wish to get EAGAIN rather than to go on in the background. */
     if (fcntl(f->fd, F_SETFL, how & ~O_NONBLOCK) < 0)
         return crn_fail_sys(errno, "cannot set the flags of '%s'", f->name);

@@ -14,6 +14,8 @@
 #ifndef CAIRN_IO_IMPL_H
 #define CAIRN_IO_IMPL_H
 
+#include <sys/types.h>
+
 #include <stdatomic.h>
 
 #include "io/io_fault.h"
@@ -104,6 +106,15 @@ static inline crn_op *crn_op_pop(crn_op_list *list)
         list->first = op->next;
     return op;
 }
+
+/* --- modes: io_mode.c ------------------------------------------------------------------------ */
+
+/* What to create a file with in a directory, and a directory that lets in who may enter it. */
+mode_t crn_mode_of_file(int dirfd);
+mode_t crn_mode_of_dir(int dirfd);
+
+/* After that: what the directory gives to its group, though the umask does not. */
+void crn_mode_keep(int dirfd, int fd, mode_t mode);
 
 /* --- the fault gate: io_fault.c ------------------------------------------------------------- */
 

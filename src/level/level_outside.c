@@ -177,7 +177,7 @@ static cairn_status make_own(effort *e)
     char name[CRN_OUTSIDE_NAME];
     crn_frame f;
     int dir;
-    CRN_TRY(crn_dir_open(e->dir, crn_outside_dir(e->version, name), true, &dir));
+    CRN_TRY(crn_dir_open_within(e->dir, crn_outside_dir(e->version, name), true, &dir));
     close(dir);
     cairn_status rc = CAIRN_OK;
     name_frame(e, &f, 0);

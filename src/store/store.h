@@ -333,6 +333,9 @@ typedef struct crn_run crn_run;
  * CAIRN_ENOTFOUND when path is no trail.
  */
 cairn_status crn_trail_open(const char *path, bool create, crn_trail **ret);
+
+/* Let others read the trail, and runs that are opened or created from now on in what they write. */
+cairn_status crn_trail_share(crn_trail *t, crn_share share);
 void crn_trail_close(crn_trail *t);
 
 /*

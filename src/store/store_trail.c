@@ -114,6 +114,29 @@ out:
     return rc;
 }
 
+/* The file that says what it is was made before. */
+static cairn_status share_marker(const crn_trail *t)
+{
+    crn_file *marker;
+    CRN_TRY(crn_file_open(t->fd, "trail", CRN_READ, &marker));
+    cairn_status rc = crn_file_share(marker, t->fd);
+    crn_file_close(marker);
+    return rc;
+}
+
+cairn_status crn_trail_share(crn_trail *t, crn_share share)
+{
+    t->share = share;
+    if (share == CRN_SHARE_NONE)
+        return CAIRN_OK;
+    cairn_status rc = crn_dir_share(t->fd, share);
+    if (rc == CAIRN_OK)
+        rc = share_marker(t);
+    if (rc < 0)
+        crn_err_prefix("trail '%s': ", t->path);
+    return rc;
+}
+
 void crn_trail_close(crn_trail *t)
 {
     if (!t)
@@ -340,6 +363,8 @@ static cairn_status open_dir(crn_trail *t, const char *name, const char *dir, bo
     run->fd = -1;
     CRN_TRY_OUT(rc, crn_strdup(name, &run->name));
     CRN_TRY_OUT(rc, crn_dir_open(t->fd, dir, create, &run->fd));
+    if (t->share != CRN_SHARE_NONE) /* also a run that was begun otherwise, from now on */
+        CRN_TRY_OUT(rc, crn_dir_share(run->fd, t->share));
     *ret = run;
     return CAIRN_OK;
 out:
@@ -449,7 +474,7 @@ cairn_status crn_run_series_dir(crn_run *run, uint32_t series, bool create, int 
     char name[PATH_TEXT];
     int fd;
     crn_series_name(series, name);
-    CRN_TRY(crn_dir_open(run->fd, name, create, &fd));
+    CRN_TRY(crn_dir_open_within(run->fd, name, create, &fd));
     cairn_status rc = create ? crn_dir_sync(run->fd) : CAIRN_OK;
     if (rc < 0)
         close(fd);
@@ -465,7 +490,7 @@ cairn_status crn_run_part_dir(crn_run *run, uint32_t series, uint32_t rank, bool
     int up;
     CRN_TRY(crn_run_series_dir(run, series, create, &up));
     crn_fan_name(rank, name);
-    cairn_status rc = crn_dir_open(up, name, create, ret_fd);
+    cairn_status rc = crn_dir_open_within(up, name, create, ret_fd);
     if (rc == CAIRN_OK && create) {
         rc = crn_dir_sync(up);
         if (rc < 0)

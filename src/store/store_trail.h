@@ -22,6 +22,7 @@ enum { PARTS_PER_DIR = 1000, PATH_TEXT = 64, MANIFEST_BYTES_MAX = 1 << 30 };
 struct crn_trail {
     int fd;
     char *path;
+    crn_share share; /* of what is written to it */
 };
 
 struct crn_run {

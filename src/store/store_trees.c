@@ -138,11 +138,11 @@ static cairn_status open_dir(crn_run *run, uint32_t rank, bool create, int *ret_
 {
     char name[PATH_TEXT];
     int up;
-    CRN_TRY(crn_dir_open(run->fd, "trees", create, &up));
+    CRN_TRY(crn_dir_open_within(run->fd, "trees", create, &up));
     cairn_status rc = create ? crn_dir_sync(run->fd) : CAIRN_OK;
     crn_fan_name(rank, name);
     if (rc == CAIRN_OK)
-        rc = crn_dir_open(up, name, create, ret_fd);
+        rc = crn_dir_open_within(up, name, create, ret_fd);
     if (rc == CAIRN_OK && create && (rc = crn_dir_sync(up)) < 0)
         close(*ret_fd);
     close(up);
