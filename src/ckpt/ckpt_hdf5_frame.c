@@ -4,7 +4,7 @@
  *
  *     /                    attributes run, version, time, nranks, cairn
  *     /<name>              a variable; what its name has before slashes are groups
- *     /cairn/starts/<name> where each rank's elements begin, if not all have as many
+ *     /cairn/starts/<name> where each rank's elements begin, if not all have one
  */
 #include "ckpt/ckpt_hdf5.h"
 
@@ -95,11 +95,6 @@ static void select_piece(const crn_array *a, const crn_piece *piece, hsize_t *of
             offset[d] = piece->offset[d];
             count[d] = piece->count[d];
         }
-    } else if (a->ndims == 2) {
-        offset[0] = piece->rank;
-        offset[1] = 0;
-        count[0] = 1;
-        count[1] = piece->nitems;
     } else {
         offset[0] = piece->start;
         count[0] = piece->nitems;
@@ -231,7 +226,7 @@ static cairn_status add_starts(const framer *f, const crn_frame *frame, const cr
     char name[CRN_VAR_NAME + 32];
     uint64_t *start;
     const hsize_t n = (hsize_t)frame->nranks + 1;
-    if (!a->by_rank || a->ndims == 2 || has_one_each(a, frame->nranks))
+    if (!a->by_rank || has_one_each(a, frame->nranks))
         return CAIRN_OK;
     CRN_TRY(crn_alloc(&start, (size_t)n));
     for (size_t i = 0, r = 0; r < n; r++) {

@@ -194,7 +194,8 @@ static bool read_starts(const crn_importer *im, const crn_source *s)
     return ok;
 }
 
-/* Ranks have as many elements each, in a row of its own if that is not one, or the file says. */
+/* Ranks have one element each, or the file says where they begin; in files of earlier versions each
+ * may have a row of its own. */
 static cairn_status get_starts(const crn_importer *im, crn_source *s)
 {
     const uint32_t wrote = file_ranks(im->h5, im->file);

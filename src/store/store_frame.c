@@ -82,22 +82,19 @@ cairn_status crn_frame_add(crn_frame *f, uint32_t rank, const crn_var_spec *spec
     return crn_vec_push(&a->piece, piece);
 }
 
-static void shape_by_rank(crn_array *a, uint32_t nranks)
+/* A list, also where all ranks happen to have as many: a shape that depends on counts is a trap. */
+static void shape_by_rank(crn_array *a)
 {
     const crn_piece *last = &a->piece.at[a->piece.n - 1];
-    bool even = a->piece.n == nranks;
-    for (size_t i = 0; i < a->piece.n; i++)
-        even &= a->piece.at[i].nitems == last->nitems;
-    a->ndims = even && last->nitems != 1 ? 2 : 1;
-    a->dims[0] = even ? nranks : last->start + last->nitems;
-    a->dims[1] = last->nitems;
+    a->ndims = 1;
+    a->dims[0] = last->start + last->nitems;
 }
 
 void crn_frame_seal(crn_frame *f)
 {
     for (size_t i = 0; i < f->array.n; i++)
         if (f->array.at[i].by_rank)
-            shape_by_rank(&f->array.at[i], f->nranks);
+            shape_by_rank(&f->array.at[i]);
 }
 
 uint32_t crn_array_place(const crn_array *a, uint32_t rank, uint64_t *ret_off)
