@@ -12,7 +12,7 @@
 #SBATCH --open-mode=append
 #SBATCH --signal=B:USR1@300
 export CAIRN_RUN_TRAIL=results CAIRN_RUN_NAME=production
-cairn run -- srun ./app input &
+cairn run -- srun --mpi=pmix ./app input &
 run=$!
 trap 'kill -USR1 $run' USR1
 while kill -0 $run 2>/dev/null; do # a signal ends the waiting, not the program

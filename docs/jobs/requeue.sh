@@ -9,4 +9,4 @@
 #SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --signal=B:USR1@300
-exec cairn run --requeue --hang 20min -- srun ./app input
+exec cairn run --requeue --hang 20min -- srun --mpi=pmix ./app input

@@ -11,4 +11,4 @@
 #SBATCH --signal=B:USR1@300
 nodes_up='sinfo -h -N -n "$SLURM_JOB_NODELIST" -t idle,alloc,mix -o %N | sort -u | wc -l'
 exec cairn run --requeue --elastic 128 --ranks "echo \$((32 * \$($nodes_up)))" \
-    --drain-with 'srun --ntasks-per-node=1' -- srun -n 256 ./app input
+    --drain-with 'srun --mpi=pmix --ntasks-per-node=1' -- srun --mpi=pmix -n 256 ./app input

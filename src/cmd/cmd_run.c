@@ -76,10 +76,10 @@ static int requeue(supervisor *s)
     char line[512];
     if (!s->requeue)
         return CMD_NO;
+    cmd_run_say("requeueing the job, which goes on from there"); /* afterwards Slurm ends this */
     if (crn_shell_run("scontrol requeue \"$SLURM_JOB_ID\" 2>&1", &s->offspring, &s->signals, true,
                       line, sizeof line) != 0)
         return cmd_fail("cannot requeue the job: %s", line[0] ? line : "is 'scontrol' there?");
-    cmd_run_say("the job is requeued, and goes on from there");
     return CMD_NO;
 }
 
