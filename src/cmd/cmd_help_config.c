@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The option table in print: as a configuration file with all defaults, as JSON, as mdoc.
+ * The option table in print: as a configuration file with all defaults in comments, as JSON, as
+ * mdoc.
  */
 #include "cmd/cmd.h"
 
@@ -24,7 +25,8 @@ static void print_ini(const crn_opt *row, bool first, void *arg)
     printf("# %s\n# %s", row->help, crn_opt_type_name(row->type));
     if (row->range[0])
         printf(" (%s)", row->range);
-    printf("; %s\n%s = %s\n", crn_opt_env(row, env), row->key, row->def);
+    /* a default that is set says more than one that is not: level.partner, say, on one node */
+    printf("; %s\n; %s = %s\n", crn_opt_env(row, env), row->key, row->def);
 }
 
 static void add_json(const crn_opt *row, bool first, void *arg)

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What fragments of programs in the guides take for granted.
+ */
+#include <cairn/cairn.h>
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+typedef struct particle {
+    uint64_t id;
+    double x;
+} particle;
+
+typedef struct simulation {
+    MPI_Comm comm;
+    cairn *c;
+} simulation;
+
+extern cairn *c;
+extern uint64_t step, nsteps, global, cell[], nitems[];
+extern double *field;
+extern size_t n, ncells;
+extern int argc, given;
+extern char **argv;
+extern cairn_type particle_type;
+void fail(const char *why);
+void give_up(const char *why);
+void advance(double *field);
+size_t sum(const uint64_t *of);
+void decompose(simulation *s);
+void protect(simulation *s);
+int MPIX_Comm_revoke(MPI_Comm comm);
+int MPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *ret);
