@@ -210,8 +210,7 @@ static void check_dots(const reader *r, uint64_t n)
     free(kind);
 }
 
-/* What each rank has for itself: as many on all ranks are a table; else the file says where each
- * begins. */
+/* What each rank has for itself: a list, and the file says where each begins. */
 static void check_own(const reader *r, uint64_t n)
 {
     uint64_t total = 0, at = 0;

@@ -4,6 +4,7 @@ requeued by 'cairn run', and finished from its mark."""
 import contextlib
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -38,6 +39,8 @@ SlurmctldLogFile={dir}/slurmctld.log
 SlurmdLogFile={dir}/slurmd.log
 StateSaveLocation={dir}/state
 SlurmdSpoolDir={dir}/spool
+TmpFS={dir}/tmp
+FirstJobId={first}
 SelectType=select/linear
 SchedulerType=sched/builtin
 JobRequeue=1
@@ -72,14 +75,14 @@ class Cluster:
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="cairn-slurm-"))
         self.daemons = []
         self.answer = "munge does not start"
-        for name in ("state", "spool", "munge"):
+        for name in ("state", "spool", "munge", "tmp"):
             (self.dir / name).mkdir()
         (self.dir / "munge" / "key").write_bytes(os.urandom(128))
         (self.dir / "munge" / "key").chmod(0o400)
         port, port2 = free_ports(2)
         (self.dir / "slurm.conf").write_text(CONFIG.format(
             host=socket.gethostname().split(".")[0], user="root", port=port, port2=port2,
-            dir=self.dir, cpus=os.cpu_count()))
+            dir=self.dir, cpus=os.cpu_count(), first=random.randrange(1000, 60000000)))
         self.env = {**os.environ, "SLURM_CONF": str(self.dir / "slurm.conf"), "PATH": SBIN}
 
     def begin(self):
