@@ -63,7 +63,7 @@ typedef struct cairn_comparison_row {
     uint32_t ndims;               /* of an index: of the global array, or 1 */
     uint64_t shape[8];            /* of the global array, or of the values of one rank */
     uint64_t nvalues, ndiffering; /* over all ranks; ndiffering of those that were read */
-    double max, rms;              /* of |a - b| over the values that differ; 0 for no numbers */
+    double max, rms; /* of |a - b| over the finite values that differ; 0 for no numbers */
     bool placed; /* rank and index are known; without values that differ, of the first block that is
                     not proven equal */
     uint32_t rank;                /* of the first value that differs, in the first run, */
@@ -77,6 +77,8 @@ typedef struct cairn_comparison_row {
     uint64_t nblocks, nflagged;   /* of the first run; nflagged: that trees did not prove equal */
     uint64_t nfalse;              /* of the flagged ones that were read, those that do agree */
     uint64_t read_bytes;          /* of both runs */
+    uint64_t nnonfinite; /* of those that differ, where one of the two is NaN or infinite: these are
+                            not in max and rms */
 } cairn_comparison_row;
 
 /* What it means that a run does not have a mark that the other has. */

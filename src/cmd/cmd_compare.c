@@ -13,9 +13,9 @@ static const char *const verdict_name[] = {
     [CAIRN_DIFFERENT] = "different",
 };
 
-static const char *const csv_head =
-    "mark,variable,type,bound,verdict,values,differing,max,rms,rank,index,first,second,low,high,"
-    "slices,blocks,flagged,false,read,text";
+static const char *const csv_head = "mark,variable,type,bound,verdict,values,differing,nonfinite,"
+                                    "max,rms,rank,index,first,second,low,high,"
+                                    "slices,blocks,flagged,false,read,text";
 
 const char *cmd_comparison_word(cairn_verdict v)
 {
@@ -113,14 +113,15 @@ json_t *cmd_comparison_json(const cmd_comparison *c, const cairn_comparison_row 
                   r->text && *r->text ? cmd_json_text(r->text) : json_null());
     if (!r->variable)
         return row;
-    row = cmd_json_merge(
-        row,
-        json_pack("{s:o, s:s, s:o, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I}", "type",
-                  cmd_json_text(r->type), "bound", r->bound, "shape",
-                  json_index(r->shape, r->ndims), "values", (json_int_t)r->nvalues, "differing",
-                  (json_int_t)r->ndiffering, "max", json_number(r->max), "rms", json_number(r->rms),
-                  "blocks", (json_int_t)r->nblocks, "flagged", (json_int_t)r->nflagged, "false",
-                  (json_int_t)r->nfalse, "read", (json_int_t)r->read_bytes));
+    row = cmd_json_merge(row,
+                         json_pack("{s:o, s:s, s:o, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I}",
+                                   "type", cmd_json_text(r->type), "bound", r->bound, "shape",
+                                   json_index(r->shape, r->ndims), "values", (json_int_t)r->nvalues,
+                                   "differing", (json_int_t)r->ndiffering, "nonfinite",
+                                   (json_int_t)r->nnonfinite, "max", json_number(r->max), "rms",
+                                   json_number(r->rms), "blocks", (json_int_t)r->nblocks, "flagged",
+                                   (json_int_t)r->nflagged, "false", (json_int_t)r->nfalse, "read",
+                                   (json_int_t)r->read_bytes));
     if (r->ndiffering == 0 && r->placed)
         return cmd_json_merge(row, json_pack("{s:i, s:o}", "rank", (int)r->rank, "index",
                                              json_index(r->index, r->ndims)));
@@ -190,8 +191,8 @@ static void print_csv(const cmd_comparison *c, const cairn_comparison_row *r)
     print_quoted(r->variable ? r->variable : "");
     putchar(',');
     print_quoted(r->type ? r->type : "");
-    printf(",%s,%s,%" PRIu64 ",%" PRIu64 ",%.17g,%.17g,", r->bound ? r->bound : "",
-           verdict_name[r->verdict], r->nvalues, r->ndiffering, r->max, r->rms);
+    printf(",%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.17g,%.17g,", r->bound ? r->bound : "",
+           verdict_name[r->verdict], r->nvalues, r->ndiffering, r->nnonfinite, r->max, r->rms);
     print_csv_place(r);
     printf(",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", r->nblocks, r->nflagged, r->nfalse,
            r->read_bytes);
@@ -235,8 +236,11 @@ static void add_cells(cmd_comparison *c, const cairn_comparison_row *r)
     add_distance(c, r->max);
     add_distance(c, r->rms);
     cmd_cell(&c->t, "%s", draw_slices(r, slices));
-    cmd_cell(&c->t, "%s to %s%s%s", format_index(r->low, r->ndims, low, sizeof low),
-             format_index(r->high, r->ndims, high, sizeof high),
+    char special[64] = "";
+    if (r->nnonfinite > 0)
+        snprintf(special, sizeof special, "; %" PRIu64 " not finite", r->nnonfinite);
+    cmd_cell(&c->t, "%s to %s%s%s%s", format_index(r->low, r->ndims, low, sizeof low),
+             format_index(r->high, r->ndims, high, sizeof high), special,
              r->verdict == CAIRN_DIFFERENT && strcmp(r->text, "values differ") == 0 ? "" : "; ",
              strcmp(r->text, "values differ") == 0 ? "" : r->text);
 }

@@ -151,18 +151,18 @@ bool crn_diff_is_sketched(diff_side *s, const diff_mark *m);
 
 /* --- exact sums ----------------------------------------------------------------------------- */
 
-/* The sum of doubles that are not negative, whatever their order: 2098 bits for the largest, and
- * room for as many as there can be. */
-enum { DIFF_SUM_LIMBS = 34 };
+/* The sum of doubles times powers of two, none negative, whatever their order: 2098 bits for the
+ * largest, and so many more as the powers take, and room for as many as there can be. */
+enum { DIFF_SUM_LIMBS = 72 };
 
 typedef struct diff_sum {
     uint64_t limb[DIFF_SUM_LIMBS]; /* the lowest first */
-    bool infinite;                 /* something was */
 } diff_sum;
 
-void crn_diff_sum_add(diff_sum *s, double x);
+/* Add x * 2^scale; x is finite, and scale one of -CRN_SQUARES_SCALE, 0 and CRN_SQUARES_SCALE. */
+void crn_diff_sum_add(diff_sum *s, double x, int scale);
 void crn_diff_sum_merge(diff_sum *to, const diff_sum *s);
-double crn_diff_sum_value(const diff_sum *s);
+double crn_diff_sum_rms(const diff_sum *s, uint64_t n); /* the root of the nth part; 0 for none */
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
@@ -183,7 +183,7 @@ typedef struct diff_row {
     bool alike;              /* no piece of an array, and compared as what all ranks hold alike */
     uint32_t ndims;
     uint64_t shape[CRN_DIMS_MAX];
-    uint64_t nvalues, ndiffering, nblocks, nflagged, nfalse, read_bytes;
+    uint64_t nvalues, ndiffering, nnonfinite, nblocks, nflagged, nfalse, read_bytes;
     uint64_t nproven; /* flagged blocks that a sketch proves equal */
     uint32_t nslices;
     uint64_t slice[CAIRN_SLICES]; /* of ndiffering */

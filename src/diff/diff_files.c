@@ -491,7 +491,9 @@ static void compare_fill(diff_worker *w, const pair *p, const crn_var_spec *spec
     const uint64_t n = p->a[0]->nvalues;
     crn_value_delta delta = {0};
     crn_values_compare(&rule, a, b, 1, &delta, NULL, NULL);
-    delta.sum_squares *= (double)n;
+    delta.nnonfinite *= n;
+    for (int i = 0; i < CRN_SQUARES; i++)
+        delta.squares[i] *= (double)n;
     if (delta.n > 0)
         crn_diff_row_note(row, spec, 0, 0, n, a, b);
     crn_diff_row_count(row, &delta);

@@ -252,7 +252,9 @@ static void add_place(diff_row *to, const diff_row *r)
 void crn_diff_row_count(diff_row *r, const crn_value_delta *delta)
 {
     r->max = fmax(r->max, delta->max);
-    crn_diff_sum_add(&r->squares, delta->sum_squares);
+    r->nnonfinite += delta->nnonfinite;
+    for (int i = 0; i < CRN_SQUARES; i++)
+        crn_diff_sum_add(&r->squares, delta->squares[i], (i - 1) * CRN_SQUARES_SCALE);
     if (delta->n > 0)
         crn_diff_row_judge(r, CAIRN_DIFFERENT, "values differ");
 }
@@ -266,6 +268,7 @@ void crn_diff_row_add(diff_row *to, const diff_row *r)
         to->order = r->order;
     to->nvalues += r->nvalues;
     to->ndiffering += r->ndiffering;
+    to->nnonfinite += r->nnonfinite;
     to->nblocks += r->nblocks;
     to->nflagged += r->nflagged;
     to->nfalse += r->nfalse;

@@ -8,7 +8,6 @@
 #include "diff/diff.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -184,7 +183,8 @@ static void report_row(comparison *c, uint64_t version, const diff_row *r)
                                 .nflagged = r->nflagged,
                                 .nfalse = r->nfalse,
                                 .read_bytes = r->read_bytes};
-    row.rms = r->ndiffering > 0 ? sqrt(crn_diff_sum_value(&r->squares) / (double)r->ndiffering) : 0;
+    row.nnonfinite = r->nnonfinite;
+    row.rms = crn_diff_sum_rms(&r->squares, r->ndiffering - CRN_MIN(r->nnonfinite, r->ndiffering));
     for (uint32_t d = 0; d < r->ndims; d++) {
         row.shape[d] = r->shape[d];
         row.index[d] = r->index[d];

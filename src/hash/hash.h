@@ -179,10 +179,18 @@ typedef struct crn_value_rule {
     bool nan_differs; /* NaN is not even the same as NaN */
 } crn_value_rule;
 
-/* Sums over values that differ; zeroed at first. */
+/*
+ * Sums over values that differ; zeroed at first. max and squares are of |a - b|, where both are
+ * finite numbers; a distance that no double can hold counts as the largest one. Squares of what is
+ * very small or very large are none, so that there are three sums, in units of 2^-1200, 1 and
+ * 2^1200.
+ */
+enum { CRN_SQUARES = 3, CRN_SQUARES_SCALE = 1200 };
+
 typedef struct crn_value_delta {
-    uint64_t n;
-    double max, sum_squares; /* of |a - b|, numbers only; infinite where one is not finite */
+    uint64_t n;          /* values, */
+    uint64_t nnonfinite; /* and those of them where one of the two is NaN or infinite */
+    double max, squares[CRN_SQUARES];
 } crn_value_delta;
 
 /* Called with stretches of values [first, first + n) that all differ, in ascending order. */

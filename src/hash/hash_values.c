@@ -7,6 +7,7 @@
  */
 #include "hash/hash.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { STRIP = 256, WIDTH = 16 }; /* values of a strip; bytes that every processor adds at once */
@@ -123,8 +124,15 @@ static uint64_t order_of(const crn_value_rule *rule, const unsigned char *p)
 
 static void add_distance(crn_value_delta *delta, double far)
 {
+    const double huge = 0x1p480, tiny = 0x1p-500; /* their squares, and sums of many, are doubles */
     delta->max = fmax(delta->max, far);
-    delta->sum_squares += far * far;
+    if (far > huge)
+        delta->squares[2] +=
+            ldexp(far, -CRN_SQUARES_SCALE / 2) * ldexp(far, -CRN_SQUARES_SCALE / 2);
+    else if (far < tiny)
+        delta->squares[0] += ldexp(far, CRN_SQUARES_SCALE / 2) * ldexp(far, CRN_SQUARES_SCALE / 2);
+    else
+        delta->squares[1] += far * far;
 }
 
 static bool bytes_differ(const crn_value_rule *rule, const unsigned char *a, const unsigned char *b,
@@ -147,7 +155,10 @@ static bool differs(const crn_value_rule *rule, const unsigned char *a, const un
     const double x = value_at(rule, a), y = value_at(rule, b);
     if (!floats_differ(rule, x, y))
         return false;
-    add_distance(delta, isfinite(x) && isfinite(y) ? fabs(x - y) : (double)INFINITY);
+    if (isfinite(x) && isfinite(y))
+        add_distance(delta, fmin(fabs(x - y), DBL_MAX));
+    else
+        delta->nnonfinite++;
     return true;
 }
 

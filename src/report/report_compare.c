@@ -52,15 +52,15 @@ static json_t *place_json(const cairn_comparison_row *r)
 
 static json_t *row_json(const cairn_comparison_row *r)
 {
-    return json_pack("{s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I}",
-                     "version", (json_int_t)r->version, "variable", text_or_null(r->variable),
-                     "type", text_or_null(r->type), "bound", text_or_null(r->bound), "verdict",
-                     verdict_text(r->verdict), "text", text_or_null(r->text), "shape",
-                     numbers(r->shape, r->ndims), "nvalues", (json_int_t)r->nvalues, "ndiffering",
-                     (json_int_t)r->ndiffering, "max", real_or_null(r->max), "rms",
-                     real_or_null(r->rms), "where", place_json(r), "nblocks",
-                     (json_int_t)r->nblocks, "nflagged", (json_int_t)r->nflagged, "read_bytes",
-                     (json_int_t)r->read_bytes);
+    return json_pack(
+        "{s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I}",
+        "version", (json_int_t)r->version, "variable", text_or_null(r->variable), "type",
+        text_or_null(r->type), "bound", text_or_null(r->bound), "verdict", verdict_text(r->verdict),
+        "text", text_or_null(r->text), "shape", numbers(r->shape, r->ndims), "nvalues",
+        (json_int_t)r->nvalues, "ndiffering", (json_int_t)r->ndiffering, "nnonfinite",
+        (json_int_t)r->nnonfinite, "max", real_or_null(r->max), "rms", real_or_null(r->rms),
+        "where", place_json(r), "nblocks", (json_int_t)r->nblocks, "nflagged",
+        (json_int_t)r->nflagged, "read_bytes", (json_int_t)r->read_bytes);
 }
 
 static int take_row(void *arg, const cairn_comparison_row *row)

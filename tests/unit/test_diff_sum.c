@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sums are exact, and so the same in whatever order and groups they are made.
+ * Sums are exact, and so the same in whatever order and groups they are made; their roots neither
+ * overflow nor underflow.
  */
 #include "diff/diff.h"
 #include "harness/harness.h"
@@ -25,49 +26,61 @@ static double some_number(crn_rng *r)
     }
 }
 
+static int scale_of(size_t i)
+{
+    return ((int)(i % 3) - 1) * CRN_SQUARES_SCALE;
+}
+
 static void test_order_does_not_matter(void **state)
 {
     (void)state;
     crn_rng r = crn_rng_of(test_seed(), 1);
     static double x[N];
+    static size_t number[N];
     for (int turn = 0; turn < 50; turn++) {
-        diff_sum straight = {0}, group[7] = {{{0}, false}}, all = {0};
+        diff_sum straight = {0}, group[7] = {{{0}}}, all = {0};
         for (size_t i = 0; i < N; i++) {
             x[i] = some_number(&r);
-            crn_diff_sum_add(&straight, x[i]);
+            number[i] = i;
+            crn_diff_sum_add(&straight, x[i], scale_of(i));
         }
         for (size_t i = N; i > 0; i--) {
             const size_t k = crn_rng_below(&r, i);
-            crn_diff_sum_add(&group[crn_rng_below(&r, 7)], x[k]);
+            crn_diff_sum_add(&group[crn_rng_below(&r, 7)], x[k], scale_of(number[k]));
             x[k] = x[i - 1];
+            number[k] = number[i - 1];
         }
         for (int g = 6; g >= 0; g--)
             crn_diff_sum_merge(&all, &group[g]);
         assert_memory_equal(all.limb, straight.limb, sizeof all.limb);
-        assert_true(crn_diff_sum_value(&all) == crn_diff_sum_value(&straight));
+        assert_true(crn_diff_sum_rms(&all, N) == crn_diff_sum_rms(&straight, N));
     }
+}
+
+static double root_of(double x, int scale, uint64_t n)
+{
+    diff_sum s = {0};
+    crn_diff_sum_add(&s, x, scale);
+    return crn_diff_sum_rms(&s, n);
 }
 
 static void test_values(void **state)
 {
     (void)state;
-    diff_sum s = {0}, inf = {0};
-    assert_true(crn_diff_sum_value(&s) == 0);
-    crn_diff_sum_add(&s, DBL_TRUE_MIN);
-    crn_diff_sum_add(&s, DBL_TRUE_MIN);
-    assert_true(crn_diff_sum_value(&s) == 2 * DBL_TRUE_MIN);
+    diff_sum s = {0};
+    assert_true(crn_diff_sum_rms(&s, 0) == 0 && crn_diff_sum_rms(&s, 3) == 0);
+    assert_true(root_of(2.5, 0, 10) == 0.5);
+    assert_true(root_of(1, 0, 4) == 0.5);
+    assert_true(root_of(0x1p-900, -CRN_SQUARES_SCALE, 1) == 0x1p-1050);
+    assert_true(root_of(DBL_TRUE_MIN, 0, 1) == 0x1p-537);
+    assert_true(root_of(0x1p800, CRN_SQUARES_SCALE, 1) == 0x1p1000);
     for (int i = 0; i < 1000; i++) /* which a sum of doubles would lose, one by one */
-        crn_diff_sum_add(&s, 0x1p-53);
-    crn_diff_sum_add(&s, 1);
-    assert_true(crn_diff_sum_value(&s) == 1 + 1000 * 0x1p-53);
-    crn_diff_sum_add(&s, DBL_MAX);
-    assert_true(crn_diff_sum_value(&s) == DBL_MAX);
+        crn_diff_sum_add(&s, 0x1p-52, 0);
+    crn_diff_sum_add(&s, 1, 0);
+    assert_true(crn_diff_sum_rms(&s, 1) == sqrt(1 + 1000 * 0x1p-52));
     for (int i = 0; i < 5000; i++)
-        crn_diff_sum_add(&s, DBL_MAX);
-    assert_true(isinf(crn_diff_sum_value(&s)));
-    crn_diff_sum_add(&inf, (double)INFINITY);
-    crn_diff_sum_add(&inf, 1);
-    assert_true(isinf(crn_diff_sum_value(&inf)));
+        crn_diff_sum_add(&s, 0x1p840, CRN_SQUARES_SCALE);
+    assert_true(crn_diff_sum_rms(&s, 5000) == 0x1p1020);
 }
 
 /* Integers, whose sums are exact anyway. */
@@ -80,9 +93,9 @@ static void test_as_integers(void **state)
     for (int i = 0; i < 10000; i++) {
         const uint64_t x = crn_rng_u64(&r) >> 24;
         plain += x;
-        crn_diff_sum_add(&s, (double)x);
+        crn_diff_sum_add(&s, (double)x, 0);
     }
-    assert_true(crn_diff_sum_value(&s) == (double)plain);
+    assert_true(crn_diff_sum_rms(&s, 1) == sqrt((double)plain));
 }
 
 int main(void)

@@ -7,6 +7,7 @@
 #include "hash/hash.h"
 
 #include <inttypes.h>
+#include <float.h>
 #include <math.h>
 
 enum { N = 700 };
@@ -153,7 +154,7 @@ static void test_other_types(void **state)
     b[5] = 1, b[6] = 1, b[998] = 1;
     crn_values_compare(&rule, a, b, 333, &delta, on_stretch, &s);
     assert_true(delta.n == 3 && s.at[1] && s.at[2] && s.at[332]);
-    assert_true(delta.max == 0 && delta.sum_squares == 0); /* of what is no number */
+    assert_true(delta.max == 0 && delta.squares[1] == 0); /* of what is no number */
 }
 
 static void check_distance(const char *type, size_t item, const void *a, const void *b, double want)
@@ -161,7 +162,7 @@ static void check_distance(const char *type, size_t item, const void *a, const v
     crn_value_delta delta = {0};
     const crn_value_rule rule = {.kind = crn_value_kind_of(type), .item = item};
     crn_values_compare(&rule, a, b, 1, &delta, NULL, NULL);
-    if (delta.n != (want > 0) || delta.max != want || delta.sum_squares != want * want)
+    if (delta.n != (want > 0) || delta.max != want || delta.squares[1] != want * want)
         fail_msg("%s: %" PRIu64 " differ, by %g and not %g", type, delta.n, delta.max, want);
 }
 
@@ -177,6 +178,23 @@ static void test_integers_are_apart(void **state)
     check_distance("int64", 8, &(int64_t){INT64_MIN}, &(int64_t){INT64_MAX}, 0x1p64);
     check_distance("uint64", 8, &(uint64_t){UINT64_MAX}, &(uint64_t){UINT64_MAX - 1}, 1);
     check_distance("int64", 8, &(int64_t){-7}, &(int64_t){-7}, 0);
+}
+
+/* Squares of distances that have none, and pairs that have no distance. */
+static void test_extreme_distances(void **state)
+{
+    (void)state;
+    const double a[] = {1e200, 1e-200, 3, (double)NAN, (double)INFINITY, DBL_MAX};
+    const double b[] = {3e200, 3e-200, 5, 1, -(double)INFINITY, -DBL_MAX};
+    const crn_value_rule rule = {.kind = CRN_VALUE_F64, .item = 8};
+    crn_value_delta delta = {0};
+    crn_values_compare(&rule, a, b, 5, &delta, NULL, NULL);
+    assert_true(delta.n == 5 && delta.nnonfinite == 2 && delta.max == 2e200);
+    assert_true(sqrt(delta.squares[2]) == ldexp(2e200, -CRN_SQUARES_SCALE / 2));
+    assert_true(sqrt(delta.squares[0]) == ldexp(2e-200, CRN_SQUARES_SCALE / 2));
+    assert_true(delta.squares[1] == 4);
+    crn_values_compare(&rule, &a[5], &b[5], 1, &delta, NULL, NULL);
+    assert_true(delta.max == DBL_MAX && delta.nnonfinite == 2 && isfinite(delta.squares[2]));
 }
 
 static void test_bounds_in_words(void **state)
@@ -204,9 +222,8 @@ static void test_bounds_in_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_values),
-        cmocka_unit_test(test_other_types),
-        cmocka_unit_test(test_integers_are_apart),
+        cmocka_unit_test(test_random_values),      cmocka_unit_test(test_other_types),
+        cmocka_unit_test(test_integers_are_apart), cmocka_unit_test(test_extreme_distances),
         cmocka_unit_test(test_bounds_in_words),
     };
     return cmocka_run_group_tests_name("values", tests, NULL, NULL);
