@@ -162,7 +162,7 @@ CAIRN_API int cairn_define_type(cairn *c, size_t nbytes, const cairn_member *mem
 CAIRN_API int cairn_describe(cairn *c, const char *name, const char *key, const char *value);
 
 /*
- * Set the error bounds within which a floating-point variable counts as the same when runs are
+ * Set the error bounds within which the numbers of a variable count as the same when runs are
  * compared (<cairn/compare.h>), instead of those of the configuration: "1e-6", "rel 1e-4", "1e-6
  * rel 1e-4", or several with commas between them. Not collective; from the next mark on. The
  * digests for the bounds are made in the background. CAIRN_ENOTFOUND, CAIRN_EINVAL.

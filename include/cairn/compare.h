@@ -4,12 +4,14 @@
  * part? Hash trees that were kept with the marks tell which blocks cannot differ; only the others
  * are read. 'cairn diff' and 'cairn gate' are made of these calls.
  *
- * Two floating-point values a and b differ when
+ * Two numbers a and b differ when
  *
  *     |a - b| > max(absolute, relative * max(|a|, |b|))
  *
- * in double precision; an infinity is the same as itself only, +0 and -0 are the same, and NaN is
- * the same as NaN unless asked otherwise. Values of other types differ when their bytes do.
+ * in double precision, integers exactly; an infinity is the same as itself only, +0 and -0 are the
+ * same, and NaN is the same as NaN unless asked otherwise. Of complex numbers (structures of two
+ * floating-point members called r and i, re and im, or real and imag) |x| is the modulus. Other
+ * structures differ when a member does, and bytes when they do.
  *
  *     static int on_row(void *arg, const cairn_comparison_row *row)
  *     {
@@ -94,8 +96,9 @@ typedef void cairn_comparison_progress_fn(void *arg, uint64_t done_bytes, uint64
 
 typedef struct cairn_comparison_options {
     size_t struct_bytes;
-    const char *bound;    /* "1e-6", "rel 1e-4", "1e-6 rel 1e-4"; NULL: the loosest that both runs
-                             were captured with, or exact */
+    const char *bound;    /* "1e-6", "rel 1e-4", "1e-6 rel 1e-4"; with commas also others for some,
+                             as "1e-6, field=0.1, atoms.x=rel 1e-9", the last of a structure's
+                             member; NULL: the loosest that both runs were taken with, or exact */
     const char *variable; /* this one only; NULL: all */
     bool all;             /* all marks; otherwise up to the first one that is not the same */
     bool nan_differs;

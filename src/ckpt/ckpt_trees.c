@@ -21,8 +21,10 @@ typedef struct tree_var {
     crn_bound bound[CRN_BOUNDS_MAX];
     size_t nbounds;
     size_t item;
+    uint32_t block;
     uint64_t nblocks;
-    crn_tolerant *digester;           /* NULL without bounds */
+    crn_tolerant *digester;           /* of floating-point values; NULL without bounds */
+    crn_structured *structured;       /* of other types, likewise */
     crn_digest *leaf[CRN_BOUNDS_MAX]; /* nblocks each */
     unsigned char *nan;               /* a bit for each block */
     const unsigned char *copy; /* of a mark that is all trees: values yet to be digested, or NULL */
@@ -55,6 +57,7 @@ static void forget_vars(ckpt_trees *t)
     for (size_t i = 0; i < t->var.n; i++) {
         tree_var *v = &t->var.at[i];
         crn_tolerant_free(v->digester);
+        crn_structured_free(v->structured);
         for (size_t k = 0; k < v->nbounds; k++)
             free(v->leaf[k]);
         free(v->nan);
@@ -76,10 +79,16 @@ void crn_ckpt_trees_free(ckpt_trees *t)
     free(t);
 }
 
+static bool has_digester(const tree_var *v)
+{
+    return v->digester || v->structured;
+}
+
 static void digest_block(tree_var *v, uint64_t i, const void *data, uint32_t nbytes)
 {
     crn_digest d[CRN_BOUNDS_MAX];
-    if (crn_tolerant_digest(v->digester, data, nbytes, NULL, d))
+    if (v->digester ? crn_tolerant_digest(v->digester, data, nbytes, NULL, d)
+                    : crn_structured_digest(v->structured, i * v->block, data, nbytes, d))
         v->nan[i / 8] |= (unsigned char)(1u << i % 8);
     for (size_t k = 0; k < v->nbounds; k++)
         v->leaf[k][i] = d[k];
@@ -88,7 +97,7 @@ static void digest_block(tree_var *v, uint64_t i, const void *data, uint32_t nby
 static void on_block(void *arg, size_t number, uint64_t i, const void *data, uint32_t nbytes)
 {
     ckpt_trees *t = arg;
-    if (number < t->var.n && t->var.at[number].digester)
+    if (number < t->var.n && has_digester(&t->var.at[number]))
         digest_block(&t->var.at[number], i, data, nbytes);
 }
 
@@ -106,8 +115,8 @@ static cairn_status add_var(ckpt_trees *t, const ckpt_var *v)
 {
     CRN_TRY(crn_vec_reserve(&t->var, 1));
     tree_var *tv = &t->var.at[t->var.n++];
-    *tv = (tree_var){.item = v->item};
-    if (!crn_value_is_float(v->type) || v->nbounds == 0)
+    *tv = (tree_var){.item = v->item, .block = v->block};
+    if (strcmp(v->type, "bytes") == 0 || v->layout == CKPT_INDEX || v->nbounds == 0)
         return CAIRN_OK;
     tv->nblocks = v->nbytes / v->block + (v->nbytes % v->block != 0);
     CRN_TRY(crn_alloc(&tv->nan, tv->nblocks / 8 + 1));
@@ -115,7 +124,15 @@ static cairn_status add_var(ckpt_trees *t, const ckpt_var *v)
         tv->bound[tv->nbounds] = v->bound[tv->nbounds];
         CRN_TRY(crn_alloc(&tv->leaf[tv->nbounds], tv->nblocks));
     }
-    return crn_tolerant_create(v->item, v->bound, v->nbounds, &tv->digester);
+    if (crn_value_is_float(v->type))
+        return crn_tolerant_create(v->item, v->bound, v->nbounds, &tv->digester);
+    cairn_status rc =
+        crn_structured_create(v->type, v->item, v->block, v->bound, v->nbounds, &tv->structured);
+    if (rc != CAIRN_EUNSUPPORTED)
+        return rc;
+    while (tv->nbounds > 0) /* exact trees will have to do */
+        free(tv->leaf[--tv->nbounds]);
+    return CAIRN_OK;
 }
 
 void crn_ckpt_trees_add(cairn *c, const ckpt_var *v)
@@ -227,7 +244,7 @@ static cairn_status prepare(cairn *c, crn_trees_mark **ret)
     ckpt_trees *t = c->trees;
     CRN_TRY(open_file(c));
     for (size_t i = 0; i < t->var.n; i++)
-        if (t->var.at[i].digester)
+        if (has_digester(&t->var.at[i]))
             CRN_TRY(inherit(c, i, &t->var.at[i]));
     return outline(c, ret);
 }
@@ -316,7 +333,7 @@ static cairn_status digest_var(ckpt_trees *t, size_t i, const unsigned char *dat
     for (uint64_t b = 0; b < v->var.nblocks; b++, data += v->var.spec.block) {
         const uint32_t nbytes = crn_var_block_bytes(&v->var, b);
         exact[b] = crn_digest_of(data, nbytes);
-        if (tv->digester && !take_over(old, &exact[b], tv, b))
+        if (has_digester(tv) && !take_over(old, &exact[b], tv, b))
             digest_block(tv, b, data, nbytes);
     }
     cairn_status rc = crn_tree_build(exact, v->var.nblocks, &v->exact);

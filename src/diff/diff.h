@@ -176,11 +176,12 @@ typedef struct diff_row {
     diff_at order; /* of the variable, in the first unit that has it: rows are told in this order */
     crn_bound bound;
     cairn_verdict verdict;
-    char text[CRN_ERR_TEXT]; /* of the gravest; of equally grave ones of the first, */
-    diff_at said;            /* which is this one */
-    diff_at at;              /* what is judged now */
-    bool global;             /* indices are those of the global array */
-    bool alike;              /* no piece of an array, and compared as what all ranks hold alike */
+    char text[CRN_ERR_TEXT];  /* of the gravest; of equally grave ones of the first, */
+    diff_at said;             /* which is this one */
+    diff_at at;               /* what is judged now */
+    bool global;              /* indices are those of the global array */
+    const crn_fields *fields; /* while it is compared: of a structure; NULL: none */
+    bool alike;               /* no piece of an array, and compared as what all ranks hold alike */
     uint32_t ndims;
     uint64_t shape[CRN_DIMS_MAX];
     uint64_t nvalues, ndiffering, nnonfinite, nblocks, nflagged, nfalse, read_bytes;
@@ -254,14 +255,38 @@ enum {
     DIFF_START_WIDTH = 64 /* trees are compared from the level with so many nodes on */
 };
 
+/* A bound for a variable, "field", or a member of its structures, "atoms.x". */
+typedef struct diff_bound {
+    char *name;
+    crn_bound bound;
+} diff_bound;
+
 /* What is asked. */
 typedef struct diff_question {
     bool has_bound;  /* else: the loosest that both sides have trees for, or exact */
     bool own_bounds; /* or rather the loosest that the first side has */
     crn_bound bound;
-    const char *variable; /* NULL: all */
+    CRN_VEC(diff_bound) named; /* for some instead */
+    const char *variable;      /* NULL: all */
     bool nan_differs, direct;
 } diff_question;
+
+/* Read "BOUND, NAME=BOUND, ..." into *ask. CAIRN_EINVAL says what is wrong. */
+cairn_status crn_diff_bounds_parse(const char *text, diff_question *ask);
+void crn_diff_bounds_done(diff_question *ask);
+
+/* Is a bound asked for, for a variable or one of its members; and which, for a member ("": the
+ * variable)? */
+bool crn_diff_asks_bound(const diff_question *ask, const char *variable);
+crn_bound crn_diff_bound_of(const diff_question *ask, const char *variable, const char *path);
+
+/* The numbers of a variable's type, with one bound for all of them, or with those that are asked
+ * for (all is NULL). None for what is compared as bytes. */
+void crn_diff_fields(const diff_question *ask, const crn_var_spec *spec, const crn_bound *all,
+                     crn_fields *ret);
+
+/* Are they the one number that the type is? */
+bool crn_diff_is_plain(const crn_fields *f);
 
 /* Called by any thread when so many bytes of the first side have been seen to. */
 typedef void diff_seen_fn(void *arg, uint64_t nbytes);

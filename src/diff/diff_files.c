@@ -500,15 +500,9 @@ static void compare_fill(diff_worker *w, const pair *p, const crn_var_spec *spec
     row->nvalues = n;
 }
 
-static cairn_status look_at(diff_worker *w, const diff_files *f, const pair *p, uint64_t unit,
-                            const crn_var_spec *spec, diff_row *row)
+static cairn_status look_at_slab(diff_worker *w, const diff_files *f, const pair *p, uint64_t unit,
+                                 const crn_var_spec *spec, diff_row *row)
 {
-    if (crn_value_is_float(spec->type) && w->ask->has_bound)
-        row->bound = w->ask->bound;
-    if (p->blank) {
-        compare_fill(w, p, spec, row);
-        return CAIRN_OK;
-    }
     const diff_slab s = slab_of(p, unit - p->first_unit);
     cairn_status rc =
         p->a[0]->form ? crn_diff_forms(w, f->file, p->a, &s, spec, row) : read_slab(w, f, p, &s);
@@ -518,6 +512,24 @@ static cairn_status look_at(diff_worker *w, const diff_files *f, const pair *p, 
         crn_diff_row_judge(row, CAIRN_UNTOLD, "%s", crn_err_peek()->text);
     crn_diff_see(w, s.n * spec->item);
     return rc == CAIRN_ENOMEM ? rc : CAIRN_OK;
+}
+
+static cairn_status look_at(diff_worker *w, const diff_files *f, const pair *p, uint64_t unit,
+                            const crn_var_spec *spec, diff_row *row)
+{
+    crn_fields fields = {0};
+    cairn_status rc = CAIRN_OK;
+    crn_diff_fields(w->ask, spec, NULL, &fields);
+    if (fields.n > 0)
+        row->bound = crn_diff_bound_of(w->ask, spec->name, "");
+    row->fields = fields.n > 0 && !crn_diff_is_plain(&fields) ? &fields : NULL;
+    if (p->blank)
+        compare_fill(w, p, spec, row);
+    else
+        rc = look_at_slab(w, f, p, unit, spec, row);
+    row->fields = NULL;
+    crn_vec_done(&fields);
+    return rc;
 }
 
 cairn_status crn_diff_files_unit(diff_worker *w, const diff_files *f, uint64_t unit,

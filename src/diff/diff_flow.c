@@ -32,6 +32,7 @@ void crn_diff_joint_init(diff_joint *j, diff_row *row)
 {
     *j = (diff_joint){.row = row,
                       .blank = {.bound = row->bound,
+                                .fields = row->fields,
                                 .order = row->order,
                                 .at = row->at,
                                 .global = row->global,

@@ -148,7 +148,14 @@ out:
 
 /* --- all others ------------------------------------------------------------------------------ */
 
-/* Values that are compared as bytes differ when their digests do. */
+/* Do values differ whenever their bytes do? Not where a bound lets integers differ, and not in
+ * structures, whose floating-point members and bytes between members may. */
+static bool is_bytewise(const diff_row *row)
+{
+    return !row->fields && row->bound.absolute < 1 && row->bound.relative == 0;
+}
+
+/* Such values differ when their digests do. */
 static void prove_bytes(const diff_share *share, const crn_var_spec *spec, crn_tree_delta *d,
                         diff_row *row)
 {
@@ -166,9 +173,10 @@ cairn_status crn_diff_prove(diff_worker *w, diff_share *share[2], int golden, co
     const diff_at at = row->at;
     cairn_status rc = CAIRN_OK;
     *ret_used = false;
-    if (!crn_value_is_float(v[0].var->spec.type))
+    const bool floats = crn_value_is_float(v[0].var->spec.type);
+    if (!floats && is_bytewise(row))
         prove_bytes(share[0], &v[0].var->spec, d, row);
-    else if (crn_diff_sketch_find(share[golden], v[golden].trees, &p.sketch))
+    else if (floats && crn_diff_sketch_find(share[golden], v[golden].trees, &p.sketch))
         rc = prove_floats(&p, v[golden].trees, d, ret_used);
     row->at = at;
     return rc;

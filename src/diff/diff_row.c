@@ -302,6 +302,7 @@ cairn_status crn_diff_rows_merge(diff_rows *rows, diff_row *r)
             return CAIRN_OK;
         }
     }
+    r->fields = NULL;
     cairn_status rc = crn_vec_push(rows, *r);
     if (rc < 0)
         crn_diff_row_done(r);

@@ -294,19 +294,12 @@ static unsigned count_processors(void)
 static cairn_status prepare(comparison *c)
 {
     const cairn_comparison_options *how = &c->how;
-    crn_bound bound[CRN_BOUNDS_MAX];
-    size_t n = 0;
-    if (how->bound)
-        CRN_TRY(crn_bounds_parse(how->bound, bound, &n));
-    CRN_FAIL_IF(n > 1, CAIRN_EINVAL, "'%s' is more than one bound", how->bound);
     CRN_FAIL_IF((unsigned)how->marks > CAIRN_MARKS_ALL, CAIRN_EINVAL,
                 "there is no way %d to take marks", (int)how->marks);
-    c->ask = (diff_question){.has_bound = n > 0,
-                             .variable = how->variable,
-                             .nan_differs = how->nan_differs,
-                             .direct = how->direct};
-    if (n > 0)
-        c->ask.bound = bound[0];
+    c->ask = (diff_question){
+        .variable = how->variable, .nan_differs = how->nan_differs, .direct = how->direct};
+    if (how->bound)
+        CRN_TRY(crn_diff_bounds_parse(how->bound, &c->ask));
     c->nthreads = how->nthreads > 0 ? how->nthreads : count_processors();
     CRN_TRY(crn_alloc(&c->worker, c->nthreads));
     for (unsigned i = 0; i < c->nthreads; i++)
@@ -379,6 +372,7 @@ static void done(comparison *c)
     crn_diff_close(&c->side[0]);
     crn_diff_close(&c->side[1]);
     crn_diff_files_free(c->files);
+    crn_diff_bounds_done(&c->ask);
     crn_comm_free(c->comm);
 }
 

@@ -26,6 +26,7 @@ typedef struct unit {
     diff_at at;          /* the variable */
     diff_row row;
     bool seen;              /* blocks of it were looked at, and have been told */
+    crn_fields fields;      /* the numbers that a value has, with their bounds */
     bool tolerant;          /* both have trees for a bound that helps: */
     size_t number[2];       /* these */
     char why[CRN_ERR_TEXT]; /* a golden file cannot tell; empty: it can */
@@ -38,29 +39,53 @@ static bool same_bound(const crn_bound *a, const crn_bound *b)
     return a->absolute == b->absolute && a->relative == b->relative;
 }
 
+/* Do numbers that agree within a bound, all of a value's, agree as is asked? */
+static bool implies(const crn_bound *b, const crn_fields *asked)
+{
+    for (size_t i = 0; i < asked->n; i++)
+        if (asked->at[i].kind != CRN_VALUE_OTHER && !crn_bound_implies(b, &asked->at[i].bound))
+            return false;
+    return true;
+}
+
 /*
  * The bound to compare with, and the trees that can help: those of the loosest bound that both
  * sides have and that implies the one asked for. Equal digests then prove more than was asked.
  */
-static bool choose_bound(bool given, const diff_var v[2], crn_bound *bound, size_t number[2])
+static bool choose_bound(const crn_fields *asked, const diff_var v[2], crn_bound *bound,
+                         size_t number[2])
 {
     if (!v[0].trees || !v[1].trees)
         return false;
     for (size_t i = 0; i < v[0].trees->nbounds; i++) {
         const crn_bound *b = &v[0].trees->bound[i];
-        if (given && !crn_bound_implies(b, bound))
+        if (asked && !implies(b, asked))
             continue;
         for (size_t k = 0; k < v[1].trees->nbounds; k++) {
             if (!same_bound(b, &v[1].trees->bound[k]))
                 continue;
             number[0] = i;
             number[1] = k;
-            if (!given)
+            if (!asked)
                 *bound = *b;
             return true;
         }
     }
     return false;
+}
+
+static bool has_floats(const crn_fields *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (f->at[i].kind == CRN_VALUE_F32 || f->at[i].kind == CRN_VALUE_F64)
+            return true;
+    return false;
+}
+
+/* Is NaN unlike itself, and can there be any? */
+static bool minds_nans(const unit *u)
+{
+    return u->w->ask->nan_differs && has_floats(&u->fields);
 }
 
 /* The exact tree of a variable: as kept, or made from the block table of its part. */
@@ -142,11 +167,9 @@ static cairn_status flag_nans(const diff_var v[2], crn_tree_delta *d)
 /* The blocks that trees do not prove equal. */
 static cairn_status flag(unit *u, const diff_var v[2], crn_tree_delta *ret)
 {
-    const diff_question *ask = u->w->ask;
-    const bool floats = crn_value_is_float(v[0].var->spec.type);
     crn_tree_delta d = {0}, t = {0};
     cairn_status rc = CAIRN_OK;
-    const bool nans = floats && ask->nan_differs;
+    const bool nans = minds_nans(u);
     if (!nans && crn_digest_equal(&v[0].var->root, &v[1].var->root))
         goto out; /* all of the variable, without reading a tree */
     CRN_TRY_OUT(rc, exact_delta(u, v, &d));
@@ -325,13 +348,23 @@ static cairn_status compare_ranges(unit *u, const crn_var_spec *spec)
     return judge_failure(u, explain(u, rc), u->row.nblocks);
 }
 
+/* Do the roots of trees over the same blocks prove all of a variable equal? */
+static bool is_proven(const unit *u, const diff_var v[2])
+{
+    if (v[0].var->spec.block != v[1].var->spec.block || minds_nans(u) || u->w->ask->direct)
+        return false;
+    return crn_digest_equal(&v[0].var->root, &v[1].var->root) ||
+           (u->tolerant &&
+            crn_digest_equal(&v[0].trees->root[u->number[0]], &v[1].trees->root[u->number[1]]));
+}
+
 /* Can variables at the same place be compared block by block? What is one block is so whatever the
- * size of blocks; and whatever values lie across their ends if nothing differs. */
+ * size of blocks. */
 static bool is_blockwise(const diff_var v[2])
 {
     const crn_var *a = v[0].var, *b = v[1].var;
     const bool same_cut = a->spec.block == b->spec.block || (a->nblocks <= 1 && b->nblocks <= 1);
-    return same_cut && (a->spec.block % a->spec.item == 0 || crn_digest_equal(&a->root, &b->root));
+    return same_cut && a->spec.block % a->spec.item == 0;
 }
 
 /* A variable of the ranks' own, of runs on different numbers of ranks: what all ranks of each run
@@ -348,6 +381,8 @@ static cairn_status compare_alike(unit *u, const diff_var v[2])
         crn_diff_row_judge(&u->row, CAIRN_UNTOLD, "%s", why);
         return CAIRN_OK;
     }
+    if (crn_diff_same_place(a, b) && is_proven(u, v))
+        return CAIRN_OK;
     if (crn_diff_same_place(a, b))
         return is_blockwise(v) ? compare_blocks(u, v) : compare_ranges(u, a);
     crn_diff_row_judge(&u->row, CAIRN_UNTOLD,
@@ -380,24 +415,36 @@ static cairn_status compare_shapes(unit *u, const diff_var v[2], bool same_rank)
 
 /* --- the unit ------------------------------------------------------------------------------- */
 
-/* Which bound counts, and which trees help? */
+/* Has a golden file a sketch of the variable, for a bound? */
+static bool is_sketched(const unit *u, const diff_var v[2])
+{
+    const int golden = golden_of(u);
+    diff_sketch sketch;
+    return golden >= 0 && v[golden].trees && v[golden].trees->nbounds > 0 &&
+           crn_diff_sketch_find(&u->share[golden], v[golden].trees, &sketch);
+}
+
+/* Which bounds count, and which trees help? */
 static void settle_bound(unit *u, const diff_var v[2])
 {
     const diff_question *ask = u->w->ask;
-    const bool own = ask->own_bounds && v[0].trees && v[0].trees->nbounds > 0;
-    if (!crn_value_is_float(v[0].var->spec.type))
+    const crn_var_spec *spec = &v[0].var->spec;
+    const bool given = crn_diff_asks_bound(ask, spec->name);
+    const bool own = !given && ask->own_bounds && v[0].trees && v[0].trees->nbounds > 0;
+    crn_bound bound = given ? crn_diff_bound_of(ask, spec->name, "") : (crn_bound){0};
+    if (own)
+        bound = v[0].trees->bound[0];
+    crn_diff_fields(ask, spec, given ? NULL : &bound, &u->fields);
+    u->row.fields = NULL;
+    if (u->fields.n == 0 || strcmp(spec->type, "bytes") == 0)
         return;
-    if (ask->has_bound)
-        u->row.bound = ask->bound;
-    else if (own)
-        u->row.bound = v[0].trees->bound[0];
-    u->tolerant = choose_bound(ask->has_bound || own, v, &u->row.bound, u->number);
-    const int golden = golden_of(u);
-    diff_sketch sketch;
-    if (!ask->has_bound && !own && !u->tolerant && golden >= 0 && v[golden].trees &&
-        v[golden].trees->nbounds > 0 &&
-        crn_diff_sketch_find(&u->share[golden], v[golden].trees, &sketch))
-        u->row.bound = v[golden].trees->bound[0]; /* which needs no trees of the run */
+    u->tolerant = choose_bound(given || own ? &u->fields : NULL, v, &bound, u->number);
+    if (!given && !own && !u->tolerant && is_sketched(u, v))
+        bound = v[golden_of(u)].trees->bound[0]; /* which needs no trees of the run */
+    if (!given)
+        crn_diff_fields(ask, spec, &bound, &u->fields);
+    u->row.bound = bound;
+    u->row.fields = crn_diff_is_plain(&u->fields) ? NULL : &u->fields;
 }
 
 /* same_rank: v[1] is of the second share, which is of the first one's rank. */
@@ -413,10 +460,16 @@ static cairn_status compare_pair(unit *u, const diff_var v[2], bool same_rank)
         return CAIRN_OK;
     }
     if (!u->side[0].run || golden_of(u) == 1)
-        crn_diff_why_golden(u->side, u->mark, v, u->w->ask->has_bound ? &u->row.bound : NULL,
+        crn_diff_why_golden(u->side, u->mark, v,
+                            crn_diff_asks_bound(u->w->ask, a->name) ? &u->row.bound : NULL,
                             u->tolerant, u->why);
-    if (same_rank && crn_diff_same_place(a, b) && is_blockwise(v))
-        return compare_blocks(u, v);
+    if (same_rank && crn_diff_same_place(a, b)) {
+        u->row.nblocks = v[0].var->nblocks;
+        if (is_proven(u, v))
+            return CAIRN_OK;
+        if (is_blockwise(v))
+            return compare_blocks(u, v);
+    }
     return compare_shapes(u, v, same_rank);
 }
 
@@ -570,6 +623,7 @@ cairn_status crn_diff_unit(diff_worker *w, diff_side side[2], const diff_mark *m
         rc = untold(&u, rows, lock);
     close_share(&u, 0);
     close_share(&u, 1);
+    crn_vec_done(&u.fields);
     return rc;
 }
 
@@ -584,5 +638,6 @@ cairn_status crn_diff_share(diff_worker *w, const diff_share *first, diff_side s
     else if (rc != CAIRN_ENOMEM)
         rc = untold(&u, rows, NULL);
     close_share(&u, 1);
+    crn_vec_done(&u.fields);
     return rc;
 }

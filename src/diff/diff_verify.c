@@ -57,6 +57,7 @@ crn_value_rule crn_diff_rule(const diff_worker *w, const diff_row *row, const cr
     return (crn_value_rule){.kind = crn_value_kind_of(spec->type),
                             .item = spec->item,
                             .bound = row->bound,
+                            .fields = row->fields,
                             .nan_differs = w->ask->nan_differs};
 }
 

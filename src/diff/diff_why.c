@@ -70,7 +70,7 @@ void crn_diff_why_golden(const diff_side side[2], const diff_mark *const mark[2]
                          char ret[CRN_ERR_TEXT])
 {
     const crn_var_spec *a = &v[0].var->spec, *b = &v[1].var->spec;
-    const bool floats = crn_value_is_float(a->type);
+    const bool numbers = strcmp(a->type, "bytes") != 0;
     ret[0] = 0;
     if (mark[0]->nranks != mark[1]->nranks && a->ndims > 0)
         snprintf(ret, CRN_ERR_TEXT,
@@ -87,6 +87,6 @@ void crn_diff_why_golden(const diff_side side[2], const diff_mark *const mark[2]
                  "trees of other blocks cannot be compared: '%s' has blocks of %u bytes, '%s' of "
                  "%u; set variable.block, or bless another run",
                  side[0].name, a->block, side[1].name, b->block);
-    else if (floats && !tolerant && wants_bound(v, asked))
+    else if (numbers && !tolerant && wants_bound(v, asked))
         why_bounds(side, v, asked, ret);
 }

@@ -43,13 +43,13 @@ char *crn_digest_format(const crn_digest *d, char buf[CRN_DIGEST_TEXT]);
 /* --- tolerant digests ----------------------------------------------------------------------- */
 
 /*
- * When two floating-point values count as the same: a and b differ when
+ * When two numbers count as the same: a and b differ when
  *
  *     |a - b| > max(absolute, relative * max(|a|, |b|))
  *
- * computed in double precision. An infinity is the same as itself only, +0 and -0 are the same, and
- * NaN is the same as any NaN; who does not want that looks at which blocks have NaNs. Both members
- * are at least 0 and finite.
+ * computed in double precision, of integers exactly; |x| of a complex number is its modulus. An
+ * infinity is the same as itself only, +0 and -0 are the same, and NaN is the same as any NaN; who
+ * does not want that looks at which blocks have NaNs. Both members are at least 0 and finite.
  */
 typedef struct crn_bound {
     double absolute, relative;
@@ -79,6 +79,22 @@ void crn_tolerant_free(crn_tolerant *t); /* NULL is allowed */
  */
 bool crn_tolerant_digest(crn_tolerant *t, const void *data, size_t nbytes, crn_digest *exact,
                          crn_digest *tolerant);
+
+/* The keys, for bound k, of nbytes of values at src, at any alignment, to dst; is there a NaN? */
+bool crn_tolerant_keys(crn_tolerant *t, size_t k, const void *src, void *dst, size_t nbytes);
+
+/*
+ * The same for elements of any other type, integers, complex numbers and structures, in blocks of
+ * up to block bytes; hash_structured.c explains the digest. The relative part of a bound helps
+ * floating-point numbers only. off is where the block begins in the variable: elements may lie
+ * across its ends. As crn_fields_read; CAIRN_ENOMEM.
+ */
+typedef struct crn_structured crn_structured;
+cairn_status crn_structured_create(const char *type, uint32_t item, uint32_t block,
+                                   const crn_bound *bound, size_t n, crn_structured **ret);
+void crn_structured_free(crn_structured *s); /* NULL is allowed */
+bool crn_structured_digest(crn_structured *s, uint64_t off, const void *data, uint32_t nbytes,
+                           crn_digest *ret);
 
 /*
  * Bounds as people write them: "1e-6", "rel 1e-4", "1e-6 rel 1e-4"; several with commas between
@@ -155,8 +171,7 @@ const char *crn_facts_differ(const crn_facts *a, const crn_facts *b, uint64_t n,
 
 /* --- values --------------------------------------------------------------------------------- */
 
-/* How values of a type are compared: all but floating-point ones as bytes; but it can be said of
- * integers, too, how far they are apart. */
+/* How values of a type are compared: bytes and what is no type as bytes, others as numbers. */
 typedef enum crn_value_kind {
     CRN_VALUE_OTHER,
     CRN_VALUE_INT,
@@ -168,15 +183,47 @@ typedef enum crn_value_kind {
 /* By the name of the type, such as "float64". */
 crn_value_kind crn_value_kind_of(const char *type);
 
-/* Are values of this type compared within a bound? */
 bool crn_value_is_float(const char *type);
+
+/* An integer of item bytes at p as one without sign, in the same order: the smallest is 0. */
+uint64_t crn_value_order(crn_value_kind kind, size_t item, const void *p);
+
+/*
+ * The numbers of one kind that lie behind each other in an element of a type: count of them, of
+ * item bytes each. A structure of two floating-point numbers and nothing else, called r and i, re
+ * and im, or real and imag, is a complex number: the distance of two is the modulus of their
+ * difference, and their size the modulus.
+ */
+typedef struct crn_field {
+    crn_value_kind kind; /* of a complex number its parts' */
+    bool is_complex;
+    uint32_t offset, item, count;
+    crn_bound bound;
+} crn_field;
+
+typedef CRN_VEC(crn_field) crn_fields;
+
+/* The bound for a member, given as "member" or "member.member"; "" for an element that is no
+ * structure. */
+typedef crn_bound crn_bound_fn(const void *arg, const char *path);
+
+enum { CRN_FIELDS_MAX = 4096, CRN_FIELD_PATH = 1100 };
+
+/*
+ * The fields of a type, by ascending offset, into *ret, whose room is reused. bound_of NULL: all
+ * bounds are 0. CAIRN_EINVAL: no type; CAIRN_EUNSUPPORTED: more than CRN_FIELDS_MAX.
+ */
+cairn_status crn_fields_read(const char *type, crn_bound_fn *bound_of, const void *arg,
+                             crn_fields *ret);
 
 /* How to compare; item is the bytes of a value. */
 typedef struct crn_value_rule {
     crn_value_kind kind;
     size_t item;
     crn_bound bound;
-    bool nan_differs; /* NaN is not even the same as NaN */
+    bool nan_differs;         /* NaN is not even the same as NaN */
+    const crn_fields *fields; /* of a structure, which differs when one of them does; its distance
+                                 is the largest of theirs. NULL: it is one number, or bytes */
 } crn_value_rule;
 
 /*

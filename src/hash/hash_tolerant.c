@@ -201,6 +201,23 @@ static bool digest_piece(crn_tolerant *t, const unsigned char *src, size_t nbyte
     return nan;
 }
 
+bool crn_tolerant_keys(crn_tolerant *t, size_t k, const void *src, void *dst, size_t nbytes)
+{
+    bool nan = false;
+    fenv_t modes;
+    fegetenv(&modes);
+    fesetenv(FE_DFL_ENV);
+    for (size_t at = 0; at < nbytes; at += PIECE) {
+        const size_t n = CRN_MIN(nbytes - at, (size_t)PIECE);
+        memset(t->tail, 0, sizeof t->tail);
+        memcpy(t->tail, (const unsigned char *)src + at, n);
+        nan |= t->keys[k](&t->rule[k], t->tail, t->piece, CRN_ROUND_UP(n, (size_t)VECTOR_MAX));
+        memcpy((unsigned char *)dst + at, t->piece, n);
+    }
+    fesetenv(&modes);
+    return nan;
+}
+
 bool crn_tolerant_digest(crn_tolerant *t, const void *data, size_t nbytes, crn_digest *exact,
                          crn_digest *tolerant)
 {

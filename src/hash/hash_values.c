@@ -82,11 +82,27 @@ static crn_bound lowered(const crn_value_rule *rule)
 
 /* --- looking closely -------------------------------------------------------------------------- */
 
-static double value_at(const crn_value_rule *rule, const unsigned char *p)
+/* What two values are to each other. */
+typedef enum outcome {
+    ALIKE,
+    UNLIKE, /* by no number, as bytes */
+    APART,  /* by a number */
+    SPECIAL /* one of them is not finite */
+} outcome;
+
+/* How numbers, or bytes, are compared. */
+typedef struct measure {
+    crn_value_kind kind;
+    bool is_complex, nan_differs;
+    size_t item;
+    crn_bound bound;
+} measure;
+
+static double real_at(crn_value_kind kind, const unsigned char *p)
 {
     double x;
     float y;
-    if (rule->kind == CRN_VALUE_F64) {
+    if (kind == CRN_VALUE_F64) {
         memcpy(&x, p, sizeof x);
         return x;
     }
@@ -94,20 +110,44 @@ static double value_at(const crn_value_rule *rule, const unsigned char *p)
     return (double)y;
 }
 
-static bool floats_differ(const crn_value_rule *rule, double a, double b)
+static double limit_of(const crn_bound *b, double size)
 {
-    if (a == b)
-        return false;
-    if (isnan(a) && isnan(b))
-        return rule->nan_differs;
-    if (!isfinite(a) || !isfinite(b))
-        return true;
-    const double limit = rule->bound.relative * fmax(fabs(a), fabs(b));
-    return fabs(a - b) > fmax(rule->bound.absolute, limit);
+    return fmax(b->absolute, b->relative * size);
 }
 
-/* An integer as one without sign, in the same order: the smallest is 0. */
-static uint64_t order_of(const crn_value_rule *rule, const unsigned char *p)
+static outcome compare_reals(const measure *m, const unsigned char *a, const unsigned char *b,
+                             double *far)
+{
+    const double x = real_at(m->kind, a), y = real_at(m->kind, b);
+    if (x == y)
+        return ALIKE;
+    if (isnan(x) && isnan(y))
+        return m->nan_differs ? SPECIAL : ALIKE;
+    if (!isfinite(x) || !isfinite(y))
+        return SPECIAL;
+    *far = fmin(fabs(x - y), DBL_MAX);
+    return fabs(x - y) > limit_of(&m->bound, fmax(fabs(x), fabs(y))) ? APART : ALIKE;
+}
+
+/* Parts that are not finite are compared one by one. */
+static outcome compare_complex(const measure *m, const unsigned char *a, const unsigned char *b,
+                               double *far)
+{
+    const size_t half = m->item / 2;
+    const double x[2] = {real_at(m->kind, a), real_at(m->kind, a + half)};
+    const double y[2] = {real_at(m->kind, b), real_at(m->kind, b + half)};
+    const measure exact = {.kind = m->kind, .nan_differs = m->nan_differs};
+    if (!isfinite(x[0]) || !isfinite(x[1]) || !isfinite(y[0]) || !isfinite(y[1])) {
+        const bool same = compare_reals(&exact, a, b, far) == ALIKE &&
+                          compare_reals(&exact, a + half, b + half, far) == ALIKE;
+        return same ? ALIKE : SPECIAL;
+    }
+    *far = fmin(hypot(x[0] - y[0], x[1] - y[1]), DBL_MAX);
+    const double size = fmax(hypot(x[0], x[1]), hypot(y[0], y[1]));
+    return *far > limit_of(&m->bound, size) ? APART : ALIKE;
+}
+
+uint64_t crn_value_order(crn_value_kind kind, size_t item, const void *p)
 {
     union {
         uint8_t u8;
@@ -115,11 +155,60 @@ static uint64_t order_of(const crn_value_rule *rule, const unsigned char *p)
         uint32_t u32;
         uint64_t u64;
     } x = {0};
-    const size_t size =
-        CRN_MIN(rule->item, sizeof x); /* whatever a damaged file says of its item */
+    const size_t size = CRN_MIN(item, sizeof x); /* whatever a damaged file says of its item */
     memcpy(&x, p, size);
     const uint64_t bits = size == 1 ? x.u8 : size == 2 ? x.u16 : size == 4 ? x.u32 : x.u64;
-    return rule->kind == CRN_VALUE_INT ? bits ^ UINT64_C(1) << (8 * size - 1) : bits;
+    return kind == CRN_VALUE_INT ? bits ^ UINT64_C(1) << (8 * size - 1) : bits;
+}
+
+/* |x| of an integer, from its order. */
+static double size_of_integer(const measure *m, uint64_t order)
+{
+    const uint64_t zero = m->kind == CRN_VALUE_INT ? UINT64_C(1) << (8 * m->item - 1) : 0;
+    return (double)(order > zero ? order - zero : zero - order);
+}
+
+static outcome compare_integers(const measure *m, const unsigned char *a, const unsigned char *b,
+                                double *far)
+{
+    const uint64_t x = crn_value_order(m->kind, m->item, a);
+    const uint64_t y = crn_value_order(m->kind, m->item, b);
+    const uint64_t apart = x > y ? x - y : y - x;
+    if (apart == 0)
+        return ALIKE;
+    const double limit = limit_of(&m->bound, fmax(size_of_integer(m, x), size_of_integer(m, y)));
+    *far = (double)apart;
+    return limit < 0x1p64 && apart > (uint64_t)limit ? APART : ALIKE;
+}
+
+static outcome compare_one(const measure *m, const unsigned char *a, const unsigned char *b,
+                           double *far)
+{
+    if (m->kind == CRN_VALUE_OTHER)
+        return memcmp(a, b, m->item) == 0 ? ALIKE : UNLIKE;
+    if (!is_float(m->kind))
+        return m->item > 8 ? UNLIKE : compare_integers(m, a, b, far);
+    return m->is_complex ? compare_complex(m, a, b, far) : compare_reals(m, a, b, far);
+}
+
+/* The gravest of all fields, and the largest distance of those that are apart. */
+static outcome compare_fields(const crn_value_rule *rule, const unsigned char *a,
+                              const unsigned char *b, double *far)
+{
+    outcome worst = ALIKE;
+    double one;
+    for (size_t i = 0; i < rule->fields->n; i++) {
+        const crn_field *f = &rule->fields->at[i];
+        const measure m = {f->kind, f->is_complex, rule->nan_differs, f->item, f->bound};
+        for (uint32_t k = 0; k < f->count; k++) {
+            const size_t at = f->offset + (size_t)k * f->item;
+            const outcome o = compare_one(&m, a + at, b + at, &one);
+            if (o == APART)
+                *far = fmax(*far, one);
+            worst = CRN_MAX(worst, o);
+        }
+    }
+    return worst;
 }
 
 static void add_distance(crn_value_delta *delta, double far)
@@ -135,31 +224,16 @@ static void add_distance(crn_value_delta *delta, double far)
         delta->squares[1] += far * far;
 }
 
-static bool bytes_differ(const crn_value_rule *rule, const unsigned char *a, const unsigned char *b,
-                         crn_value_delta *delta)
-{
-    if (memcmp(a, b, rule->item) == 0)
-        return false;
-    if (rule->kind != CRN_VALUE_OTHER) {
-        const uint64_t x = order_of(rule, a), y = order_of(rule, b);
-        add_distance(delta, (double)(x > y ? x - y : y - x));
-    }
-    return true;
-}
-
 static bool differs(const crn_value_rule *rule, const unsigned char *a, const unsigned char *b,
                     crn_value_delta *delta)
 {
-    if (!is_float(rule->kind))
-        return bytes_differ(rule, a, b, delta);
-    const double x = value_at(rule, a), y = value_at(rule, b);
-    if (!floats_differ(rule, x, y))
-        return false;
-    if (isfinite(x) && isfinite(y))
-        add_distance(delta, fmin(fabs(x - y), DBL_MAX));
-    else
-        delta->nnonfinite++;
-    return true;
+    const measure m = {rule->kind, false, rule->nan_differs, rule->item, rule->bound};
+    double far = 0;
+    const outcome o = rule->fields ? compare_fields(rule, a, b, &far) : compare_one(&m, a, b, &far);
+    if (o == APART)
+        add_distance(delta, far);
+    delta->nnonfinite += o == SPECIAL;
+    return o != ALIKE;
 }
 
 /* A stretch of differing values that may still grow. */
@@ -193,7 +267,9 @@ static void look_closely(const crn_value_rule *rule, const unsigned char *a, con
 static bool is_suspicious(const crn_value_rule *rule, const crn_bound *low, const unsigned char *a,
                           const unsigned char *b, uint64_t n)
 {
-    if (!is_float(rule->kind))
+    if (rule->fields && rule->nan_differs)
+        return true; /* NaNs have the same bytes, perhaps */
+    if (rule->fields || !is_float(rule->kind))
         return memcmp(a, b, n * rule->item) != 0;
     if (n < STRIP)
         return true;
