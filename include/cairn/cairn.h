@@ -5,6 +5,7 @@
  *
  *     <cairn/ckpt.h>      mark and resume: the one that a program needs
  *     <cairn/compare.h>   where two runs part
+ *     <cairn/explain.h>   and why
  *     <cairn/trail.h>     look into what was stored
  *     <cairn/keep.h>      bring marks into the trail, let go of old ones
  *     <cairn/exchange.h>  marks as HDF5 files, and back
@@ -22,6 +23,7 @@
 #include <cairn/type.h>
 #include <cairn/ckpt.h>
 #include <cairn/compare.h>
+#include <cairn/explain.h>
 #include <cairn/trail.h>
 #include <cairn/keep.h>
 #include <cairn/exchange.h>

@@ -3,7 +3,10 @@
  * cairn explain: where two runs part, and what their traces say about why: what happened in another
  * order between the last mark that agrees and the first that does not.
  */
-#include "cmd/cmd_explain.h"
+#include <cairn/explain.h>
+
+#include "cmd/cmd_compare.h"
+#include "cmd/cmd_trace.h"
 
 static const char usage[] = "cairn explain [--all] [--bound BOUND] [--variable NAME] [--nan WORD] "
                             "[--json] RUN RUN [TRACE TRACE]";
@@ -12,11 +15,12 @@ enum { SHOWN = 3 }; /* receives of a rank, unless all are asked for */
 
 typedef struct explanation {
     cmd_comparison compare;
-    cmd_parting parting;
+    cairn_explanation *why;
+    cairn_parting parting;
     char *trace[2];
     bool all, json;
     uint64_t ndeviations;
-    cmd_remarks remarks;
+    cairn_explain_remarks remarks;
     json_t *list;
 } explanation;
 
@@ -79,18 +83,56 @@ static int find_traces(explanation *x, int argc, char **argv)
     return CMD_YES;
 }
 
-/* ---- telling ---- */
+/* When a run's mark was taken; 0 if that is not known, as of trees without data. */
+static uint64_t time_of(const char *run, uint64_t version)
+{
+    cmd_place place;
+    cairn_run_info info = {.struct_bytes = sizeof info};
+    cairn_mark_info mark = {.struct_bytes = sizeof mark};
+    uint64_t taken = 0;
+    if (cmd_place_open(run, &place) != CMD_YES)
+        return 0;
+    if (cairn_trail_run(place.trail, place.first, &info) == CAIRN_OK)
+        for (size_t i = 0; i < info.nmarks && taken == 0; i++)
+            if (cairn_trail_mark(place.trail, place.first, i, &mark) == CAIRN_OK &&
+                mark.version == version)
+                taken = mark.wall_ns;
+    cmd_place_close(&place);
+    return taken;
+}
+
+/* A trace that is incomplete, or was not recorded when the mark was taken. Only said: clocks may be
+ * wrong. */
+static int doubt_trace(const char *path, uint64_t taken, uint64_t version)
+{
+    enum { NEAR = 1000000000 }; /* clocks of several machines */
+    char from[CMD_WORDS], to[CMD_WORDS], at[CMD_WORDS];
+    cairn_trace_info info = {.struct_bytes = sizeof info};
+    cairn_trace *t;
+    if (cmd_trace_open(path, &t, &info) != CMD_YES)
+        return CMD_UNKNOWN;
+    cairn_trace_close(t);
+    const uint64_t began = info.began_ns, ended = began + info.lasted_ns;
+    if (taken == 0 || began == 0 || (taken + NEAR >= began && taken <= ended + NEAR))
+        return CMD_YES;
+    cmd_fail("'%s' was recorded from %s to %s, but mark %" PRIu64 " was taken at %s: is it of this "
+             "run?",
+             path, cmd_date(began, from), cmd_date(ended, to), version, cmd_date(taken, at));
+    return CMD_YES;
+}
+
+/* ---- output ---- */
 
 static json_t *json_thread(int64_t thread)
 {
     return thread < 0 ? json_null() : json_integer((json_int_t)thread);
 }
 
-static json_t *json_of(const cmd_deviation *d)
+static json_t *json_of(const cairn_deviation *d)
 {
     json_t *matches = json_array();
     for (size_t i = 0; i < d->nmatches; i++) {
-        const cmd_match *m = &d->match[i];
+        const cairn_match *m = &d->match[i];
         cmd_json_append(&matches, json_pack("{s:I, s:s, s:o, s:[I,I], s:[I,I]}", "receive",
                                             (json_int_t)m->nth, "call", m->call, "site",
                                             cmd_json_text(m->site), "sources",
@@ -114,14 +156,14 @@ static json_t *json_of(const cmd_deviation *d)
                                     "same_files", d->same_files));
 }
 
-static void print_matches(const explanation *x, const cmd_deviation *d)
+static void print_matches(const explanation *x, const cairn_deviation *d)
 {
     const size_t shown = x->all ? d->nmatches : CRN_MIN(d->nmatches, SHOWN);
     if (d->nmatches > 0)
         cmd_line("  %zu of %" PRIu64 " wildcard receives matched other senders:", d->nmatches,
                  d->ncommon);
     for (size_t i = 0; i < shown; i++) {
-        const cmd_match *m = &d->match[i];
+        const cairn_match *m = &d->match[i];
         cmd_line("    receive %" PRIu64 ", %s at %s: rank %" PRId64 ", tag %" PRId64
                  " and rank %" PRId64 ", tag %" PRId64,
                  m->nth, m->call, m->site, m->source[0], m->tag[0], m->source[1], m->tag[1]);
@@ -135,7 +177,7 @@ static void print_matches(const explanation *x, const cmd_deviation *d)
         cmd_line("  wildcard receives: %" PRIu64 " and %" PRIu64, d->nreceived[0], d->nreceived[1]);
 }
 
-static void print_files(const cmd_deviation *d)
+static void print_files(const cairn_deviation *d)
 {
     const char *quote[2];
     for (int i = 0; i < 2; i++)
@@ -146,7 +188,7 @@ static void print_files(const cmd_deviation *d)
              d->file[1] ? d->file[1] : "none", quote[1]);
 }
 
-static void print_thread(const cmd_deviation *d)
+static void print_thread(const cairn_deviation *d)
 {
     const int64_t a = d->thread[0], b = d->thread[1];
     if (a == 0 && b == 0)
@@ -162,7 +204,7 @@ static void print_thread(const cmd_deviation *d)
                  d->rank, CRN_MAX(a, b), a >= 0 ? "first" : "second");
 }
 
-static void on_deviation(void *arg, const cmd_deviation *d)
+static void on_deviation(void *arg, const cairn_deviation *d)
 {
     explanation *x = arg;
     x->ndeviations++;
@@ -175,12 +217,12 @@ static void on_deviation(void *arg, const cmd_deviation *d)
     if (d->cut)
         cmd_line("  mark %" PRIu64 ", which another thread took, came after %" PRIu64
                  " and %" PRIu64 " of its wildcard receives",
-                 x->parting.stretch.to, d->ncut[0], d->ncut[1]);
+                 x->parting.to, d->ncut[0], d->ncut[1]);
     if (d->nth_file > 0)
         print_files(d);
 }
 
-static void print_stretch(const cmd_stretch *s)
+static void print_stretch(const cairn_parting *s)
 {
     if (s->from_start)
         cmd_line("from the start to mark %" PRIu64 ":", s->to);
@@ -206,27 +248,27 @@ static void print_remarks(const explanation *x)
 /* ---- the command ---- */
 
 /* Marks that only one run has make runs differ, too, but no trace can tell why. */
-static cairn_verdict verdict_of(const cmd_parting *p)
+static cairn_verdict verdict_of(const cairn_parting *p)
 {
     return p->nalone > 0 && p->verdict < CAIRN_ONLY_FIRST ? CAIRN_ONLY_FIRST : p->verdict;
 }
 
 static int print_json(explanation *x)
 {
-    const cmd_parting *p = &x->parting;
-    const bool from = p->differ && !p->stretch.from_start;
+    const cairn_parting *p = &x->parting;
+    const bool from = p->differ && !p->from_start;
     return cmd_print_json(
-        json_pack(
-            "{s:s, s:o, s:o, s:o, s:o, s:b, s:I}", "verdict", cmd_comparison_word(verdict_of(p)),
-            "first", p->differ ? cmd_comparison_json(&x->compare, &p->first) : json_null(), "from",
-            from ? json_integer((json_int_t)p->stretch.from) : json_null(), "to",
-            p->differ ? json_integer((json_int_t)p->stretch.to) : json_null(), "ranks", x->list,
-            "rebuilt", (int)x->remarks.rebuilt, "nameless", (json_int_t)x->remarks.nnameless),
+        json_pack("{s:s, s:o, s:o, s:o, s:o, s:b, s:I}", "verdict",
+                  cmd_comparison_word(verdict_of(p)), "first",
+                  p->differ ? cmd_comparison_json(&x->compare, &p->first) : json_null(), "from",
+                  from ? json_integer((json_int_t)p->from) : json_null(), "to",
+                  p->differ ? json_integer((json_int_t)p->to) : json_null(), "ranks", x->list,
+                  "rebuilt", (int)x->remarks.rebuilt, "nameless", (json_int_t)x->remarks.nnameless),
         cmd_comparison_code(verdict_of(p)));
 }
 
 /* There is nothing to explain. */
-static void print_likeness(const cmd_parting *p)
+static void print_likeness(const cairn_parting *p)
 {
     if (p->nmarks == 0)
         cmd_line("the runs have no mark in common: there is nothing to explain");
@@ -241,15 +283,19 @@ static void print_likeness(const cmd_parting *p)
                  p->nalone > 0 ? "the marks that both runs have agree" : "the runs agree");
 }
 
-static int look_into_traces(explanation *x)
+static int look_into_traces(explanation *x, char *const run[2])
 {
-    const cmd_parting *p = &x->parting;
+    const cairn_parting *p = &x->parting;
     if (!x->json) {
         cmd_comparison_print_first(&p->first);
-        print_stretch(&p->stretch);
+        print_stretch(p);
     }
-    if (cmd_explain_traces(x->trace, &p->stretch, on_deviation, x, &x->remarks) != CMD_YES)
-        return CMD_UNKNOWN;
+    for (int i = 0; i < 2; i++)
+        if (doubt_trace(x->trace[i], time_of(run[i], p->to), p->to) != CMD_YES)
+            return CMD_UNKNOWN;
+    x->remarks.struct_bytes = sizeof x->remarks;
+    if (cairn_explain_traces(x->why, x->trace[0], x->trace[1], on_deviation, x, &x->remarks) < 0)
+        return cmd_fail("%s", cairn_error_text());
     if (!x->json)
         print_remarks(x);
     return CMD_YES;
@@ -257,11 +303,15 @@ static int look_into_traces(explanation *x)
 
 static int explain(explanation *x, int argc, char **argv)
 {
-    const cmd_parting *p = &x->parting;
-    if (cmd_parting_find(&x->compare.how, argv, &x->parting) != CMD_YES)
-        return CMD_UNKNOWN;
+    const cairn_parting *p = &x->parting;
+    x->compare.how.struct_bytes = sizeof x->compare.how;
+    x->parting.struct_bytes = sizeof x->parting;
+    if (cairn_explain(argv[0], argv[1], &x->compare.how, &x->why) < 0 ||
+        cairn_explain_parting(x->why, &x->parting) < 0)
+        return cmd_fail("%s", cairn_error_text());
     x->list = x->json ? json_array() : NULL;
-    if (p->differ && (find_traces(x, argc, argv) != CMD_YES || look_into_traces(x) != CMD_YES)) {
+    if (p->differ &&
+        (find_traces(x, argc, argv) != CMD_YES || look_into_traces(x, argv) != CMD_YES)) {
         json_decref(x->list);
         return CMD_UNKNOWN;
     }
@@ -290,7 +340,7 @@ int cmd_explain(int argc, char **argv)
     if (!cmd_comparison_check(&x.compare, usage))
         return CMD_UNKNOWN;
     code = explain(&x, argc, argv);
-    cmd_parting_done(&x.parting);
+    cairn_explain_close(x.why);
     free(x.trace[0]);
     free(x.trace[1]);
     return code;

@@ -12,23 +12,23 @@
  *
  * When a thread ends the next one to begin may have its number: a remark says so, and parts them.
  */
-#include "cmd/cmd_explain.h"
+#include "cause/cause.h"
 
 #include <fcntl.h>
 
 typedef struct walker {
-    cmd_side *side;
-    const cmd_stretch *stretch; /* NULL: by the spans of the lane, of this life only */
-    cmd_lanes *lanes;           /* that were ended within the stretch; of this number */
+    crn_story *side;
+    const crn_stretch *stretch; /* NULL: by the spans of the lane, of this life only */
+    crn_acts *lanes;            /* that were ended within the stretch; of this number */
     size_t first;               /*   from here on */
-    cmd_passing *passing;
-    cmd_lane now;               /* the thread whose events come */
-    uint64_t life;              /* the how-manyth it is */
+    crn_passing_by *passing;
+    crn_act now;                /* the thread whose events come */
+    uint64_t life;              /* its ordinal */
     const char *call;           /* the newest one that is no remark */
     uint64_t nreceipts, nfiles; /* from the thread's start on */
     uint32_t file;              /* the newest one, + 1 */
     uint64_t received, read;    /* digests of those before the spans */
-    cmd_receipt probed;         /* what a probe found, as long as nothing was received since */
+    crn_receipt probed;         /* what a probe found, as long as nothing was received since */
     bool pending;               /* there is such a thing */
     bool within, ended;         /* the first mark was met; the second one, too */
     uint64_t version;           /* of the newest mark */
@@ -39,19 +39,18 @@ typedef struct walker {
 
 /* ---- names ---- */
 
-static bool number_of(cmd_names *n, const char *text, uint32_t *ret)
+static bool number_of(crn_names *n, const char *text, uint32_t *ret)
 {
-    json_t *known = json_object_get(n->number, text);
-    if (!known) {
-        known = json_integer((json_int_t)n->text.n);
-        if (crn_vec_reserve(&n->text, 1) < 0 ||
-            json_object_set_new_nocheck(n->number, text, known) < 0)
-            return false;
-        n->text.at[n->text.n++] =
-            json_object_iter_key(json_object_iter_at(n->number, text)); /* as long as the object */
-    }
-    *ret = (uint32_t)json_integer_value(known);
-    return true;
+    const uint64_t hash = crn_hash_text(text);
+    size_t probe = 0;
+    while (crn_index_next(&n->number, hash, &probe, ret))
+        if (strcmp(n->text.at[*ret], text) == 0)
+            return true;
+    *ret = (uint32_t)n->text.n;
+    if (crn_vec_reserve(&n->text, 1) < 0 || crn_strdup(text, &n->text.at[n->text.n]) < 0)
+        return false;
+    n->text.n++;
+    return crn_index_add(&n->number, hash, *ret) == CAIRN_OK;
 }
 
 /* Is a frame of the stack "module+0x1f3c < module+0x20aa" in libcairn? */
@@ -65,18 +64,18 @@ static bool is_own(const char *stack)
 }
 
 /* NULL without memory. */
-static const cmd_site *place_of(cmd_side *s, uint32_t site)
+static const crn_place *place_of(crn_story *s, uint32_t site)
 {
     uint32_t number;
     while (s->site.n <= site)
-        if (crn_vec_push(&s->site, (cmd_site){0}) < 0)
+        if (crn_vec_push(&s->site, (crn_place){0}) < 0)
             return NULL;
-    cmd_site *place = &s->site.at[site];
+    crn_place *place = &s->site.at[site];
     if (place->number == 0) {
         const char *stack = cairn_trace_stack(s->t, site);
         if (!stack || !number_of(s->names, stack, &number))
             return NULL;
-        *place = (cmd_site){.number = number + 1, .own = is_own(stack)};
+        *place = (crn_place){.number = number + 1, .own = is_own(stack)};
     }
     return place;
 }
@@ -89,7 +88,7 @@ static void mix(uint64_t *history, uint64_t v)
     *history ^= *history >> 29;
 }
 
-static bool lies_in(cmd_span span, uint64_t i)
+static bool lies_in(crn_span span, uint64_t i)
 {
     return i >= span.first && i < span.end;
 }
@@ -108,7 +107,7 @@ static bool is_probe(const char *call)
 
 /* A program that asks again before it receives finds the same message again: how often it does is
  * a matter of time. */
-static bool is_found_again(walker *w, const cmd_receipt *r)
+static bool is_found_again(walker *w, const crn_receipt *r)
 {
     const bool again = w->pending && w->probed.site == r->site && w->probed.source == r->source &&
                        w->probed.tag == r->tag;
@@ -119,10 +118,10 @@ static bool is_found_again(walker *w, const cmd_receipt *r)
 
 static bool keep_receipt(walker *w, const cairn_trace_event *e)
 {
-    const cmd_site *place = place_of(w->side, e->site);
+    const crn_place *place = place_of(w->side, e->site);
     if (!place)
         return false;
-    const cmd_receipt r = {.site = place->number - 1,
+    const crn_receipt r = {.site = place->number - 1,
                            .call = w->call,
                            .source = e->value[0].value,
                            .tag = e->value[1].value};
@@ -159,7 +158,7 @@ static bool is_read(const cairn_trace_event *e)
 static bool keep_file(walker *w, uint32_t file)
 {
     const bool goes_on = w->file == file + 1;
-    cmd_lane *l = &w->now;
+    crn_act *l = &w->now;
     w->nfiles += !goes_on;
     w->file = file + 1;
     if (l->began[1] == 0)
@@ -178,7 +177,7 @@ static bool keep_file(walker *w, uint32_t file)
 static bool keep_read(walker *w, const cairn_trace_event *e)
 {
     uint32_t file;
-    const cmd_site *place = place_of(w->side, e->site);
+    const crn_place *place = place_of(w->side, e->site);
     if (!place || place->own)
         return place != NULL;
     if (!e->file) {
@@ -211,7 +210,7 @@ static bool end_thread(walker *w)
     w->now.files.end = w->now.files.first + w->now.file.n;
     if (counts && crn_vec_push(w->lanes, w->now) == CAIRN_OK)
         return true;
-    cmd_lane_done(&w->now);
+    crn_act_done(&w->now);
     return !counts;
 }
 
@@ -227,7 +226,7 @@ static int begin_thread(walker *w)
     if (!w->stretch)
         return 0;
     w->failed = !end_thread(w);
-    w->now = (cmd_lane){.thread = w->now.thread, .life = w->life};
+    w->now = (crn_act){.thread = w->now.thread, .life = w->life};
     return w->failed;
 }
 
@@ -239,7 +238,7 @@ static void begin_stretch(walker *w)
 {
     w->within = w->passing->has_from = true;
     w->passing->nnameless = 0;
-    cmd_lanes_cut(w->lanes, w->first);
+    crn_acts_cut(w->lanes, w->first);
     w->now.receipt.n = w->now.file.n = 0;
     w->now.receipts.first = w->nreceipts;
     w->now.files.first = w->nfiles;
@@ -283,7 +282,7 @@ static bool learn_start(walker *w, const cairn_trace_event *e)
 {
     if (e->rank > 0 || w->side->start > 0 || strcmp(e->layer, "env") != 0)
         return true;
-    const cmd_site *place = place_of(w->side, e->site);
+    const crn_place *place = place_of(w->side, e->site);
     w->side->start = place ? place->number : 0;
     return place != NULL;
 }
@@ -312,11 +311,12 @@ static int on_event(void *arg, const cairn_trace_event *e)
     return w->failed || is_over(w);
 }
 
-static int walk(walker *w, uint32_t rank)
+static cairn_status walk(walker *w, uint32_t rank)
 {
     if (cairn_trace_walk(w->side->t, rank, w->now.thread, on_event, w) < 0)
-        return cmd_fail("%s", cairn_error_text());
-    return w->failed ? cmd_fail("no memory for what '%s' tells", w->side->path) : CMD_YES;
+        return crn_err_peek()->code;
+    CRN_FAIL_IF(w->failed, CAIRN_ENOMEM, "no memory for what '%s' tells", w->side->path);
+    return CAIRN_OK;
 }
 
 /*
@@ -325,57 +325,58 @@ static int walk(walker *w, uint32_t rank)
  */
 static void forget_later(walker *w)
 {
-    cmd_lanes_cut(w->lanes, w->first + (w->now.thread > 0));
+    crn_acts_cut(w->lanes, w->first + (w->now.thread > 0));
     if (w->lanes->n == w->first)
         return;
-    cmd_lane *l = &w->lanes->at[w->first];
+    crn_act *l = &w->lanes->at[w->first];
     l->receipt.n = l->file.n = 0;
-    l->receipts = l->files = (cmd_span){0};
+    l->receipts = l->files = (crn_span){0};
 }
 
-int cmd_lane_collect(cmd_side *s, uint32_t rank, uint32_t thread, const cmd_stretch *stretch,
-                     cmd_lanes *to, cmd_passing *ret)
+cairn_status crn_act_collect(crn_story *s, uint32_t rank, uint32_t thread,
+                             const crn_stretch *stretch, crn_acts *to, crn_passing_by *ret)
 {
     walker w = {.side = s, .stretch = stretch, .lanes = to, .first = to->n, .passing = ret};
-    *ret = (cmd_passing){0};
+    *ret = (crn_passing_by){0};
     w.now.thread = thread;
     w.within = stretch->from_start || thread > 0; /* the first one begins with the run */
-    int code = walk(&w, rank);
+    cairn_status code = walk(&w, rank);
     ret->whole = w.ended;
     w.now.receipt.n = w.receipts; /* none if it has not ended */
     w.now.file.n = w.files;
-    if (!end_thread(&w) && code == CMD_YES)
-        code = cmd_fail("no memory for what '%s' tells", s->path);
+    if (!end_thread(&w) && code == CAIRN_OK)
+        code = crn_fail(CAIRN_ENOMEM, "no memory for what '%s' tells", s->path);
     if (!w.ended)
         forget_later(&w);
     return code;
 }
 
-int cmd_lane_collect_spans(cmd_side *s, uint32_t rank, const cmd_lane *which, cmd_span receipts,
-                           cmd_span files, cmd_lane *ret)
+cairn_status crn_act_collect_spans(crn_story *s, uint32_t rank, const crn_act *which,
+                                   crn_span receipts, crn_span files, crn_act *ret)
 {
-    cmd_passing passing = {0};
+    crn_passing_by passing = {0};
     walker w = {.side = s, .passing = &passing};
-    w.now = (cmd_lane){
+    w.now = (crn_act){
         .thread = which->thread, .life = which->life, .receipts = receipts, .files = files};
-    if (walk(&w, rank) != CMD_YES) {
-        cmd_lane_done(&w.now);
-        return CMD_UNKNOWN;
+    const cairn_status rc = walk(&w, rank);
+    if (rc < 0) {
+        crn_act_done(&w.now);
+        return rc;
     }
     w.now.history = w.received;
     mix(&w.now.history, w.read);
     *ret = w.now;
-    return CMD_YES;
+    return CAIRN_OK;
 }
 
-void cmd_lane_done(cmd_lane *l)
+void crn_act_done(crn_act *l)
 {
     crn_vec_done(&l->receipt);
     crn_vec_done(&l->file);
 }
 
-void cmd_lanes_cut(cmd_lanes *l, size_t n)
+void crn_acts_cut(crn_acts *l, size_t n)
 {
     while (l->n > n)
-        cmd_lane_done(&l->at[--l->n]);
+        crn_act_done(&l->at[--l->n]);
 }
