@@ -5,6 +5,7 @@
 #include "cmd/cmd_contents.h"
 
 enum { IN_TRAIL = 1 << 3 }; /* the bit of cairn_mark_info.levels for the level global */
+enum { BAD_RANKS = 8 };     /* parts that cannot be read, before the others are not looked at */
 
 void cmd_contents_done(cmd_contents *c)
 {
@@ -113,9 +114,15 @@ int cmd_contents_read(cairn_trail *trail, size_t run, size_t mark, bool pieces, 
         return cmd_fail("%s", cairn_error_text());
     ret->index = json_object();
     ret->in_trail = ret->info.levels & IN_TRAIL;
-    for (uint32_t rank = 0; ret->in_trail && rank < ret->info.nranks; rank++) {
+    for (uint32_t rank = 0, nbad = 0; ret->in_trail && rank < ret->info.nranks; rank++) {
         int one = add_rank(trail, run, mark, rank, pieces, ret);
         code = CRN_MAX(code, one);
+        if (one == CMD_YES || ++nbad < BAD_RANKS || rank + 1 == ret->info.nranks)
+            continue;
+        code = cmd_fail("mark %" PRIu64 ": the parts of %d ranks cannot be read, and %" PRIu32
+                        " are not looked at; 'cairn verify' tells what is there",
+                        ret->info.version, BAD_RANKS, ret->info.nranks - rank - 1);
+        break;
     }
     json_decref(ret->index);
     ret->index = NULL;

@@ -145,6 +145,29 @@ int cairn_trail_mark(cairn_trail *t, size_t run, size_t mark, cairn_mark_info *i
     return crn_struct_out(&m, info);
 }
 
+cairn_status crn_inspect_open(cairn_trail *t, size_t run, const crn_manifest_mark *k, uint32_t rank)
+{
+    if (t->part && t->part_run == run && t->part_series == k->series && t->part_rank == rank)
+        return CAIRN_OK;
+    forget_part(t);
+    CRN_TRY(
+        crn_run_part(t->run.at[run].run, k->series, rank, k->nranks, false, &reading, &t->part));
+    crn_part_distrust(t->part);
+    t->part_run = run;
+    t->part_series = k->series;
+    t->part_rank = rank;
+    return CAIRN_OK;
+}
+
+cairn_status crn_inspect_load(cairn_trail *t, uint64_t version)
+{
+    if (t->mark && t->mark->version == version)
+        return CAIRN_OK;
+    crn_mark_free(t->mark);
+    t->mark = NULL;
+    return crn_part_load(t->part, version, &t->mark);
+}
+
 cairn_status crn_inspect_part(cairn_trail *t, size_t run, size_t mark, uint32_t rank)
 {
     const crn_manifest_mark *k;
@@ -153,22 +176,8 @@ cairn_status crn_inspect_part(cairn_trail *t, size_t run, size_t mark, uint32_t 
                 k->version, k->nranks);
     CRN_FAIL_IF(!(k->levels & CRN_IN_TRAIL), CAIRN_ENOTFOUND,
                 "mark %" PRIu64 " is not in the trail, but on the nodes that wrote it", k->version);
-    bool same_part =
-        t->part && t->part_run == run && t->part_series == k->series && t->part_rank == rank;
-    if (!same_part) {
-        forget_part(t);
-        CRN_TRY(crn_run_part(t->run.at[run].run, k->series, rank, k->nranks, false, &reading,
-                             &t->part));
-        crn_part_distrust(t->part);
-        t->part_run = run;
-        t->part_series = k->series;
-        t->part_rank = rank;
-    }
-    if (t->mark && t->mark->version == k->version)
-        return CAIRN_OK;
-    crn_mark_free(t->mark);
-    t->mark = NULL;
-    return crn_part_load(t->part, k->version, &t->mark);
+    CRN_TRY(crn_inspect_open(t, run, k, rank));
+    return crn_inspect_load(t, k->version);
 }
 
 int cairn_trail_part(cairn_trail *t, size_t run, size_t mark, uint32_t rank, cairn_part_info *info)

@@ -134,9 +134,10 @@ cairn_status crn_part_load_record(crn_part *part, const part_entry *e, bool root
     return CAIRN_OK;
 }
 
-cairn_status crn_part_load(crn_part *part, uint64_t version, crn_mark **ret)
+/* The entry of a version, or NULL; versions ascend. */
+static const part_entry *find_entry(const crn_part *part, uint64_t version)
 {
-    size_t lo = 0, hi = part->cat.n; /* versions grow */
+    size_t lo = 0, hi = part->cat.n;
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
         if (part->cat.at[mid].version < version)
@@ -144,9 +145,19 @@ cairn_status crn_part_load(crn_part *part, uint64_t version, crn_mark **ret)
         else
             hi = mid;
     }
-    CRN_FAIL_IF(lo == part->cat.n || part->cat.at[lo].version != version, CAIRN_ENOTFOUND,
-                "'%s' has no mark %" PRIu64, part->name, version);
-    return crn_part_load_record(part, &part->cat.at[lo], false, ret);
+    return lo < part->cat.n && part->cat.at[lo].version == version ? &part->cat.at[lo] : NULL;
+}
+
+bool crn_part_has(const crn_part *part, uint64_t version)
+{
+    return find_entry(part, version);
+}
+
+cairn_status crn_part_load(crn_part *part, uint64_t version, crn_mark **ret)
+{
+    const part_entry *e = find_entry(part, version);
+    CRN_FAIL_IF(!e, CAIRN_ENOTFOUND, "'%s' has no mark %" PRIu64, part->name, version);
+    return crn_part_load_record(part, e, false, ret);
 }
 
 cairn_status crn_mark_table(crn_part *part, const crn_mark *m, crn_var *v)

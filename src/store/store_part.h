@@ -65,6 +65,9 @@ cairn_status crn_catalogue_plan(const part_list *old, const part_entry *entry, s
  */
 cairn_status crn_part_commit(crn_part *part, part_entry *entry, size_t n, uint64_t *ret_nbytes);
 
+/* Does the part retain a mark of this version? */
+bool crn_part_has(const crn_part *part, uint64_t version);
+
 /* Write bytes to free space; *ret says where. Durable after the next sync. */
 cairn_status crn_part_write_blob(crn_part *part, const crn_buf *blob, part_ref *ret);
 

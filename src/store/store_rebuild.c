@@ -44,10 +44,7 @@ static void next_rank(crn_manifest *out, size_t start, crn_part *part)
     size_t kept = start;
     for (size_t i = start; i < out->mark.n; i++) {
         crn_manifest_mark *k = &out->mark.at[i];
-        bool has = false;
-        for (size_t j = 0; j < part->cat.n && !has; j++)
-            has = part->cat.at[j].version == k->version;
-        if (!has)
+        if (!crn_part_has(part, k->version))
             continue;
         k->nbytes += mark_bytes(part, k->version);
         out->mark.at[kept++] = *k;

@@ -74,6 +74,13 @@ cairn_status crn_tree_remove(int up, const char *name, int depth, uint64_t *nfil
 /* Is name that of a series, written as we write it? Then *ret is its number. */
 bool crn_series_parse(const char *name, uint32_t *ret);
 
+/*
+ * The ranks that have a file called prefix and their number in the fan below dir, ascending; none
+ * where there is no dir. Free *ret, also after a failure.
+ */
+typedef CRN_VEC(uint32_t) crn_ranks;
+cairn_status crn_run_ranks(const crn_run *run, const char *dir, const char *prefix, crn_ranks *ret);
+
 /* Open the directory of a rank's part; create makes it, durably. */
 cairn_status crn_run_part_dir(crn_run *run, uint32_t series, uint32_t rank, bool create,
                               int *ret_fd);

@@ -23,7 +23,8 @@ void crn_verify_tell(crn_verification *v, int status, const char *text, uint64_t
 
 static bool was_dropped(const crn_verification *v)
 {
-    return crn_trail_dropped(v->t->trail, v->t->run.at[v->run].name, v->mark);
+    return crn_verify_is_stale(v) &&
+           crn_trail_dropped(v->t->trail, v->t->run.at[v->run].name, v->mark);
 }
 
 static bool is_damage(cairn_status rc)
@@ -106,37 +107,20 @@ static cairn_status verify_variable(crn_verification *v, crn_var *var)
     return CAIRN_OK;
 }
 
-static cairn_status verify_part(crn_verification *v, size_t mark, uint32_t rank)
+cairn_status crn_verify_share(crn_verification *v, const crn_manifest_mark *k)
 {
     cairn_trail *t = v->t;
-    v->now.rank = rank;
+    v->mark = k;
+    v->gone = false;
+    v->now.version = k->version;
     v->now.variable = NULL;
-    cairn_status rc = crn_inspect_part(t, v->run, mark, rank);
+    cairn_status rc = crn_inspect_load(t, k->version);
     if (rc < 0)
         return note(v, rc);
-    crn_part_info info;
-    crn_part_describe(t->part, &info);
-    if (info.fallback) {
-        char text[CRN_ERR_TEXT];
-        snprintf(text, sizeof text, "a superblock of '%s' is damaged; the other one is used",
-                 t->part->name);
-        v->damaged = true;
-        crn_verify_tell(v, CAIRN_ECORRUPT, text, UINT64_MAX);
-    }
     for (size_t i = 0; i < t->mark->nvars && !is_over(v); i++) {
         v->now.variable = t->mark->var[i].spec.name;
         CRN_TRY(verify_variable(v, &t->mark->var[i]));
     }
-    return CAIRN_OK;
-}
-
-static cairn_status verify_mark(crn_verification *v, size_t mark)
-{
-    CRN_TRY(crn_inspect_mark(v->t, v->run, mark, &v->mark));
-    v->now.version = v->mark->version;
-    v->gone = false;
-    for (uint32_t rank = 0; rank < v->mark->nranks && !is_over(v); rank++)
-        CRN_TRY(verify_part(v, mark, rank));
     return CAIRN_OK;
 }
 
@@ -162,10 +146,7 @@ int cairn_trail_verify(cairn_trail *t, size_t run, size_t mark, cairn_finding_fn
     for (size_t i = first; i < last; i++)
         v.now.total_bytes += k[i].levels & CRN_IN_TRAIL ? k[i].nbytes : 0;
     CRN_TRY(crn_alloc_aligned(&v.chunk, CHUNK_BYTES, PAGE));
-    rc = CAIRN_OK;
-    for (size_t i = first; i < last && rc == CAIRN_OK && !v.stopped; i++)
-        if (k[i].levels & CRN_IN_TRAIL)
-            rc = verify_mark(&v, i);
+    rc = crn_verify_parts(&v, first, last);
     free(v.chunk);
     if (rc == CAIRN_OK && mark == CAIRN_ALL_MARKS && !v.stopped)
         rc = crn_verify_trees(&v);

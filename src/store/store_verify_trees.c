@@ -80,26 +80,35 @@ static bool is_accounted_for(const finished_mark *m, const crn_trees_mark *last)
     return last && (last->version == m->version || (double)last->wall_ns * 1e-9 > m->time);
 }
 
-/* t is NULL where there is no file. */
-static cairn_status check_finished(crn_verification *v, const crn_trees *t, const finished_marks *f)
+/* What is lost of a rank, and of those behind it up to last when none of them has a file: t is NULL
+ * then. */
+static cairn_status check_finished(crn_verification *v, const crn_trees *t, uint32_t last,
+                                   const finished_marks *f)
 {
     const size_t nmarks = t ? crn_trees_nmarks(t) : 0;
-    const crn_trees_mark *last = NULL;
+    const crn_trees_mark *newest = NULL;
     uint64_t nlost = 0;
+    uint32_t nranks = 0;
+    char more[64] = "";
     for (size_t i = 0, k = 0; i < f->at.n; i++) {
         const finished_mark *m = &f->at.at[i];
         for (; k < nmarks && crn_trees_at(t, k)->version <= m->version; k++)
-            last = crn_trees_at(t, k);
-        if (v->now.rank < m->nranks && !is_accounted_for(m, last) && nlost++ == 0)
+            newest = crn_trees_at(t, k);
+        nranks = CRN_MAX(nranks, m->nranks);
+        if (v->now.rank < m->nranks && !is_accounted_for(m, newest) && nlost++ == 0)
             v->now.version = m->version;
     }
     if (nlost == 0)
         return CAIRN_OK;
-    return crn_verify_note(
-        v, crn_fail(CAIRN_ECORRUPT,
-                    "the trees of %" PRIu64 " mark%s from here on were finished, "
-                    "and are gone: 'trees-%06u' is %s",
-                    nlost, nlost == 1 ? "" : "s", v->now.rank, t ? "cut or damaged" : "not there"));
+    last = CRN_MIN(last, nranks - 1);
+    if (last > v->now.rank)
+        snprintf(more, sizeof more, ", nor are those up to 'trees-%06u'", last);
+    return crn_verify_note(v,
+                           crn_fail(CAIRN_ECORRUPT,
+                                    "the trees of %" PRIu64 " mark%s from here on were finished, "
+                                    "and are gone: 'trees-%06u' is %s%s",
+                                    nlost, nlost == 1 ? "" : "s", v->now.rank,
+                                    t ? "cut or damaged" : "not there", more));
 }
 
 static cairn_status check_file(crn_verification *v, crn_trees *t, const finished_marks *f)
@@ -112,19 +121,30 @@ static cairn_status check_file(crn_verification *v, crn_trees *t, const finished
                                             v->now.rank, nplaces, nplaces == 1 ? "" : "s")));
     CRN_TRY(check_marks(v, t));
     v->now.variable = NULL;
-    return check_finished(v, t, f);
+    return check_finished(v, t, v->now.rank, f);
 }
 
-/* A rank without a file is fine, unless the log says otherwise: not all runs have trees. */
-static cairn_status check_rank(crn_verification *v, const finished_marks *f, bool *ret_there)
+/* Ranks without a file are fine, unless the log says otherwise: not all runs have trees. */
+static cairn_status check_absent(crn_verification *v, uint32_t first, uint32_t end,
+                                 const finished_marks *f)
 {
-    crn_trees *t;
-    cairn_status rc = crn_run_trees(v->t->run.at[v->run].run, v->now.rank, false, &t);
-    *ret_there = rc != CAIRN_ENOTFOUND;
+    if (first >= end)
+        return CAIRN_OK;
+    v->now.rank = first;
     v->now.version = UINT64_MAX;
     v->now.variable = NULL;
-    if (rc == CAIRN_ENOTFOUND)
-        return check_finished(v, NULL, f);
+    return check_finished(v, NULL, end - 1, f);
+}
+
+static cairn_status check_rank(crn_verification *v, uint32_t rank, const finished_marks *f)
+{
+    crn_trees *t;
+    cairn_status rc = crn_run_trees(v->t->run.at[v->run].run, rank, false, &t);
+    if (rc == CAIRN_ENOTFOUND) /* it went meanwhile */
+        return check_absent(v, rank, rank + 1, f);
+    v->now.rank = rank;
+    v->now.version = UINT64_MAX;
+    v->now.variable = NULL;
     if (rc < 0)
         return crn_verify_note(v, rc);
     rc = check_file(v, t, f);
@@ -134,15 +154,33 @@ static cairn_status check_rank(crn_verification *v, const finished_marks *f, boo
 
 /* --- all of them ---------------------------------------------------------------------------- */
 
-/* Ranks that a mark tells of: of these each is looked for. */
-static uint32_t count_ranks(const crn_run *run, const finished_marks *f)
+/* Ranks that a finished mark tells of. */
+static uint32_t count_ranks(const finished_marks *f)
 {
     uint32_t n = 0;
-    for (size_t i = 0; i < run->manifest.mark.n; i++)
-        n = CRN_MAX(n, run->manifest.mark.at[i].nranks);
     for (size_t i = 0; i < f->at.n; i++)
         n = CRN_MAX(n, f->at.at[i].nranks);
     return n;
+}
+
+static cairn_status check_ranks(crn_verification *v, const finished_marks *f)
+{
+    crn_ranks ranks;
+    uint32_t next = 0;
+    cairn_status rc = crn_run_ranks(v->t->run.at[v->run].run, "trees", "trees-", &ranks);
+    if (rc < 0) {
+        crn_vec_done(&ranks);
+        return crn_verify_note(v, rc);
+    }
+    for (size_t i = 0; rc == CAIRN_OK && !v->stopped && i < ranks.n; i++) {
+        rc = check_absent(v, next, ranks.at[i], f);
+        if (rc == CAIRN_OK && !v->stopped)
+            rc = check_rank(v, ranks.at[i], f);
+        next = ranks.at[i] + 1;
+        crn_verify_tell(v, CAIRN_OK, "", UINT64_MAX);
+    }
+    crn_vec_done(&ranks);
+    return rc < 0 || v->stopped ? rc : check_absent(v, next, count_ranks(f), f);
 }
 
 cairn_status crn_verify_trees(crn_verification *v)
@@ -157,13 +195,8 @@ cairn_status crn_verify_trees(crn_verification *v)
         rc = crn_fail(CAIRN_ENOMEM, "no memory for what the log of run '%s' tells", run->name);
     else if (rc < 0)
         rc = crn_verify_note(v, rc);
-    const uint32_t nranks = count_ranks(run, &f);
-    bool there = true;
-    for (uint32_t rank = 0; rc == CAIRN_OK && !v->stopped && (rank < nranks || there); rank++) {
-        v->now.rank = rank;
-        rc = check_rank(v, &f, &there);
-        crn_verify_tell(v, CAIRN_OK, "", UINT64_MAX);
-    }
+    if (rc == CAIRN_OK)
+        rc = check_ranks(v, &f);
     crn_vec_done(&f.at);
     return rc;
 }
