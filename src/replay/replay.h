@@ -15,6 +15,7 @@
  *     replay_side.c    other threads
  *     replay_coll.c    collectives
  *     replay_comm.c    communicators
+ *     replay_copy.c    MPI_Comm_idup
  *     replay_rma.c     windows and one-sided calls
  *     replay_type.c    datatypes and the memory that they need
  *     replay_file.c    files of MPI, in a scratch directory
@@ -42,7 +43,8 @@
  * a recorded wait or test completed is known by distribution only: it waits for a while, and then
  * goes on. A collective to which a member never comes, or comes with another call, is left out by
  * all: its threads share a communicator, and collectives of the first one alone are replayed
- * (replay_side.c).
+ * (replay_side.c). Copies of communicators are made with their parent, so that MPI_Comm_idup
+ * neither blocks nor is under way beside other collectives of the parent (replay_copy.c).
  */
 #ifndef CAIRN_REPLAY_H
 #define CAIRN_REPLAY_H
@@ -89,11 +91,15 @@ typedef struct crn_play_slot {
     crn_play_message message; /* of a persistent one: what each start does */
 } crn_play_slot;
 
+typedef struct crn_play_copies crn_play_copies;
+
 /* A communicator of the trace, at the same place in memory from MPI_Comm_idup on. */
 typedef struct crn_play_comm_entry {
     MPI_Comm comm;
-    MPI_Request making; /* MPI_REQUEST_NULL: it is there */
-    int64_t parent;     /* that it is a copy of, while it is made */
+    MPI_Request making;      /* MPI_REQUEST_NULL: it is there */
+    int64_t parent;          /* that it is a copy of, while MPI makes it; or CRN_COMM_NULL */
+    crn_play_copies *copies; /* made ahead, to be taken by MPI_Comm_idup; or NULL */
+    crn_play_copies *of;     /* it was taken from these; or NULL */
 } crn_play_comm_entry;
 
 typedef struct crn_play_window {
@@ -161,6 +167,8 @@ typedef struct crn_player {
     crn_play_type *type;
     CRN_VEC(crn_play_comm_entry *) comm; /* by number; NULL where there is none */
     MPI_Comm bridge;                     /* of all ranks, over which groups meet; only if any do */
+    bool copies;                         /* the trace has calls of MPI_Comm_idup */
+    CRN_VEC(uint64_t) ncopies;           /* by number of the parent: how many this rank makes */
     CRN_VEC(crn_play_window) window;     /* by number */
     CRN_VEC(crn_play_slot) slot;
     CRN_VEC(MPI_Message) message; /* of probes that are still to be received */
@@ -417,6 +425,17 @@ void crn_play_comms_free(crn_player *p);
 cairn_status crn_play_copied(crn_player *p); /* before a collective on the current event's */
 MPI_Comm crn_play_comm_of(const crn_player *p, int64_t number); /* MPI_COMM_NULL: none */
 bool crn_play_is_between(MPI_Comm comm);                        /* two groups */
+
+/* ---- copies by MPI_Comm_idup (replay_copy.c) ---- */
+
+cairn_status crn_play_copies_count(crn_player *p);
+
+/* Those of a new communicator, NULL if none. Collective over it; the caller is a user of *ret. */
+cairn_status crn_play_copies_make(const crn_player *p, int64_t number, MPI_Comm comm,
+                                  crn_play_copies **ret);
+MPI_Comm crn_play_copies_take(crn_play_copies *c); /* the next; it is a user, too */
+void crn_play_copies_leave(crn_play_copies *c);    /* the last user frees them; NULL: nothing */
+
 cairn_status crn_play_peers(MPI_Comm comm,
                             int *ret); /* how many it has, in the other group if so */
 

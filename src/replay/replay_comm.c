@@ -18,17 +18,20 @@ static cairn_status new_entry(crn_player *p, int64_t number, crn_play_comm_entry
     if (!p->comm.at[number])
         CRN_TRY(crn_alloc(&p->comm.at[number], 1));
     *ret = p->comm.at[number];
-    **ret = (crn_play_comm_entry){.comm = MPI_COMM_NULL, .making = MPI_REQUEST_NULL};
+    **ret = (crn_play_comm_entry){
+        .comm = MPI_COMM_NULL, .making = MPI_REQUEST_NULL, .parent = CRN_COMM_NULL};
     return CAIRN_OK;
 }
 
+/* Collective over the new communicator, whose members have all just made it. */
 static cairn_status set_comm(crn_player *p, int64_t number, MPI_Comm comm)
 {
     crn_play_comm_entry *entry;
     CRN_TRY(new_entry(p, number, &entry));
-    if (entry)
-        entry->comm = comm;
-    return CAIRN_OK;
+    if (!entry)
+        return CAIRN_OK;
+    entry->comm = comm;
+    return crn_play_copies_make(p, number, comm, &entry->copies);
 }
 
 /*
@@ -37,18 +40,27 @@ static cairn_status set_comm(crn_player *p, int64_t number, MPI_Comm comm)
  */
 static cairn_status start_copy(crn_player *p, MPI_Comm parent, int64_t number)
 {
+    const int64_t from = crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL);
+    crn_play_copies *copies = p->comm.at[from]->copies;
     crn_play_comm_entry *entry;
     CRN_TRY(new_entry(p, number, &entry));
     CRN_FAIL_IF(!entry, CAIRN_ECORRUPT, "the trace has a communicator number %lld",
                 (long long)number);
-    entry->parent = crn_play_value(p, CRN_KIND_COMM, 0, CRN_COMM_NULL);
+    if (copies) {
+        entry->of = copies;
+        entry->comm = crn_play_copies_take(copies);
+        CRN_TRY_MPI(MPI_Ibarrier(entry->comm, &entry->making));
+        return CAIRN_OK;
+    }
+    entry->parent = from;
     CRN_TRY_MPI(MPI_Comm_idup(parent, &entry->comm, &entry->making));
     return CAIRN_OK;
 }
 
 /*
- * Most programs have waited for a copy before the next collective on its parent, and Open MPI takes
- * them for each other otherwise; but it must not be waited for without end.
+ * Copies of copies and of communicators between groups are not made ahead. Most programs have
+ * waited for one before the next collective on its parent, and Open MPI takes them for each other
+ * otherwise; but it must not be waited for without end.
  */
 cairn_status crn_play_copied(crn_player *p)
 {
@@ -73,6 +85,7 @@ static bool has_groups(const crn_trace *t)
 cairn_status crn_play_comms_make(crn_player *p)
 {
     p->bridge = MPI_COMM_NULL;
+    CRN_TRY(crn_play_copies_count(p));
     if (has_groups(p->t))
         CRN_TRY_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &p->bridge));
     CRN_TRY(set_comm(p, CRN_COMM_WORLD, MPI_COMM_WORLD));
@@ -94,14 +107,28 @@ cairn_status crn_play_peers(MPI_Comm comm, int *ret)
     return CAIRN_OK;
 }
 
+/* A communicator goes, unless it was made ahead or is MPI's own; it is there. */
+static int free_entry(crn_play_comm_entry *entry, bool own)
+{
+    int rc = MPI_SUCCESS;
+    crn_play_copies_leave(entry->copies);
+    crn_play_copies_leave(entry->of);
+    if (own && !entry->of && entry->comm != MPI_COMM_NULL)
+        rc = MPI_Comm_free(&entry->comm);
+    entry->comm = MPI_COMM_NULL;
+    entry->copies = entry->of = NULL;
+    return rc;
+}
+
 void crn_play_comms_free(crn_player *p)
 {
     for (size_t i = 0; i < p->comm.n; i++) {
-        MPI_Comm comm = crn_play_comm_of(p, (int64_t)i);
-        if (i >= CRN_COMM_USER && comm != MPI_COMM_NULL)
-            MPI_Comm_free(&comm);
+        (void)crn_play_comm_of(p, (int64_t)i); /* it is waited for */
+        if (p->comm.at[i])
+            free_entry(p->comm.at[i], i >= CRN_COMM_USER);
         free(p->comm.at[i]);
     }
+    crn_vec_done(&p->ncopies);
     if (p->bridge != MPI_COMM_NULL)
         MPI_Comm_free(&p->bridge);
     crn_vec_done(&p->comm);
@@ -226,7 +253,9 @@ cairn_status crn_play_idup(crn_player *p)
     return can ? start_copy(p, m.parent, m.number) : CAIRN_OK;
 }
 
-/* Split as recorded; *ret_can is false, too, for a rank that is in none of the parts. */
+/*
+ * Split as recorded, into m->comm; *ret_can is false, too, for a rank that is in none of the parts.
+ */
 static cairn_status split(crn_player *p, making *m, bool *ret_can)
 {
     CRN_TRY(begin(p, false, m, ret_can));
@@ -235,21 +264,23 @@ static cairn_status split(crn_player *p, making *m, bool *ret_can)
     CRN_TRY_MPI(MPI_Comm_split(m->parent, m->me < 0 ? MPI_UNDEFINED : color_of(m->world),
                                CRN_MAX(m->me, 0), &m->comm));
     *ret_can = m->comm != MPI_COMM_NULL;
-    return set_comm(p, m->number, m->comm);
+    return CAIRN_OK;
 }
 
 cairn_status crn_play_split(crn_player *p)
 {
     making m;
     bool can;
-    return split(p, &m, &can);
+    CRN_TRY(split(p, &m, &can));
+    return set_comm(p, m.number, m.comm);
 }
 
 /* A topology on top of a communicator whose ranks are in order already; without: as it was. */
 static cairn_status put_on_top(crn_player *p, making *m, int rc, MPI_Comm with)
 {
-    if (rc != MPI_SUCCESS || with == MPI_COMM_NULL)
-        return crn_play_mpi(rc, "making a topology");
+    CRN_TRY(crn_play_mpi(rc, "making a topology"));
+    if (with == MPI_COMM_NULL)
+        return set_comm(p, m->number, m->comm);
     MPI_Comm_free(&m->comm);
     return set_comm(p, m->number, with);
 }
@@ -263,7 +294,7 @@ cairn_status crn_play_cart(crn_player *p)
     const size_t ndims = crn_play_list(p, CRN_KIND_LIST, 0).n;
     CRN_TRY(split(p, &m, &can));
     if (!can || ndims != crn_play_list(p, CRN_KIND_LIST, 1).n)
-        return CAIRN_OK;
+        return set_comm(p, m.number, m.comm);
     CRN_TRY(two_lists(p, &l));
     int rc = MPI_Cart_create(m.comm, (int)ndims, l.a, l.b, 0, &with);
     lists_done(&l);
@@ -281,7 +312,7 @@ cairn_status crn_play_graph(crn_player *p)
     const int nout = (int)crn_play_list(p, CRN_KIND_LIST, 1).n;
     CRN_TRY(split(p, &m, &can));
     if (!can)
-        return CAIRN_OK;
+        return set_comm(p, m.number, MPI_COMM_NULL);
     CRN_TRY(two_lists(p, &l));
     int rc = MPI_Dist_graph_create_adjacent(m.comm, nin, l.a, l.a, nout, l.b, l.b, MPI_INFO_NULL, 0,
                                             &with);
@@ -340,6 +371,5 @@ cairn_status crn_play_free_comm(crn_player *p)
     /* all members come here: those that were not waited for can complete, and must before it goes
      */
     CRN_TRY(crn_play_complete_on(p, CRN_KIND_COMM, number));
-    CRN_TRY_MPI(MPI_Comm_free(&p->comm.at[number]->comm));
-    return CAIRN_OK;
+    return crn_play_mpi(free_entry(p->comm.at[number], true), "MPI_Comm_free");
 }

@@ -9,6 +9,7 @@
  *   neighbors  collectives among neighbours between large messages
  *   spread     MPI_Ialltoallw across messages
  *   copied     MPI_Comm_idup in opposite orders, with collectives on the parents behind
+ *   late       the same after one half was busy, so that the other comes to its copies long before
  *   unmet      receives from anyone that get nothing, completed beside others that do
  *   tested     requests without rule, completed by tests, between barriers of few
  */
@@ -130,6 +131,17 @@ static void copied(int turn)
     MPI_Comm_free(&copy[1]);
 }
 
+/* The odd ones exchange enough, once in a while, to make the even ones wait for 50 ms and more. */
+static void late(int turn)
+{
+    enum { OFTEN = 400 };
+    int peer = rank ^ 2;
+    for (int i = 0; turn % 50 == 0 && !even && peer < size && i < OFTEN; i++)
+        MPI_Sendrecv(sent, ROOM, MPI_DOUBLE, peer, 3, got, ROOM, MPI_DOUBLE, peer, 3,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    copied(turn);
+}
+
 /*
  * Of the receives one is cancelled, one never started and one from nobody; those that get something
  * stand on both sides.
@@ -183,8 +195,9 @@ static void tested(int turn)
 static const struct {
     const char *name;
     void (*turn)(int turn);
-} cases[] = {{"crossed", crossed}, {"held", held},     {"apart", apart}, {"neighbors", neighbors},
-             {"spread", spread},   {"copied", copied}, {"unmet", unmet}, {"tested", tested}};
+} cases[] = {{"crossed", crossed},     {"held", held},     {"apart", apart},
+             {"neighbors", neighbors}, {"spread", spread}, {"copied", copied},
+             {"late", late},           {"unmet", unmet},   {"tested", tested}};
 
 int main(int argc, char **argv)
 {
