@@ -41,12 +41,14 @@ static void test_output_is_replaced(void **state)
 {
     const world *w = *state;
     struct stat st;
+    const mode_t was = umask(027);
     assert_ok(crn_output_write(w->path, "a long page", 11));
     check_content(w->path, "a long page");
     assert_ok(crn_output_write(w->path, "short", 5));
     check_content(w->path, "short");
     assert_int_equal(stat(w->path, &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(st.st_mode & 0777, 0640);
+    umask(was);
     assert_int_equal(access(w->temp, F_OK), -1);
     assert_ok(crn_output_write(w->path, NULL, 0));
     check_content(w->path, "");

@@ -95,9 +95,8 @@ static void test_arrays_by_rank(void **state)
     crn_frame_seal(&f);
     const crn_array *even = crn_frame_find(&f, "even"), *one = crn_frame_find(&f, "one");
     crn_array *uneven = crn_frame_find(&f, "uneven");
-    assert_int_equal(even->ndims, 2);
-    assert_int_equal(even->dims[0], 3);
-    assert_int_equal(even->dims[1], 5);
+    assert_int_equal(even->ndims, 1); /* a list, whether counts happen to be equal or not */
+    assert_int_equal(even->dims[0], 15);
     assert_int_equal(one->ndims, 1);
     assert_int_equal(one->dims[0], 3);
     assert_int_equal(uneven->ndims, 1);

@@ -56,9 +56,11 @@ static void test_save_and_load(void **state)
     crn_trace *t = make(0, 1), *again;
     struct stat st;
     snprintf(path, sizeof path, "%s/t.ctr", make_scratch(dir, sizeof dir, "trace"));
+    const mode_t was = umask(027);
     assert_ok(crn_trace_save(t, path));
+    umask(was);
     assert_int_equal(stat(path, &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(st.st_mode & 0777, 0640);
     assert_ok(crn_trace_load(path, &again));
     assert_int_equal(count_events(again, 0), 300);
     assert_true(crn_trace_complete(again));
