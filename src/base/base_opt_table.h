@@ -87,6 +87,9 @@ CRN_OPT_ROW(RESUME_IDENTITY, "resume", "identity", WORD, "same", "same|any",
             "whether a run may be resumed that says to be another experiment's (cairn_identify)")
 CRN_OPT_ROW(COMPARE_TREES, "compare", "trees", BOOL, "yes", "",
             "keep hash trees of every mark in the trail, so that runs can be compared")
+CRN_OPT_ROW(
+    COMPARE_LEAF, "compare", "leaf", NBYTES, "64KiB", "1KiB..4MiB, a power of two",
+    "bytes that a digest of the trees stands for; where a reference is named, its own count")
 CRN_OPT_ROW(COMPARE_REFERENCE, "compare", "reference", TEXT, "", "",
             "a run, as TRAIL/RUN, or a golden file that each mark is compared with as it is taken; "
             "empty: none")

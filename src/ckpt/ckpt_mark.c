@@ -235,6 +235,8 @@ static void capture(cairn *c, ckpt_var *v)
         crn_draft_encode(c->job.draft, number, crn_ckpt_codec(c->cfg, v->name));
     if (rc == CAIRN_OK)
         rc = crn_change_put(c, v, number);
+    if (rc == CAIRN_OK)
+        crn_ckpt_trees_put(c, v, number);
     fail_job(c, rc);
     crn_stage_enter(CRN_STAGE_CAPTURE);
 }

@@ -107,6 +107,22 @@ static const diff_mark *find_mark(const diff_side *s, uint64_t version)
     return NULL;
 }
 
+uint32_t crn_reference_leaf(cairn *c, const char *name)
+{
+    ckpt_reference *r = c->reference;
+    const diff_mark *theirs = r ? find_mark(&r->side[1], c->job.version) : NULL;
+    diff_share share = {0};
+    diff_var v = {0};
+    if (!theirs || !theirs->in_trees)
+        return 0;
+    const uint32_t rank = (uint32_t)crn_comm_rank(c->comm) % theirs->nranks;
+    if (crn_diff_share_open(&r->side[1], theirs, rank, &share) == CAIRN_OK)
+        (void)crn_diff_share_find(&share, name, &v);
+    const uint32_t leaf = v.trees ? v.trees->var.spec.block : 0;
+    crn_diff_share_close(&share);
+    return leaf;
+}
+
 /* Note what cannot be compared. */
 static void note_sentence(finding *f, cairn_verdict verdict, const char *text)
 {

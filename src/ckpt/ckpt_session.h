@@ -357,6 +357,13 @@ ckpt_var *crn_ckpt_index_of(cairn *c, const char *name);
 /* The piece of a global array that a variable is, in far indices. */
 crn_box crn_ckpt_far_piece(const crn_var_spec *spec);
 
+/* Called with a variable's i-th stretch; not CAIRN_OK ends it. */
+typedef cairn_status ckpt_stretch_fn(void *arg, uint64_t i, const unsigned char *data,
+                                     size_t nbytes);
+
+/* Go through a variable in stretches of cap bytes, the last of which may have fewer. */
+cairn_status crn_ckpt_each_stretch(const ckpt_var *v, size_t cap, ckpt_stretch_fn *fn, void *arg);
+
 /* Put the blocks of a variable that does not lie in memory in one piece. */
 cairn_status crn_ckpt_put_padded(crn_draft *d, size_t number, const ckpt_var *v, crn_put *how);
 
@@ -467,7 +474,9 @@ void crn_ckpt_trees_free(ckpt_trees *t);                                     /* 
 
 void crn_ckpt_trees_begin(cairn *c);                  /* a draft was begun */
 void crn_ckpt_trees_add(cairn *c, const ckpt_var *v); /* v was added to it, nothing put yet */
-crn_trees_mark *crn_ckpt_trees_prepare(cairn *c);     /* it will be committed next; or NULL */
+/* What changed of v was put: it is the draft's variable of this number. */
+void crn_ckpt_trees_put(cairn *c, const ckpt_var *v, size_t number);
+crn_trees_mark *crn_ckpt_trees_prepare(cairn *c); /* it will be committed next; or NULL */
 /* It was committed, or not. Takes made. */
 void crn_ckpt_trees_finish(cairn *c, crn_trees_mark *made, bool stored);
 
@@ -486,6 +495,9 @@ uint64_t crn_ckpt_trees_version(const cairn *c);
 /* Open the reference that the configuration names, if it does. Collective. */
 cairn_status crn_reference_open(cairn *c);
 void crn_reference_free(ckpt_reference *r); /* NULL is allowed */
+
+/* The leaf size that the reference's trees of a variable have, in the mark under way; 0: none. */
+uint32_t crn_reference_leaf(cairn *c, const char *name);
 
 /* Compare this rank's share of the mark, which is in its part. No communication. */
 void crn_reference_look(cairn *c);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Trees of marks, for comparing runs. While a mark is captured, this only notes which variables it
- * has; the digests for bounds are made when the blocks are on their way to storage, on the engine's
- * thread in the background, and the exact ones are those of the part. Blocks that did not change
- * take their digests from the trees before.
+ * Trees of marks, for comparing runs. Their leaves have a size of their own, so that runs whose
+ * blocks differ can be compared. Where leaves are blocks, exact digests are those of the part.
+ * Leaves that are smaller, and the digests for bounds, are made when the blocks are on their way to
+ * storage, on the engine's thread in the background. A leaf of several blocks, of which only some
+ * are stored, is whole in the program's memory alone, and is digested while that waits. Leaves that
+ * did not change take their digests from the trees before.
  *
  * A mark for comparing only is made here from beginning to end. It leaves the part and the kernel's
  * tracking alone: a draft that is dropped would make both forget what the next mark must write.
@@ -20,13 +22,14 @@
 typedef struct tree_var {
     crn_bound bound[CRN_BOUNDS_MAX];
     size_t nbounds;
-    size_t item;
-    uint32_t block;
-    uint64_t nblocks;
-    crn_tolerant *digester;           /* of floating-point values; NULL without bounds */
-    crn_structured *structured;       /* of other types, likewise */
-    crn_digest *leaf[CRN_BOUNDS_MAX]; /* nblocks each */
-    unsigned char *nan;               /* a bit for each block */
+    uint32_t block, leaf; /* bytes */
+    uint64_t nbytes, nleaves;
+    crn_tolerant *digester;               /* of floating-point values; NULL without bounds */
+    crn_structured *structured;           /* of other types, likewise */
+    crn_digest *exact;                    /* nleaves; NULL: those of the part's blocks will do */
+    crn_digest *tolerant[CRN_BOUNDS_MAX]; /* nleaves each */
+    unsigned char *nan;                   /* a bit for each leaf */
+    unsigned char *seen;                  /* likewise: digested while the program waited; or NULL */
     const unsigned char *copy; /* of a mark that is all trees: values yet to be digested, or NULL */
 } tree_var;
 
@@ -35,11 +38,14 @@ struct ckpt_trees {
     crn_trees *file;            /* NULL until the first mark */
     crn_trees_mark *made;       /* the newest that was appended in this session; NULL: none */
     const crn_trees_mark *last; /* that, or the last one of the file; NULL: none */
-    CRN_VEC(tree_var) var;      /* of the mark under way, in the draft's order */
-    crn_err err;                /* why the mark under way has none; code 0: nothing is wrong */
-    bool failing;               /* and it has been said */
-    crn_trees_mark *alone;      /* a mark that is all trees, in the making; NULL: none is */
-    unsigned char *room; /* for copies of such a mark's values; kept, since new memory is slow */
+    crn_trees_mark *kept; /* the one before, while made is all trees and that is not; or NULL */
+    const crn_trees_mark
+        *stored;           /* of made, kept and the file's, the newest that a part may have */
+    CRN_VEC(tree_var) var; /* of the mark under way, in the draft's order */
+    crn_err err;           /* why the mark under way has none; code 0: nothing is wrong */
+    bool failing;          /* and it has been said */
+    crn_trees_mark *alone; /* a mark that is all trees, in the making; NULL: none is */
+    unsigned char *room;   /* for copies of such a mark's values; kept, since new memory is slow */
     size_t room_bytes;
 };
 
@@ -59,8 +65,10 @@ static void forget_vars(ckpt_trees *t)
         crn_tolerant_free(v->digester);
         crn_structured_free(v->structured);
         for (size_t k = 0; k < v->nbounds; k++)
-            free(v->leaf[k]);
+            free(v->tolerant[k]);
+        free(v->exact);
         free(v->nan);
+        free(v->seen);
     }
     t->var.n = 0;
     crn_trees_mark_free(t->alone);
@@ -74,6 +82,7 @@ void crn_ckpt_trees_free(ckpt_trees *t)
     forget_vars(t);
     crn_vec_done(&t->var);
     crn_trees_mark_free(t->made);
+    crn_trees_mark_free(t->kept);
     crn_trees_close(t->file);
     free(t->room);
     free(t);
@@ -84,21 +93,55 @@ static bool has_digester(const tree_var *v)
     return v->digester || v->structured;
 }
 
-static void digest_block(tree_var *v, uint64_t i, const void *data, uint32_t nbytes)
+/* Do leaves have to be looked at, or does the part know all that is wanted of them? */
+static bool is_wanted(const tree_var *v)
 {
-    crn_digest d[CRN_BOUNDS_MAX];
-    if (v->digester ? crn_tolerant_digest(v->digester, data, nbytes, NULL, d)
-                    : crn_structured_digest(v->structured, i * v->block, data, nbytes, d))
-        v->nan[i / 8] |= (unsigned char)(1u << i % 8);
-    for (size_t k = 0; k < v->nbounds; k++)
-        v->leaf[k][i] = d[k];
+    return has_digester(v) || v->exact;
 }
 
+static uint64_t leaf_bytes(const tree_var *v, uint64_t i)
+{
+    return CRN_MIN((uint64_t)v->leaf, v->nbytes - i * v->leaf);
+}
+
+static void set_bit(unsigned char *bits, uint64_t i)
+{
+    bits[i / 8] |= (unsigned char)(1u << i % 8);
+}
+
+static bool has_bit(const unsigned char *bits, uint64_t i)
+{
+    return bits[i / 8] >> i % 8 & 1;
+}
+
+static void digest_leaf(tree_var *v, uint64_t i, const void *data)
+{
+    const uint64_t nbytes = leaf_bytes(v, i);
+    crn_digest d[CRN_BOUNDS_MAX], *exact = v->exact ? &v->exact[i] : NULL;
+    bool nan = false;
+    if (v->digester)
+        nan = crn_tolerant_digest(v->digester, data, nbytes, exact, d);
+    else if (exact)
+        *exact = crn_digest_of(data, nbytes);
+    if (v->structured)
+        nan = crn_structured_digest(v->structured, i * v->leaf, data, (uint32_t)nbytes, d);
+    if (nan)
+        set_bit(v->nan, i);
+    for (size_t k = 0; k < v->nbounds; k++)
+        v->tolerant[k][i] = d[k];
+}
+
+/* A block is stored; leaves that are no larger are in it. */
 static void on_block(void *arg, size_t number, uint64_t i, const void *data, uint32_t nbytes)
 {
     ckpt_trees *t = arg;
-    if (number < t->var.n && has_digester(&t->var.at[number]))
-        digest_block(&t->var.at[number], i, data, nbytes);
+    tree_var *v = number < t->var.n ? &t->var.at[number] : NULL;
+    if (!v || !is_wanted(v) || v->block < v->leaf)
+        return;
+    const unsigned char *at = data;
+    const uint64_t first = i * v->block / v->leaf;
+    for (uint64_t done = 0, k = first; done < nbytes; done += v->leaf, k++)
+        digest_leaf(v, k, at + done);
 }
 
 void crn_ckpt_trees_begin(cairn *c)
@@ -111,82 +154,175 @@ void crn_ckpt_trees_begin(cairn *c)
     crn_draft_watch(c->job.draft, on_block, t);
 }
 
-static cairn_status add_var(ckpt_trees *t, const ckpt_var *v)
+/* What the digests of a variable's leaves need. own: the part has none that would do. */
+static cairn_status add_digests(tree_var *tv, const ckpt_var *v, bool own)
 {
-    CRN_TRY(crn_vec_reserve(&t->var, 1));
-    tree_var *tv = &t->var.at[t->var.n++];
-    *tv = (tree_var){.item = v->item, .block = v->block};
-    if (strcmp(v->type, "bytes") == 0 || v->layout == CKPT_INDEX || v->nbounds == 0)
+    const bool tolerant =
+        strcmp(v->type, "bytes") != 0 && v->layout != CKPT_INDEX && v->nbounds > 0;
+    if (own)
+        CRN_TRY(crn_alloc(&tv->exact, tv->nleaves));
+    if ((own || tolerant) && tv->block < tv->leaf)
+        CRN_TRY(crn_alloc(&tv->seen, tv->nleaves / 8 + 1));
+    if (!tolerant)
         return CAIRN_OK;
-    tv->nblocks = v->nbytes / v->block + (v->nbytes % v->block != 0);
-    CRN_TRY(crn_alloc(&tv->nan, tv->nblocks / 8 + 1));
+    CRN_TRY(crn_alloc(&tv->nan, tv->nleaves / 8 + 1));
     for (; tv->nbounds < v->nbounds; tv->nbounds++) {
         tv->bound[tv->nbounds] = v->bound[tv->nbounds];
-        CRN_TRY(crn_alloc(&tv->leaf[tv->nbounds], tv->nblocks));
+        CRN_TRY(crn_alloc(&tv->tolerant[tv->nbounds], tv->nleaves));
     }
     if (crn_value_is_float(v->type))
         return crn_tolerant_create(v->item, v->bound, v->nbounds, &tv->digester);
     cairn_status rc =
-        crn_structured_create(v->type, v->item, v->block, v->bound, v->nbounds, &tv->structured);
+        crn_structured_create(v->type, v->item, tv->leaf, v->bound, v->nbounds, &tv->structured);
     if (rc != CAIRN_EUNSUPPORTED)
         return rc;
     while (tv->nbounds > 0) /* exact trees will have to do */
-        free(tv->leaf[--tv->nbounds]);
+        free(tv->tolerant[--tv->nbounds]);
     return CAIRN_OK;
+}
+
+/* The leaf size of a variable: that of the reference, if there is one, so that trees can be
+ * compared. */
+static uint32_t leaf_of(cairn *c, const ckpt_var *v)
+{
+    const uint32_t theirs = crn_reference_leaf(c, v->name);
+    return theirs ? theirs : (uint32_t)crn_config_nbytes(c->cfg, CRN_OPT_COMPARE_LEAF);
+}
+
+static cairn_status add_var(cairn *c, const ckpt_var *v, bool alone)
+{
+    ckpt_trees *t = c->trees;
+    CRN_TRY(crn_vec_reserve(&t->var, 1));
+    tree_var *tv = &t->var.at[t->var.n++];
+    *tv = (tree_var){.block = v->block, .leaf = leaf_of(c, v), .nbytes = v->nbytes};
+    tv->nleaves = v->nbytes / tv->leaf + (v->nbytes % tv->leaf != 0);
+    if (v->nbytes <= CRN_MIN(tv->leaf, tv->block))
+        tv->block = tv->leaf; /* one block, or none, is as many leaves */
+    return add_digests(tv, v, alone || tv->leaf != tv->block);
 }
 
 void crn_ckpt_trees_add(cairn *c, const ckpt_var *v)
 {
     ckpt_trees *t = c->trees;
     if (t && t->err.code == 0)
-        note(t, add_var(t, v));
+        note(t, add_var(c, v, false));
+}
+
+/* --- leaves of several blocks ----------------------------------------------------------------- */
+
+/* Which of the draft's variables is looked at. */
+typedef struct tree_look {
+    const crn_draft *draft;
+    size_t number;
+    tree_var *v;
+    const crn_trees_var *old; /* NULL: there is none */
+} tree_look;
+
+/* Is all of a leaf as in the mark that the draft inherits from? */
+static bool is_inherited(const tree_look *l, uint64_t leaf)
+{
+    const tree_var *v = l->v;
+    const uint64_t last = (leaf * v->leaf + leaf_bytes(v, leaf) - 1) / v->block;
+    for (uint64_t i = leaf * v->leaf / v->block; i <= last; i++)
+        if (!crn_draft_inherited(l->draft, l->number, i))
+            return false;
+    return true;
+}
+
+static cairn_status look_at_leaf(void *arg, uint64_t i, const unsigned char *data, size_t nbytes)
+{
+    const tree_look *l = arg;
+    (void)nbytes;
+    if (!is_inherited(l, i)) {
+        digest_leaf(l->v, i, data);
+        set_bit(l->v->seen, i);
+    }
+    return CAIRN_OK;
+}
+
+void crn_ckpt_trees_put(cairn *c, const ckpt_var *v, size_t number)
+{
+    ckpt_trees *t = c->trees;
+    if (!t || t->err.code < 0 || !t->var.at[number].seen)
+        return;
+    tree_look l = {c->job.draft, number, &t->var.at[number], NULL};
+    note(t, crn_ckpt_each_stretch(v, l.v->leaf, look_at_leaf, &l));
 }
 
 /* --- before the commit: blocks that are not written ------------------------------------------ */
 
-/* The variable in the trees before, if its digests are for the same bounds and blocks. */
-static const crn_trees_var *find_old(const ckpt_trees *t, const crn_var *v, const tree_var *tv)
+/* The variable in trees, if its digests are for the same bounds and leaves. */
+static const crn_trees_var *find_alike(const crn_trees_mark *m, const crn_var_spec *spec,
+                                       const tree_var *tv)
 {
-    const crn_trees_var *old = t->last ? crn_trees_find(t->last, v->spec.name) : NULL;
-    if (!old || !old->loaded || old->nbounds != tv->nbounds ||
-        old->var.spec.block != v->spec.block || strcmp(old->var.spec.type, v->spec.type) != 0)
+    const crn_trees_var *old = m ? crn_trees_find(m, spec->name) : NULL;
+    if (!old || !old->loaded || old->nbounds != tv->nbounds || old->var.spec.block != tv->leaf ||
+        strcmp(old->var.spec.type, spec->type) != 0)
         return NULL;
     return memcmp(old->bound, tv->bound, tv->nbounds * sizeof *tv->bound) == 0 ? old : NULL;
 }
 
-static bool take_over(const crn_trees_var *old, const crn_digest *exact, tree_var *tv, uint64_t i)
+static void take_over(const crn_trees_var *old, tree_var *tv, uint64_t i)
 {
-    if (!old || i >= old->var.nblocks || !crn_digest_equal(&old->exact.node[i], exact))
-        return false;
+    if (tv->exact)
+        tv->exact[i] = old->exact.node[i];
     for (size_t k = 0; k < tv->nbounds; k++)
-        tv->leaf[k][i] = old->tolerant[k].node[i];
+        tv->tolerant[k][i] = old->tolerant[k].node[i];
     if (crn_trees_has_nan(old, i))
-        tv->nan[i / 8] |= (unsigned char)(1u << i % 8);
-    return true;
+        set_bit(tv->nan, i);
 }
 
-/* Digests of the blocks that a variable has from the mark before; what the trees before do not tell
+/* Does the old variable have a leaf with this digest in the same place? */
+static bool has_leaf(const crn_trees_var *old, uint64_t i, const crn_digest *exact)
+{
+    return old && i < old->var.nblocks && crn_digest_equal(&old->exact.node[i], exact);
+}
+
+/* The trees of the mark that the draft inherits from; NULL: they are not in memory. */
+static const crn_trees_mark *base_of(const cairn *c)
+{
+    const crn_trees_mark *m = c->trees->stored;
+    uint64_t wall_ns = 0;
+    const uint64_t version = crn_draft_base(c->job.draft, &wall_ns);
+    return m && m->version == version && m->wall_ns == wall_ns ? m : NULL;
+}
+
+/* The blocks that hold a leaf are read into data. */
+static cairn_status read_leaf(cairn *c, const tree_look *l, uint64_t leaf, unsigned char *data)
+{
+    const tree_var *tv = l->v;
+    const crn_mark *m = crn_draft_mark(c->job.draft);
+    crn_part *part;
+    const uint64_t off = leaf * tv->leaf, first = off / tv->block;
+    const uint64_t last = (off + leaf_bytes(tv, leaf) - 1) / tv->block;
+    CRN_TRY(crn_vault_own(c->vault, &part));
+    CRN_TRY(crn_mark_read(part, m, &m->var[l->number], first, last - first + 1, data, NULL));
+    digest_leaf(l->v, leaf, data + off % tv->block);
+    return CAIRN_OK;
+}
+
+/* Digests of the leaves that a variable has from the mark before; what the trees before do not tell
  * is read. */
 static cairn_status inherit(cairn *c, size_t number, tree_var *tv)
 {
-    crn_part *part;
-    const crn_mark *m = crn_draft_mark(c->job.draft);
-    crn_var *v = &m->var[number];
-    const crn_trees_var *old = find_old(c->trees, v, tv);
-    unsigned char *block = NULL;
+    const tree_look l = {c->job.draft, number, tv, NULL};
+    const crn_var_spec *spec = &crn_draft_mark(c->job.draft)->var[number].spec;
+    const crn_trees_var *base = find_alike(base_of(c), spec, tv);
+    const crn_trees_var *last = tv->exact ? NULL : find_alike(c->trees->last, spec, tv);
+    unsigned char *data = NULL;
     cairn_status rc = CAIRN_OK;
-    CRN_TRY(crn_vault_own(c->vault, &part));
-    for (uint64_t i = 0; i < v->nblocks; i++) {
-        const crn_digest *exact = crn_draft_inherited(c->job.draft, number, i);
-        if (!exact || take_over(old, exact, tv, i))
+    for (uint64_t i = 0; i < tv->nleaves && rc == CAIRN_OK; i++) {
+        if ((tv->seen && has_bit(tv->seen, i)) || !is_inherited(&l, i))
             continue;
-        if (!block)
-            CRN_TRY_OUT(rc, crn_io_memory(v->spec.block, &block));
-        CRN_TRY_OUT(rc, crn_mark_read(part, m, v, i, 1, block, NULL));
-        digest_block(tv, i, block, crn_var_block_bytes(v, i));
+        if (base && i < base->var.nblocks &&
+            crn_var_block_bytes(&base->var, i) == leaf_bytes(tv, i))
+            take_over(base, tv, i);
+        else if (last && has_leaf(last, i, crn_draft_inherited(c->job.draft, number, i)))
+            take_over(last, tv, i);
+        else if (data || (rc = crn_io_memory(CRN_MAX(tv->leaf, tv->block), &data)) == CAIRN_OK)
+            rc = read_leaf(c, &l, i, data);
     }
-out:
-    free(block);
+    free(data);
     return rc;
 }
 
@@ -202,16 +338,35 @@ static cairn_status open_file(cairn *c)
     crn_trees_mark *last = crn_trees_at(t->file, n - 1);
     for (size_t i = 0; i < last->nvars; i++)
         (void)crn_trees_load(t->file, last, &last->var[i]); /* what is damaged is made anew */
-    t->last = last;
+    t->last = t->stored = last;
     return CAIRN_OK;
 }
 
-/* Declarations and exact leaves, which are lost with the draft. */
+/* The exact tree over digests of blocks. */
+static cairn_status tree_of_table(const crn_var *v, crn_tree *ret)
+{
+    crn_digest *leaf;
+    CRN_TRY(crn_alloc(&leaf, v->nblocks));
+    for (uint64_t b = 0; b < v->nblocks; b++)
+        leaf[b] = v->table[b].digest;
+    cairn_status rc = crn_tree_build(leaf, v->nblocks, ret);
+    free(leaf);
+    return rc;
+}
+
+/* The declaration of a variable for trees: its blocks are leaves. */
+static cairn_status declare(crn_trees_var *v, const crn_var_spec *spec, const tree_var *tv)
+{
+    crn_var_spec leaves = *spec;
+    leaves.block = tv->leaf;
+    return crn_trees_declare(v, &leaves);
+}
+
+/* Declarations, and exact leaves where they are the part's: both are lost with the draft. */
 static cairn_status outline(cairn *c, crn_trees_mark **ret)
 {
     const crn_mark *m = crn_draft_mark(c->job.draft);
     crn_trees_mark *made;
-    crn_digest *leaf = NULL;
     cairn_status rc = CAIRN_OK;
     CRN_TRY(crn_trees_mark_create(m->nvars, &made));
     made->version = c->job.version;
@@ -219,22 +374,15 @@ static cairn_status outline(cairn *c, crn_trees_mark **ret)
     made->series = c->series;
     made->nranks = (uint32_t)crn_comm_size(c->comm);
     for (size_t i = 0; i < m->nvars; i++) {
-        const crn_var *v = &m->var[i];
-        crn_trees_var *tv = &made->var[i];
-        CRN_TRY_OUT(rc, crn_trees_declare(tv, &v->spec));
-        CRN_TRY_OUT(rc, crn_alloc(&leaf, v->nblocks));
-        for (uint64_t b = 0; b < v->nblocks; b++)
-            leaf[b] = v->table[b].digest;
-        CRN_TRY_OUT(rc, crn_tree_build(leaf, v->nblocks, &tv->exact));
-        tv->var.root = crn_tree_root(&tv->exact);
-        free(leaf);
-        leaf = NULL;
+        const tree_var *tv = &c->trees->var.at[i];
+        CRN_TRY_OUT(rc, declare(&made->var[i], &m->var[i].spec, tv));
+        if (!tv->exact)
+            CRN_TRY_OUT(rc, tree_of_table(&m->var[i], &made->var[i].exact));
     }
     CRN_TRY_OUT(rc, crn_trees_index(made));
     *ret = made;
     return CAIRN_OK;
 out:
-    free(leaf);
     crn_trees_mark_free(made);
     return rc;
 }
@@ -244,7 +392,7 @@ static cairn_status prepare(cairn *c, crn_trees_mark **ret)
     ckpt_trees *t = c->trees;
     CRN_TRY(open_file(c));
     for (size_t i = 0; i < t->var.n; i++)
-        if (has_digester(&t->var.at[i]))
+        if (is_wanted(&t->var.at[i]))
             CRN_TRY(inherit(c, i, &t->var.at[i]));
     return outline(c, ret);
 }
@@ -263,20 +411,23 @@ static uint64_t count_bits(const unsigned char *bits, uint64_t n)
 {
     uint64_t count = 0;
     for (uint64_t i = 0; i < n; i++)
-        count += bits[i / 8] >> i % 8 & 1;
+        count += has_bit(bits, i);
     return count;
 }
 
-/* All digests are there now: make the trees for the bounds. */
+/* All digests are there now: make the trees. */
 static cairn_status complete(ckpt_trees *t, crn_trees_mark *made)
 {
     for (size_t i = 0; i < made->nvars; i++) {
         crn_trees_var *v = &made->var[i];
         tree_var *tv = &t->var.at[i];
+        if (tv->exact)
+            CRN_TRY(crn_tree_build(tv->exact, tv->nleaves, &v->exact));
+        v->var.root = crn_tree_root(&v->exact);
         for (; v->nbounds < tv->nbounds; v->nbounds++) {
             const size_t k = v->nbounds;
             v->bound[k] = tv->bound[k];
-            CRN_TRY(crn_tree_build(tv->leaf[k], v->var.nblocks, &v->tolerant[k]));
+            CRN_TRY(crn_tree_build(tv->tolerant[k], v->var.nblocks, &v->tolerant[k]));
             v->root[k] = crn_tree_root(&v->tolerant[k]);
         }
         v->nnan = tv->nan ? count_bits(tv->nan, v->var.nblocks) : 0;
@@ -312,8 +463,10 @@ void crn_ckpt_trees_finish(cairn *c, crn_trees_mark *made, bool stored)
         crn_trees_mark_free(made);
     } else if (stored) {
         t->failing = false;
+        crn_trees_mark_free(t->kept);
         crn_trees_mark_free(t->made);
-        t->last = t->made = made;
+        t->kept = NULL;
+        t->last = t->stored = t->made = made;
     } else {
         crn_trees_mark_free(made);
     }
@@ -322,37 +475,40 @@ void crn_ckpt_trees_finish(cairn *c, crn_trees_mark *made, bool stored)
 
 /* --- marks that are all trees ----------------------------------------------------------------- */
 
-/* Digest the values of variable i. */
-static cairn_status digest_var(ckpt_trees *t, size_t i, const unsigned char *data)
+/* Digest a leaf; for bounds only what the trees before do not tell. */
+static void digest_alone(tree_var *tv, const crn_trees_var *old, uint64_t i,
+                         const unsigned char *data)
 {
-    crn_trees_var *v = &t->alone->var[i];
+    tv->exact[i] = crn_digest_of(data, leaf_bytes(tv, i));
+    if (has_leaf(old, i, &tv->exact[i]))
+        take_over(old, tv, i);
+    else if (has_digester(tv))
+        digest_leaf(tv, i, data);
+}
+
+static cairn_status digest_stretch(void *arg, uint64_t i, const unsigned char *data, size_t nbytes)
+{
+    const tree_look *l = arg;
+    (void)nbytes;
+    digest_alone(l->v, l->old, i, data);
+    return CAIRN_OK;
+}
+
+/* Digest the copy of variable i. */
+static void digest_copy(ckpt_trees *t, size_t i)
+{
     tree_var *tv = &t->var.at[i];
-    const crn_trees_var *old = find_old(t, &v->var, tv);
-    crn_digest *exact;
-    CRN_TRY(crn_alloc(&exact, v->var.nblocks));
-    for (uint64_t b = 0; b < v->var.nblocks; b++, data += v->var.spec.block) {
-        const uint32_t nbytes = crn_var_block_bytes(&v->var, b);
-        exact[b] = crn_digest_of(data, nbytes);
-        if (has_digester(tv) && !take_over(old, &exact[b], tv, b))
-            digest_block(tv, b, data, nbytes);
-    }
-    cairn_status rc = crn_tree_build(exact, v->var.nblocks, &v->exact);
-    v->var.root = crn_tree_root(&v->exact);
-    free(exact);
-    return rc;
+    const crn_trees_var *old = find_alike(t->last, &t->alone->var[i].var.spec, tv);
+    for (uint64_t k = 0; k < tv->nleaves; k++)
+        digest_alone(tv, old, k, tv->copy + k * tv->leaf);
 }
 
 /* Values that there is no room for are digested while the program waits. */
 static cairn_status digest_now(ckpt_trees *t, size_t i, const ckpt_var *v)
 {
-    unsigned char *packed;
-    if (!v->padded)
-        return digest_var(t, i, v->data);
-    CRN_TRY(crn_alloc(&packed, v->nbytes));
-    crn_ckpt_copy_padded(v, packed);
-    cairn_status rc = digest_var(t, i, packed);
-    free(packed);
-    return rc;
+    tree_look l = {.v = &t->var.at[i]};
+    l.old = find_alike(t->last, &t->alone->var[i].var.spec, l.v);
+    return crn_ckpt_each_stretch(v, l.v->leaf, digest_stretch, &l);
 }
 
 /* Room for the values of all variables, as far as the configuration allows it and there is memory;
@@ -376,13 +532,13 @@ static cairn_status capture_var(cairn *c, size_t i, size_t *used)
     ckpt_trees *t = c->trees;
     const ckpt_var *v = &c->var.at[i];
     const crn_var_spec spec = crn_ckpt_spec(v);
-    CRN_TRY(add_var(t, v));
-    CRN_TRY(crn_trees_declare(&t->alone->var[i], &spec));
+    CRN_TRY(add_var(c, v, true));
+    CRN_TRY(declare(&t->alone->var[i], &spec, &t->var.at[i]));
     c->job.nbytes += v->nbytes;
     if (!c->engine.running || v->nbytes > t->room_bytes - *used)
         return digest_now(t, i, v);
     if (v->nbytes == 0)
-        return digest_var(t, i, NULL);
+        return CAIRN_OK;
     unsigned char *to = t->room + *used;
     if (v->padded)
         crn_ckpt_copy_padded(v, to);
@@ -415,9 +571,12 @@ static cairn_status store_alone(cairn *c)
     CRN_TRY(open_file(c));
     for (size_t i = 0; i < t->var.n; i++)
         if (t->var.at[i].copy)
-            CRN_TRY(digest_var(t, i, t->var.at[i].copy));
+            digest_copy(t, i);
     CRN_TRY(complete(t, t->alone));
-    crn_trees_mark_free(t->made);
+    if (t->stored && t->stored == t->made)
+        t->kept = t->made; /* what was kept before went when that was made */
+    else
+        crn_trees_mark_free(t->made);
     t->last = t->made = t->alone;
     t->alone = NULL;
     return CAIRN_OK;

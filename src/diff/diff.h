@@ -350,9 +350,14 @@ cairn_status crn_diff_share(diff_worker *w, const diff_share *first, diff_side s
  * share's own queue, by one thread. */
 bool crn_diff_is_outside(const crn_var *v);
 
-/* Fetch and compare blocks of two variables that are cut in the same way. */
+/* Fetch and compare leaves of two variables at the same place: spec's blocks are leaves, which need
+ * not be blocks of either part. */
 cairn_status crn_diff_verify(diff_worker *w, diff_share *share[2], const crn_var_spec *spec,
                              const uint64_t *block, size_t n, diff_row *row);
+
+/* The same for leaves that are not the blocks of both parts. */
+cairn_status crn_diff_leaves(diff_worker *w, diff_share *share[2], const crn_var_spec *spec,
+                             const uint64_t *leaf, size_t n, diff_row *row);
 
 /*
  * Of blocks that trees do not prove equal to a golden file's, which is share[golden], take those
@@ -362,6 +367,14 @@ cairn_status crn_diff_verify(diff_worker *w, diff_share *share[2], const crn_var
 cairn_status crn_diff_prove(diff_worker *w, diff_share *share[2], int golden, const diff_var v[2],
                             crn_tree_delta *d, diff_row *row, bool *ret_used);
 
+/* Are trees those of a variable in a part? Where its blocks are no leaves, all of it is read. */
+cairn_status crn_diff_describes(diff_share *s, crn_var *v, const crn_trees_var *trees, bool *ret);
+
+/* Read n leaves of leaf bytes from the first on, which need not be the blocks of v, verified; dst
+ * has room for whole ones. Those that are bad are appended to *bad; NULL: they end it. */
+cairn_status crn_diff_read_leaves(diff_share *s, crn_var *v, uint32_t leaf, uint64_t first,
+                                  size_t n, unsigned char *dst, crn_bad_blocks *bad);
+
 /* Do two variables have the same place in the same array, or the same size where it is none? */
 bool crn_diff_same_place(const crn_var_spec *a, const crn_var_spec *b);
 
@@ -369,6 +382,22 @@ bool crn_diff_same_place(const crn_var_spec *a, const crn_var_spec *b);
  * ret gets a sentence. */
 bool crn_diff_is_alike(diff_side *s, const diff_mark *m, const crn_var *var,
                        char ret[CRN_ERR_TEXT]);
+
+/* Are they cut into the same leaves or blocks? */
+bool crn_diff_same_cut(const crn_var *a, const crn_var *b);
+
+/*
+ * Let two variables at the same place, of shares of the same rank, be cut in the same way, if that
+ * can be had: by the tables of parts, or, where one side has trees only, which dictate the cut, by
+ * reading the other's data. What is made for that is made's, which is zeroed at first and freed by
+ * crn_diff_cut_done. CAIRN_OK also when nothing helps.
+ */
+typedef struct diff_cut {
+    crn_trees_var trees;
+    bool is_made;
+} diff_cut;
+cairn_status crn_diff_cut(diff_share share[2], diff_var v[2], diff_cut *made);
+void crn_diff_cut_done(diff_cut *made);
 
 /* A sentence for variables whose shapes differ. */
 void crn_diff_why_shapes(const diff_side side[2], uint32_t rank, const diff_var v[2],

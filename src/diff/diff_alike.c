@@ -12,8 +12,7 @@
 static bool same_bits(const crn_var *a, const crn_var *b)
 {
     return strcmp(a->spec.type, b->spec.type) == 0 && a->spec.ndims == b->spec.ndims &&
-           a->spec.nbytes == b->spec.nbytes &&
-           (a->spec.block == b->spec.block || (a->nblocks <= 1 && b->nblocks <= 1)) &&
+           a->spec.nbytes == b->spec.nbytes && crn_diff_same_cut(a, b) &&
            crn_digest_equal(&a->root, &b->root);
 }
 

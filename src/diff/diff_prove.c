@@ -11,7 +11,8 @@
 typedef struct proof {
     diff_worker *w;
     diff_share *run;
-    crn_var *var; /* the run's */
+    crn_var *var;       /* the run's */
+    const crn_var *cut; /* the golden file's: its blocks are the leaves */
     uint32_t rank;
     diff_sketch sketch;
     crn_sketcher *sketcher; /* NULL: there is no sketch for the bound, only facts */
@@ -46,7 +47,7 @@ static bool has_digest(proof *p, uint64_t i, const void *data, size_t nbytes)
 /* What the digest does not prove equal is looked at more closely. */
 static cairn_status judge_facts(proof *p, uint64_t i, const void *data, size_t nbytes)
 {
-    const crn_var_spec *spec = &p->var->spec;
+    const crn_var_spec *spec = &p->cut->spec;
     const crn_bound *bound = &p->row->bound;
     const crn_facts golden = crn_diff_sketch_facts(&p->sketch, i);
     crn_facts facts;
@@ -64,7 +65,7 @@ static cairn_status judge_facts(proof *p, uint64_t i, const void *data, size_t n
 
 static cairn_status judge_block(proof *p, uint64_t i, const void *data)
 {
-    const size_t nbytes = crn_var_block_bytes(p->var, i);
+    const size_t nbytes = crn_var_block_bytes(p->cut, i);
     const bool nans = p->w->ask->nan_differs && crn_diff_sketch_facts(&p->sketch, i).nnan > 0;
     p->row->at.step = i;
     p->row->read_bytes += nbytes;
@@ -88,14 +89,15 @@ static cairn_status judge_blocks(proof *p, uint64_t first, size_t n)
 {
     unsigned char *data = p->w->data[0];
     crn_bad_blocks bad = {0};
-    cairn_status rc = crn_mark_read(p->run->part, p->run->data, p->var, first, n, data, &bad);
+    const uint32_t leaf = p->cut->spec.block;
+    cairn_status rc = crn_diff_read_leaves(p->run, p->var, leaf, first, n, data, &bad);
     for (size_t i = 0; i < n && rc == CAIRN_OK; i++) {
         if (is_bad(&bad, first + i))
             crn_diff_row_judge(p->row, CAIRN_UNTOLD,
                                "block %" PRIu64 " of rank %u is damaged or cannot be read in '%s'",
                                first + i, p->rank, p->run->side->name);
         else
-            rc = judge_block(p, first + i, data + i * p->var->spec.block);
+            rc = judge_block(p, first + i, data + i * leaf);
     }
     crn_vec_done(&bad);
     return rc;
@@ -103,7 +105,7 @@ static cairn_status judge_blocks(proof *p, uint64_t first, size_t n)
 
 static cairn_status judge_all(proof *p, const crn_tree_delta *d)
 {
-    const size_t most = CRN_MAX(DIFF_BATCH / p->var->spec.block, 1u);
+    const size_t most = CRN_MAX(DIFF_BATCH / p->cut->spec.block, 1u);
     for (size_t i = 0, n; i < d->leaf.n; i += n) {
         for (n = 1; n < most && i + n < d->leaf.n && d->leaf.at[i + n] == d->leaf.at[i] + n; n++)
             continue;
@@ -169,7 +171,8 @@ static void prove_bytes(const diff_share *share, const crn_var_spec *spec, crn_t
 cairn_status crn_diff_prove(diff_worker *w, diff_share *share[2], int golden, const diff_var v[2],
                             crn_tree_delta *d, diff_row *row, bool *ret_used)
 {
-    proof p = {.w = w, .run = share[!golden], .rank = share[0]->rank, .row = row};
+    proof p = {
+        .w = w, .run = share[!golden], .cut = v[golden].var, .rank = share[0]->rank, .row = row};
     const diff_at at = row->at;
     cairn_status rc = CAIRN_OK;
     *ret_used = false;

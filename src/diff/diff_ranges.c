@@ -13,7 +13,8 @@
 /* A piece, and what the first one has in common with it: with itself all. */
 typedef struct piece {
     diff_share *share;
-    crn_var *var; /* with its table */
+    const crn_var *told; /* by its trees, if it has any: those of all ranks have the same leaves */
+    crn_var *var;        /* in the part, with its table */
     diff_overlap overlap;
 } piece;
 
@@ -22,8 +23,11 @@ typedef struct ranges {
     const crn_var_spec *spec; /* of the first piece */
     CRN_VEC(piece) piece;     /* the first one, and those of the second side that overlap it */
     uint64_t nvalues, step;   /* of the first piece; that a stretch has */
-    size_t room;              /* bytes of a slot, for each side */
-    atomic_ullong next;       /* the first value that nobody has taken */
+    const uint64_t *leaf;     /* ascending: what is to be looked at; NULL: all */
+    size_t nleaves;
+    uint64_t leaf_values; /* that each has; 0: all is looked at */
+    size_t room;          /* bytes of a slot, for each side */
+    atomic_ullong next;   /* the first value, or of those the first leaf, that nobody has taken */
     diff_joint joint;
 } ranges;
 
@@ -76,19 +80,51 @@ static void narrow(effort *e)
     }
 }
 
+/* The next stretch of all values; false: there is none. */
+static bool next_stretch(effort *e)
+{
+    ranges *r = e->r;
+    /* relaxed: stretches are independent, and results are passed on under a mutex */
+    const uint64_t from = atomic_fetch_add_explicit(&r->next, r->step, memory_order_relaxed);
+    if (from >= r->nvalues)
+        return false;
+    e->from = from;
+    e->end = CRN_MIN(from + r->step, r->nvalues);
+    return true;
+}
+
+/* How many leaves from the i-th on lie one behind the other, and are no more than a stretch? */
+static size_t leaves_in_a_row(const ranges *r, size_t i)
+{
+    const size_t limit = CRN_MIN(CRN_MAX(r->step / r->leaf_values, 1), r->nleaves - i);
+    size_t n = 1;
+    while (n < limit && r->leaf[i + n] == r->leaf[i] + n)
+        n++;
+    return n;
+}
+
+/* The next leaves that lie one behind the other; false: there are none. */
+static bool next_leaves(effort *e)
+{
+    ranges *r = e->r;
+    unsigned long long i = atomic_load_explicit(&r->next, memory_order_relaxed);
+    size_t n;
+    do {
+        if (i >= r->nleaves)
+            return false;
+        n = leaves_in_a_row(r, i);
+    } while (!atomic_compare_exchange_weak_explicit(&r->next, &i, i + n, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    e->from = r->leaf[i] * r->leaf_values;
+    e->end = CRN_MIN(e->from + n * r->leaf_values, r->nvalues);
+    return true;
+}
+
 /* Have something to see to; false: there is nothing left. */
 static bool take(effort *e)
 {
-    ranges *r = e->r;
-    if (e->from == e->end) {
-        /* relaxed: stretches are independent, and results are passed on under a mutex */
-        e->from = atomic_fetch_add_explicit(&r->next, r->step, memory_order_relaxed);
-        if (e->from >= r->nvalues) {
-            e->from = e->end;
-            return false;
-        }
-        e->end = CRN_MIN(e->from + r->step, r->nvalues);
-    }
+    if (e->from == e->end && !(e->r->leaf ? next_leaves(e) : next_stretch(e)))
+        return false;
     if (e->next == 0)
         narrow(e);
     return true;
@@ -227,6 +263,18 @@ static bool is_bad(effort *e, const reading *rd, uint64_t value, uint64_t n)
     return false;
 }
 
+/* Values from this one on that are compared together: in one leaf, where there are any; and in one
+ * block of both pieces, where some are bad. */
+static uint64_t count_together(const effort *e, const slot *s, const reading *rd, diff_range r)
+{
+    const reading *own = s->reading.at;
+    const uint64_t leaf = e->r->leaf_values;
+    uint64_t n = leaf ? CRN_MIN(r.n, leaf - r.a % leaf) : r.n;
+    if (own->bad.n > 0 || rd->bad.n > 0)
+        n = CRN_MIN(n, CRN_MIN(until_end(own, r.a), until_end(rd, r.b)));
+    return n;
+}
+
 /* Compare a range; of one with bad blocks what lies outside of them. */
 static void compare_range(effort *e, const slot *s, const reading *rd, diff_range r,
                           crn_value_delta *delta)
@@ -235,7 +283,8 @@ static void compare_range(effort *e, const slot *s, const reading *rd, diff_rang
     const reading *own = s->reading.at;
     const bool sound = own->bad.n == 0 && rd->bad.n == 0;
     for (uint64_t n; r.n > 0; r.a += n, r.b += n, r.n -= n) {
-        n = sound ? r.n : CRN_MIN(r.n, CRN_MIN(until_end(own, r.a), until_end(rd, r.b)));
+        const uint64_t before = delta->n;
+        n = count_together(e, s, rd, r);
         e->row.at.step = r.a;
         if (!sound && (is_bad(e, own, r.a, n) || is_bad(e, rd, r.b, n)))
             continue;
@@ -243,6 +292,7 @@ static void compare_range(effort *e, const slot *s, const reading *rd, diff_rang
         e->a = find_value(s, own, r.a);
         e->b = find_value(s, rd, r.b);
         crn_values_compare(&rule, e->a, e->b, n, delta, on_stretch, e);
+        e->row.nfalse += e->r->leaf_values && delta->n == before;
     }
 }
 
@@ -252,6 +302,15 @@ static uint64_t bytes_read(const slot *s, const reading *rd)
     for (size_t i = 0; i < rd->n; i++)
         n += crn_var_block_bytes(rd->of->var, s->block.at[rd->first + i]);
     return n;
+}
+
+/* Of the variable's bytes, how many are seen to with a slot? With the leaves that are looked at all
+ * others are. */
+static uint64_t bytes_seen(const ranges *r, const slot *s)
+{
+    const uint64_t nbytes = (s->to - s->from) * r->spec->item;
+    const uint64_t all = r->leaf ? r->nleaves * r->leaf_values * r->spec->item : nbytes;
+    return r->leaf ? (uint64_t)((double)r->spec->nbytes * (double)nbytes / (double)all) : nbytes;
 }
 
 static void compare(void *arg, size_t number)
@@ -269,7 +328,7 @@ static void compare(void *arg, size_t number)
     }
     crn_diff_row_count(&e->row, &delta);
     if (s->last)
-        crn_diff_see(e->w, (s->to - s->from) * e->r->spec->item);
+        crn_diff_see(e->w, bytes_seen(e->r, s));
 }
 
 /* --- threads -------------------------------------------------------------------------------- */
@@ -281,7 +340,8 @@ static void work(void *arg, diff_worker *w)
     effort e = {.r = r, .w = w, .row = r->joint.blank};
     cairn_status rc = crn_diff_flow_run(&flow, &e, DIFF_MEMORY / r->room);
     if (!crn_diff_joint_add(&r->joint, &e.row, rc))
-        atomic_store_explicit(&r->next, r->nvalues, memory_order_relaxed); /* let others end, too */
+        atomic_store_explicit(&r->next, r->leaf ? r->nleaves : r->nvalues,
+                              memory_order_relaxed); /* let others end, too */
     for (size_t i = 0; i < DIFF_BATCHES; i++) {
         for (size_t k = 0; k < e.slot[i].reading.n; k++) {
             crn_fetch_free(e.slot[i].reading.at[k].fetch);
@@ -297,6 +357,9 @@ static void work(void *arg, diff_worker *w)
 static cairn_status add_piece(ranges *r, diff_share *share, const diff_overlap *overlap)
 {
     piece p = {.share = share, .overlap = *overlap};
+    diff_var v;
+    (void)crn_diff_share_find(share, r->spec->name, &v);
+    p.told = v.var;
     CRN_TRY(crn_diff_share_data(share, r->spec->name, &p.var));
     CRN_TRY(crn_mark_table(share->part, share->data, p.var));
     return crn_vec_push(&r->piece, p);
@@ -306,8 +369,9 @@ static cairn_status add_piece(ranges *r, diff_share *share, const diff_overlap *
 static bool is_copy(const ranges *r, const crn_var *v)
 {
     for (size_t i = 1; i < r->piece.n; i++)
-        if (crn_diff_same_place(&r->piece.at[i].var->spec, &v->spec) &&
-            crn_digest_equal(&r->piece.at[i].var->root, &v->root))
+        if (crn_diff_same_place(&r->piece.at[i].told->spec, &v->spec) &&
+            r->piece.at[i].told->spec.block == v->spec.block &&
+            crn_digest_equal(&r->piece.at[i].told->root, &v->root))
             return true;
     return false;
 }
@@ -341,7 +405,7 @@ static cairn_status find_pieces(ranges *r, diff_share *first, diff_share *second
 static cairn_status make_room(ranges *r)
 {
     const uint64_t item = r->spec->item;
-    uint64_t block = DIFF_BATCH, value = 0;
+    uint64_t block = CRN_MAX((uint64_t)DIFF_BATCH, r->leaf_values * item), value = 0;
     for (size_t i = 0; i < r->piece.n; i++) {
         const uint64_t b = r->piece.at[i].var->spec.block;
         block = CRN_MAX(block, b);
@@ -360,7 +424,8 @@ static bool is_for_one(const ranges *r)
     bool outside = false;
     for (size_t i = 0; i < r->piece.n; i++)
         outside |= crn_diff_is_outside(r->piece.at[i].var);
-    return outside || r->nvalues <= r->step * DIFF_BATCHES;
+    const uint64_t nvalues = r->leaf ? r->nleaves * r->leaf_values : r->nvalues;
+    return outside || nvalues <= r->step * DIFF_BATCHES;
 }
 
 static cairn_status compare_pieces(ranges *r, diff_worker *w, diff_row *row)
@@ -388,6 +453,21 @@ cairn_status crn_diff_ranges(diff_worker *w, diff_share *first, diff_share *seco
         return CAIRN_OK;
     row->nflagged = row->nblocks;
     cairn_status rc = find_pieces(&r, first, second, n);
+    if (rc == CAIRN_OK)
+        rc = compare_pieces(&r, w, row);
+    crn_vec_done(&r.piece);
+    return rc;
+}
+
+cairn_status crn_diff_leaves(diff_worker *w, diff_share *share[2], const crn_var_spec *spec,
+                             const uint64_t *leaf, size_t n, diff_row *row)
+{
+    ranges r = {.spec = spec,
+                .nvalues = spec->nbytes / spec->item,
+                .leaf = leaf,
+                .nleaves = n,
+                .leaf_values = spec->block / spec->item};
+    cairn_status rc = find_pieces(&r, share[0], share[1], 1);
     if (rc == CAIRN_OK)
         rc = compare_pieces(&r, w, row);
     crn_vec_done(&r.piece);

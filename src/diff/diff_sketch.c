@@ -73,9 +73,10 @@ static cairn_status put_blocks(making *m, const crn_trees_var *v, crn_var *data,
     cairn_status rc = CAIRN_OK;
     CRN_TRY(crn_io_memory(v->var.spec.block, &block));
     for (uint64_t i = 0; i < v->var.nblocks; i++) {
-        CRN_TRY_OUT(rc, crn_mark_read(m->share.part, m->share.data, data, i, 1, block, NULL));
         CRN_TRY_OUT(rc,
-                    put_block(m, v, block, crn_var_block_bytes(data, i), sketcher, facts, entry));
+                    crn_diff_read_leaves(&m->share, data, v->var.spec.block, i, 1, block, NULL));
+        CRN_TRY_OUT(
+            rc, put_block(m, v, block, crn_var_block_bytes(&v->var, i), sketcher, facts, entry));
     }
 out:
     free(block);
@@ -132,13 +133,14 @@ static cairn_status put_mark(making *m, const crn_trees_mark *t, const crn_trees
     for (size_t i = 0; i < t->nvars; i++) {
         const crn_trees_var *v = &t->var[i];
         crn_var *data;
+        bool same = false;
         place[i] = is_sketched(v) ? find_before(last, last_place, v) : 0;
         if (place[i] > 0 || !is_sketched(v))
             continue;
         cairn_status rc = crn_diff_share_data(&m->share, v->var.spec.name, &data);
         if (rc == CAIRN_OK)
-            rc = crn_mark_table(m->share.part, m->share.data, data);
-        if (rc == CAIRN_OK && crn_digest_equal(&data->root, &v->var.root))
+            rc = crn_diff_describes(&m->share, data, v, &same);
+        if (rc == CAIRN_OK && same)
             rc = put_body(m, v, data, &place[i]);
         if (rc < 0 && rc != CAIRN_ENOTFOUND)
             return rc;

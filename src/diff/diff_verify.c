@@ -222,9 +222,14 @@ cairn_status crn_diff_verify(diff_worker *w, diff_share *share[2], const crn_var
                       .block = block,
                       .n = n,
                       .step = CRN_MAX(DIFF_BATCH / spec->block, 1u)};
+    bool in_blocks = true;
     for (int k = 0; k < 2; k++) {
         CRN_TRY(crn_diff_share_data(share[k], spec->name, &v.var[k]));
         CRN_TRY(crn_mark_table(share[k]->part, share[k]->data, v.var[k]));
+        const uint32_t own = v.var[k]->spec.block;
+        in_blocks &= own == spec->block || spec->nbytes <= CRN_MIN(own, spec->block);
     }
-    return n > 0 ? verify(&v, w, row) : CAIRN_OK;
+    if (n == 0)
+        return CAIRN_OK;
+    return in_blocks ? verify(&v, w, row) : crn_diff_leaves(w, share, spec, block, n, row);
 }

@@ -83,10 +83,11 @@ void crn_diff_why_golden(const diff_side side[2], const diff_mark *const mark[2]
                  "compared; bless another run",
                  side[0].name, side[1].name);
     else if (a->block != b->block && v[0].var->nblocks + v[1].var->nblocks > 2)
-        snprintf(ret, CRN_ERR_TEXT,
-                 "trees of other blocks cannot be compared: '%s' has blocks of %u bytes, '%s' of "
-                 "%u; set variable.block, or bless another run",
-                 side[0].name, a->block, side[1].name, b->block);
+        snprintf(
+            ret, CRN_ERR_TEXT,
+            "trees of other leaves cannot be compared without data: '%s' has leaves of %u bytes, "
+            "'%s' of %u; set compare.leaf, or bless another run",
+            side[0].name, a->block, side[1].name, b->block);
     else if (numbers && !tolerant && wants_bound(v, asked))
         why_bounds(side, v, asked, ret);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Trees: what the blocks of a rank's variables digest to, mark by mark, in one file for each rank
+ * Trees: what the leaves of a rank's variables digest to, mark by mark, in one file for each rank
  * and run that is only ever appended to (docs/format/trees.md). Two runs are compared by them, and
  * they stay when the data is gone. Part of store.h, which includes it.
  *
@@ -17,13 +17,13 @@
 
 /* A variable: the exact tree, and one for each bound. */
 typedef struct crn_trees_var {
-    crn_var var; /* declaration and exact root; no table */
+    crn_var var; /* declaration and exact root; its blocks are leaves, and it has no table */
     size_t nbounds;
     crn_bound bound[CRN_BOUNDS_MAX]; /* loosest first; none but for floating-point values */
     crn_digest root[CRN_BOUNDS_MAX];
     crn_tree exact, tolerant[CRN_BOUNDS_MAX]; /* empty until loaded */
-    uint64_t nnan;                            /* blocks with a NaN, as far as they were looked at */
-    unsigned char *nan;                       /* a bit for each block; NULL: none, or not loaded */
+    uint64_t nnan;                            /* leaves with a NaN, as far as they were looked at */
+    unsigned char *nan;                       /* a bit for each leaf; NULL: none, or not loaded */
     bool loaded;
     uint64_t body_off; /* where the nodes lie in the file */
     crn_digest body_digest;
@@ -45,10 +45,12 @@ crn_trees_var *crn_trees_find(const crn_trees_mark *m, const char *name); /* NUL
 /* All variables are declared: let them be found fast. */
 cairn_status crn_trees_index(crn_trees_mark *m);
 
-/* Make v's declaration a copy of spec, with its strings. */
+/* Make v's declaration a copy of spec, with its strings; its blocks are the leaves of the trees. */
 cairn_status crn_trees_declare(crn_trees_var *v, const crn_var_spec *spec);
 
-/* Does block i have a NaN? */
+void crn_trees_var_done(crn_trees_var *v); /* one that is in no mark */
+
+/* Does leaf i have a NaN? */
 bool crn_trees_has_nan(const crn_trees_var *v, uint64_t i);
 
 typedef struct crn_trees crn_trees;

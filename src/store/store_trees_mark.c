@@ -28,17 +28,20 @@ void crn_trees_unload(crn_trees_var *v)
     v->loaded = false;
 }
 
+void crn_trees_var_done(crn_trees_var *v)
+{
+    free((char *)v->var.spec.name);
+    free((char *)v->var.spec.type);
+    free((char *)v->var.spec.attributes);
+    crn_trees_unload(v);
+}
+
 void crn_trees_mark_free(crn_trees_mark *m)
 {
     if (!m)
         return;
-    for (size_t i = 0; i < m->nvars; i++) {
-        crn_trees_var *v = &m->var[i];
-        free((char *)v->var.spec.name);
-        free((char *)v->var.spec.type);
-        free((char *)v->var.spec.attributes);
-        crn_trees_unload(v);
-    }
+    for (size_t i = 0; i < m->nvars; i++)
+        crn_trees_var_done(&m->var[i]);
     free(m->var);
     crn_index_done(&m->name);
     free(m);

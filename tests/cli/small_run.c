@@ -2,8 +2,8 @@
  *
  * Makes a run for scripts that compare: small_run TRAIL NAME KICK MARKS KEEP [EVERY]. From
  * mark 3 on, values 700 to 709 of 'field' are larger by KICK than they would be. With EVERY, marks
- * are taken at multiples of it alone. CAIRN_VARIABLE_BLOCK and
- * CAIRN_VARIABLE_BOUND are 1KiB and "1e-3, 1e-9" unless they are set.
+ * are taken at multiples of it alone. CAIRN_VARIABLE_BLOCK, CAIRN_COMPARE_LEAF and
+ * CAIRN_VARIABLE_BOUND are 1KiB, 1KiB and "1e-3, 1e-9" unless they are set.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -48,6 +48,7 @@ int main(int argc, char **argv)
     set("CAIRN_LEVEL_LOCAL", "trail", true);
     set("CAIRN_KEEP_GLOBAL", argv[5], true);
     set("CAIRN_VARIABLE_BLOCK", "1KiB", false);
+    set("CAIRN_COMPARE_LEAF", "1KiB", false);
     set("CAIRN_VARIABLE_BOUND", "1e-3, 1e-9", false);
     int rc = cairn_open(MPI_COMM_SELF, NULL, &c);
     if (rc == CAIRN_OK)

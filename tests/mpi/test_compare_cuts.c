@@ -319,10 +319,12 @@ static void make_long(const place *p, const char *name, const char *block, uint6
         x[k] = (double)(from + k) + (from + k == other ? 1.5 : 0.5);
     setenv("CAIRN_RUN_NAME", name, 1);
     setenv("CAIRN_VARIABLE_BLOCK", block, 1);
+    setenv("CAIRN_COMPARE_TREES", "no", 1); /* they would keep damage from being read */
     assert_ok(cairn_open(p->mpi, p->config, &c));
     assert_ok(cairn_protect_part(c, "x", x, CAIRN_FLOAT64, 1, &global, &from, &count));
     assert_ok(cairn_mark(c, 1, CAIRN_AUTO));
     assert_ok(cairn_close(c));
+    unsetenv("CAIRN_COMPARE_TREES");
     unsetenv("CAIRN_VARIABLE_BLOCK");
     unsetenv("CAIRN_RUN_NAME");
     free(x);

@@ -64,7 +64,7 @@ static void write_config(place *p, const char *name, const char *more)
         assert_non_null(f);
         fprintf(f,
                 "[run]\ntrail = %s/trail\nname = %s\n[level]\nlocal = trail\n[keep]\nglobal = all\n"
-                "[variable]\nblock = 4KiB\nbound = 1e-3, 1e-9\n%s",
+                "[compare]\nleaf = 4KiB\n[variable]\nblock = 4KiB\nbound = 1e-3, 1e-9\n%s",
                 p->dir, name, more);
         fclose(f);
     }
