@@ -48,7 +48,8 @@ typedef struct crn_thread {
     bool in_use;     /* by a living thread; guarded by the recorder's lock, */
     uint64_t nlives; /* as is the number of threads that have had it */
     /* the rest belongs to the owner alone */
-    volatile bool busy; /* in the recorder itself: what a signal's handler does now is left out */
+    volatile bool busy; /* in the recorder itself: of what a signal's handler does now, calls are
+                           only counted (lost) */
     int depth;          /* wrapped calls that we are in */
     uint32_t outer, outer_site; /* the outermost of them, and where it was called */
     const void *outer_frame;    /* of its wrapper; what it calls lies below */
@@ -76,8 +77,9 @@ typedef struct crn_recorder {
     uint64_t keep_every; /* nanoseconds between two keepings aside; 0: never */
     uint64_t keep_cost;  /* or this many times what the last one took */
     _Atomic uint64_t keep_next;
-    MPI_Comm comm;        /* a copy of the world, for the merge */
-    pthread_mutex_t lock; /* guards what follows */
+    _Atomic uint64_t lost; /* calls of signals' handlers that interrupted the recorder */
+    MPI_Comm comm;         /* a copy of the world, for the merge */
+    pthread_mutex_t lock;  /* guards what follows */
     crn_tables tables;
     size_t shared; /* its part of held: tables and handles */
     size_t handles_nbytes;

@@ -32,12 +32,25 @@ static void leave_by_jump(crn_thread *t)
     crn_requests_unlock();
 }
 
+/*
+ * A signal's handler has interrupted the recorder, whose tables are not to be touched now: the call
+ * is not recorded, and the trace must say that it is not complete. The recorder itself makes no
+ * call that comes here while it is busy.
+ */
+static bool is_interrupted(const crn_thread *t)
+{
+    if (!crn_rec_locked && !(t && t->busy))
+        return false;
+    atomic_fetch_add_explicit(&crn_rec.lost, 1, memory_order_relaxed);
+    return true;
+}
+
 bool crn_ev_enter(crn_ev *e, uint32_t call, const void *ret, const void *frame)
 {
-    if (!crn_rec_running() || crn_rec_locked)
+    if (!crn_rec_running() || is_interrupted(crn_rec_self))
         return false;
     crn_thread *t = crn_rec_thread();
-    if (!t || t->busy)
+    if (!t)
         return false;
     const crn_call *row = crn_call_row(call);
     if (t->depth > 0 && (uintptr_t)frame >= (uintptr_t)t->outer_frame)

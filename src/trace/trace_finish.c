@@ -60,6 +60,7 @@ static cairn_status own_trace(bool cut, crn_trace **ret)
     crn_rec_unlock();
     crn_vec_done(&build);
     CRN_TRY(rc);
+    t->dropped += atomic_load_explicit(&crn_rec.lost, memory_order_relaxed);
     t->began = crn_rec.began_wall;
     t->lasted = crn_now_ns() - crn_rec.began;
     rc = program_name(t);
