@@ -8,7 +8,6 @@
 
 #include <cairn/keep.h>
 #include <inttypes.h>
-#include <jansson.h>
 
 cairn_status crn_ckpt_find_existing(cairn *c)
 {
@@ -33,8 +32,10 @@ cairn_status crn_ckpt_drain_mark(cairn *c, size_t i, uint64_t *ret_nbytes)
     c->mark.at[i].levels |= 1u << CRN_LEVEL_GLOBAL;
     crn_ckpt_retain(c, CRN_LEVEL_GLOBAL);
     CRN_TRY(crn_ckpt_publish(c, c->comm, crn_run_manifest(c->run)->finished));
-    crn_ckpt_event(c, "{s:s, s:I, s:f, s:I}", "event", "drained", "version", (json_int_t)version,
-                   "seconds", (double)(crn_now_ns() - start) * 1e-9, "stored", (json_int_t)stored);
+    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_DRAINED,
+                                   .drained = {.version = version,
+                                               .seconds = (double)(crn_now_ns() - start) * 1e-9,
+                                               .stored = stored}});
     *ret_nbytes = stored;
     return CAIRN_OK;
 }

@@ -19,7 +19,7 @@ static void settle_at_finalize(void *arg)
                   "the program let MPI end without cairn_close: run '%s' does not count as "
                   "finished, and the next start goes on with its newest mark",
                   crn_run_name(c->run));
-    crn_ckpt_event(c, "{s:s, s:b, s:b}", "event", "close", "finished", false, "forgotten", true);
+    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_CLOSE, .close = {.forgotten = true}});
     c->ended = true;
     crn_ckpt_leave(c, crn_comm_free);
 }

@@ -39,23 +39,6 @@ void crn_pace_mark(ckpt_pace *pace, double since_leg, crn_plan_measure *measured
 
 /* --- reading -------------------------------------------------------------------------------- */
 
-/* A log may have been damaged: what cannot be, of times and of sizes, is taken for nothing. */
-static double number(json_t *event, const char *name)
-{
-    const double x = json_number_value(json_object_get(event, name));
-    return x >= -1e18 && x <= 1e18 ? x : 0;
-}
-
-static double natural(json_t *event, const char *name)
-{
-    return CRN_MAX(number(event, name), 0.0);
-}
-
-static uint64_t version_of(json_t *event)
-{
-    return (uint64_t)json_integer_value(json_object_get(event, "version"));
-}
-
 static ckpt_past_leg *last_leg(ckpt_history *h)
 {
     return h->leg.n > 0 ? &h->leg.at[h->leg.n - 1] : NULL;
@@ -63,124 +46,114 @@ static ckpt_past_leg *last_leg(ckpt_history *h)
 
 /* Whoever comes after a leg tells when that gave its last sign of life; the next one sees that of
  * the one before it, who took the lock. */
-static void saw_last(ckpt_past_leg *leg, json_t *event)
+static void saw_last(ckpt_past_leg *leg, double seen)
 {
     if (!leg || leg->closed || leg->told)
         return;
     leg->told = true;
-    leg->end = CRN_MAX(leg->end, number(event, "seen"));
+    leg->end = CRN_MAX(leg->end, seen);
 }
 
-static cairn_status on_open(ckpt_history *h, json_t *event)
+static cairn_status on_open(ckpt_history *h, const crn_event *e)
 {
-    const double now = number(event, "time");
-    saw_last(last_leg(h), event);
+    saw_last(last_leg(h), e->open.seen);
     return crn_vec_push(
-        &h->leg, (ckpt_past_leg){.first = h->mark.n, .opened = now, .ready = now, .end = now});
+        &h->leg,
+        (ckpt_past_leg){.first = h->mark.n, .opened = e->time, .ready = e->time, .end = e->time});
 }
 
-static cairn_status on_launch(ckpt_history *h, json_t *event)
+static void on_resume(ckpt_past_leg *leg, const crn_event *e)
 {
-    saw_last(last_leg(h), event);
-    return CAIRN_OK;
-}
-
-static cairn_status on_ended(ckpt_history *h, json_t *event)
-{
-    saw_last(last_leg(h), event);
-    if (h->leg.n > 0)
-        last_leg(h)->ended = true;
-    return CAIRN_OK;
-}
-
-static cairn_status on_resume(ckpt_history *h, json_t *event)
-{
-    ckpt_past_leg *leg = last_leg(h);
-    json_t *from = json_object_get(event, "from");
-    if (!leg)
-        return CAIRN_OK;
     leg->resumed = true;
-    leg->version = version_of(event);
-    leg->ready = leg->end = number(event, "time");
-    for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++)
-        if (number(json_object_get(from, crn_level_name(l)), "blocks") > 0)
+    leg->version = e->resume.version;
+    leg->ready = leg->end = e->time;
+    for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++) {
+        json_t *from = json_object_get(e->resume.from, crn_level_name(l));
+        if (crn_event_source_decode(from).blocks > 0)
             leg->from = l;
-    return CAIRN_OK;
+    }
 }
 
-static cairn_status on_mark(ckpt_history *h, json_t *event)
+static cairn_status on_mark(ckpt_history *h, const crn_event *e)
 {
-    const double now = number(event, "time");
-    if (h->leg.n == 0)
-        return CAIRN_OK;
-    last_leg(h)->end = now;
+    const double stored = CRN_MAX(e->mark.stored, 0.0);
+    last_leg(h)->end = e->time;
     return crn_vec_push(&h->mark, (ckpt_past_mark){.leg = h->leg.n - 1,
-                                                   .version = version_of(event),
-                                                   .begun = now - natural(event, "stored"),
-                                                   .held = natural(event, "held"),
-                                                   .safe = natural(event, "stored"),
-                                                   .nbytes = natural(event, "written"),
-                                                   .total = natural(event, "nbytes")});
+                                                   .version = e->mark.version,
+                                                   .begun = e->time - stored,
+                                                   .held = CRN_MAX(e->mark.held, 0.0),
+                                                   .safe = stored,
+                                                   .nbytes = (double)e->mark.written,
+                                                   .total = (double)e->mark.nbytes});
 }
 
-static cairn_status on_raised(ckpt_history *h, json_t *event)
+static void on_raised(ckpt_history *h, const crn_event *e)
 {
     ckpt_past_mark *mark = h->mark.n > 0 ? &h->mark.at[h->mark.n - 1] : NULL;
-    const char *name = json_string_value(json_object_get(event, "level"));
-    if (!mark || !name || mark->version != version_of(event))
-        return CAIRN_OK;
-    mark->held += natural(event, "held");
+    if (!mark || !e->raised.level || mark->version != e->raised.version)
+        return;
+    mark->held += CRN_MAX(e->raised.held, 0.0);
     for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++)
-        if (strcmp(name, crn_level_name(l)) == 0 && l > mark->level) {
+        if (strcmp(e->raised.level, crn_level_name(l)) == 0 && l > mark->level) {
             mark->level = l;
-            mark->safe = number(event, "time") - mark->begun;
-            mark->nbytes = natural(event, "stored");
+            mark->safe = e->time - mark->begun;
+            mark->nbytes = (double)e->raised.stored;
         }
-    last_leg(h)->end = number(event, "time");
-    return CAIRN_OK;
+    last_leg(h)->end = e->time;
 }
 
-static cairn_status on_close(ckpt_history *h, json_t *event)
+/* Of an event in a leg. */
+static cairn_status take(ckpt_history *h, ckpt_past_leg *leg, const crn_event *e)
 {
-    if (h->leg.n > 0) {
-        last_leg(h)->closed = true;
-        last_leg(h)->end = number(event, "time");
+    switch (e->kind) {
+    case CRN_EVENT_RESUME:
+        on_resume(leg, e);
+        break;
+    case CRN_EVENT_MARK:
+        return on_mark(h, e);
+    case CRN_EVENT_RAISED:
+        on_raised(h, e);
+        break;
+    case CRN_EVENT_CLOSE:
+        leg->closed = true;
+        leg->end = e->time;
+        break;
+    case CRN_EVENT_ENDED:
+        saw_last(leg, e->ended.seen);
+        leg->ended = true;
+        break;
+    case CRN_EVENT_LAUNCH:
+        saw_last(leg, e->launch.seen);
+        break;
+    case CRN_EVENT_TUNED:
+        leg->end = e->time;
+        break;
+    default:
+        break;
     }
     return CAIRN_OK;
 }
 
-static cairn_status on_tuned(ckpt_history *h, json_t *event)
-{
-    json_decref(h->tuned);
-    h->tuned = json_incref(event);
-    if (h->leg.n > 0)
-        last_leg(h)->end = number(event, "time");
-    return CAIRN_OK;
-}
-
-/* What each mark did with each variable is most of a long log, and says nothing here: such lines,
- * as they are written, are not worth to be parsed. */
-static bool is_in_vain(const char *line)
-{
-    static const char changes[] = "{\"event\":\"changes\",";
-    return strncmp(line, changes, sizeof changes - 1) == 0;
-}
-
 int crn_history_take(void *arg, const char *line)
 {
-    static const struct {
-        const char *kind;
-        cairn_status (*take)(ckpt_history *h, json_t *event);
-    } row[] = {{"launch", on_launch}, {"open", on_open},     {"resume", on_resume},
-               {"mark", on_mark},     {"raised", on_raised}, {"tuned", on_tuned},
-               {"close", on_close},   {"ended", on_ended}};
+    static const crn_event_filter wanted = {.kinds = CRN_EVENT_BIT(LAUNCH) | CRN_EVENT_BIT(OPEN) |
+                                                     CRN_EVENT_BIT(RESUME) | CRN_EVENT_BIT(MARK) |
+                                                     CRN_EVENT_BIT(RAISED) | CRN_EVENT_BIT(TUNED) |
+                                                     CRN_EVENT_BIT(CLOSE) | CRN_EVENT_BIT(ENDED)};
     ckpt_history *h = arg;
-    json_t *event = is_in_vain(line) ? NULL : json_loads(line, 0, NULL);
-    const char *kind = json_string_value(json_object_get(event, "event"));
-    for (size_t i = 0; kind && i < sizeof row / sizeof *row; i++)
-        if (strcmp(kind, row[i].kind) == 0)
-            h->failed |= row[i].take(h, event) < 0;
-    json_decref(event);
+    crn_event e;
+    if (!crn_event_decode(line, &wanted, &e))
+        return 0;
+    if (e.kind == CRN_EVENT_OPEN)
+        h->failed |= on_open(h, &e) < 0;
+    else if (h->leg.n > 0)
+        h->failed |= take(h, last_leg(h), &e) < 0;
+    if (e.kind == CRN_EVENT_TUNED) { /* the last one counts */
+        crn_event_done(&h->tuned);
+        h->tuned = e;
+    } else {
+        crn_event_done(&e);
+    }
     return h->failed;
 }
 
@@ -188,8 +161,7 @@ void crn_history_done(ckpt_history *h)
 {
     crn_vec_done(&h->leg);
     crn_vec_done(&h->mark);
-    json_decref(h->tuned);
-    h->tuned = NULL;
+    crn_event_done(&h->tuned);
 }
 
 /* --- what it means -------------------------------------------------------------------------- */
@@ -243,8 +215,8 @@ cairn_status crn_history_teach(const ckpt_history *h, const ckpt_ladder *ladder,
 
 bool crn_history_schedule(const ckpt_history *h, const ckpt_ladder *ladder, crn_plan_schedule *ret)
 {
-    json_t *every = json_object_get(h->tuned, "every");
-    crn_plan_schedule s = {.interval = number(h->tuned, "interval")};
+    json_t *every = h->tuned.tuned.every;
+    crn_plan_schedule s = {.interval = h->tuned.tuned.interval};
     json_int_t before = 1;
     if (!(s.interval > 0) || json_object_size(every) != ladder->n)
         return false;

@@ -6,9 +6,8 @@
 #ifndef CAIRN_CKPT_HISTORY_H
 #define CAIRN_CKPT_HISTORY_H
 
-#include <jansson.h>
-
 #include "base/base.h"
+#include "event/event.h"
 #include "level/level.h"
 #include "plan/plan.h"
 
@@ -57,8 +56,8 @@ typedef struct ckpt_past_mark {
 typedef struct ckpt_history {
     CRN_VEC(ckpt_past_leg) leg;
     CRN_VEC(ckpt_past_mark) mark;
-    json_t *tuned; /* the last event of this kind, or NULL */
-    bool failed;   /* no memory */
+    crn_event tuned; /* the last event of this kind; none: all is 0 */
+    bool failed;     /* no memory */
 } ckpt_history;
 
 /* Takes a line of the log; a cairn_event_fn, of which arg is the history. */

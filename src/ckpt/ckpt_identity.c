@@ -6,31 +6,21 @@
  */
 #include "ckpt/ckpt_session.h"
 
-#include <jansson.h>
 #include <limits.h>
 #include <unistd.h>
 
 enum { TEXT_MAX = 4096, SHOWN = 100 };
 
-typedef struct identity {
-    json_t *event; /* the last of its kind in the log, or NULL */
-} identity;
-
+/* The last event of its kind counts. */
 static int take(void *arg, const char *line)
 {
-    static const char kind[] = "{\"event\":\"identity\",";
-    identity *past = arg;
-    json_t *event = strncmp(line, kind, sizeof kind - 1) == 0 ? json_loads(line, 0, NULL) : NULL;
-    if (event) {
-        json_decref(past->event);
-        past->event = event;
+    static const crn_event_filter wanted = {.kinds = CRN_EVENT_BIT(IDENTITY)};
+    crn_event *past = arg, e;
+    if (crn_event_decode(line, &wanted, &e)) {
+        crn_event_done(past);
+        *past = e;
     }
     return 0;
-}
-
-static const char *word(const identity *past, const char *key)
-{
-    return json_string_value(json_object_get(past->event, key));
 }
 
 /* The name of this program's file. */
@@ -54,15 +44,15 @@ static cairn_status refuse(const cairn *c, const char *was)
 /* Let the log say whose run it is from now on. */
 static void tell(cairn *c, const char *program, const char *text)
 {
-    crn_ckpt_event(c, "{s:s, s:s, s:s*}", "event", "identity", "program", program, "text", text);
+    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_IDENTITY,
+                                   .identity = {.program = program, .text = text}});
 }
 
 /* On rank 0. */
-static cairn_status compare(cairn *c, const identity *past)
+static cairn_status compare(cairn *c, const crn_event_identity *past)
 {
     char path[PATH_MAX];
-    const char *program = program_name(path), *by = word(past, "program"),
-               *was = word(past, "text");
+    const char *program = program_name(path), *by = past->program, *was = past->text;
     const bool other = was && c->identity && strcmp(was, c->identity) != 0;
     if (other && c->mark.n > 0 && crn_config_word(c->cfg, CRN_OPT_RESUME_IDENTITY) == 0)
         return refuse(c, was);
@@ -81,7 +71,7 @@ static cairn_status compare(cairn *c, const identity *past)
 
 cairn_status crn_ckpt_check_identity(cairn *c)
 {
-    identity past = {0};
+    crn_event past = {0}; /* none: all is 0 */
     cairn_status rc = CAIRN_OK;
     if (c->identified)
         return CAIRN_OK;
@@ -89,8 +79,8 @@ cairn_status crn_ckpt_check_identity(cairn *c)
         if (crn_run_events(c->run, take, &past) < 0) /* marks matter more than their log */
             crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT, "whose run it is, is not known: %s",
                           crn_err_peek()->text);
-        rc = compare(c, &past);
-        json_decref(past.event);
+        rc = compare(c, &past.identity);
+        crn_event_done(&past);
     }
     rc = crn_comm_agree(c->comm, rc);
     c->identified = rc == CAIRN_OK;

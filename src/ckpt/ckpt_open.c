@@ -442,10 +442,12 @@ cairn_status crn_ckpt_start(cairn *c)
         rc = crn_engine_start(c);
     CRN_TRY(crn_comm_agree(c->comm, rc));
     char id[CRN_RUN_ID_TEXT];
-    crn_ckpt_event(c, "{s:s, s:i, s:i, s:f, s:s}", "event", "open", "nranks",
-                   crn_comm_size(c->comm), "nnodes", crn_vault_nodes(c->vault)->nnodes, "seen",
-                   (double)crn_run_seen(c->run) * 1e-9, "id",
-                   crn_run_id_format(crn_run_manifest(c->run)->run, id));
+    crn_ckpt_event(
+        c, &(crn_event){.kind = CRN_EVENT_OPEN,
+                        .open = {.nranks = (uint64_t)crn_comm_size(c->comm),
+                                 .nnodes = (uint64_t)crn_vault_nodes(c->vault)->nnodes,
+                                 .seen = (double)crn_run_seen(c->run) * 1e-9,
+                                 .id = crn_run_id_format(crn_run_manifest(c->run)->run, id)}});
     crn_ckpt_tell(c);
     return CAIRN_OK;
 }
@@ -547,7 +549,8 @@ int cairn_close(cairn *c)
         rc = ended;
         why = *crn_err_peek();
     }
-    crn_ckpt_event(c, "{s:s, s:b}", "event", "close", "finished", ended == CAIRN_OK);
+    crn_ckpt_event(c,
+                   &(crn_event){.kind = CRN_EVENT_CLOSE, .close = {.finished = ended == CAIRN_OK}});
     crn_ckpt_free(c);
     return rc < 0 ? crn_err_give(&why) : rc;
 }

@@ -8,11 +8,6 @@
 
 #include "ckpt/ckpt_history.h"
 
-static double number(json_t *object, const char *name)
-{
-    return json_number_value(json_object_get(object, name));
-}
-
 /* --- the model ------------------------------------------------------------------------------ */
 
 static bool find_level(const char *name, crn_level *ret)
@@ -26,25 +21,24 @@ static bool find_level(const char *name, crn_level *ret)
 }
 
 /* What the run's planner believed last. */
-static cairn_status read_tuned(json_t *tuned, ckpt_ladder *ladder, cairn_plan_input *in)
+static cairn_status read_tuned(const crn_event_tuned *tuned, ckpt_ladder *ladder,
+                               cairn_plan_input *in)
 {
-    json_t *levels = json_object_get(tuned, "levels"), *changed = json_object_get(tuned, "changed");
-    in->changed_at_once = json_number_value(json_array_get(changed, 0));
-    in->changed_in_time = json_number_value(json_array_get(changed, 1));
-    in->change_pace = json_number_value(json_array_get(changed, 2));
-    in->nlevels = json_array_size(levels);
+    in->changed_at_once = json_number_value(json_array_get(tuned->changed, 0));
+    in->changed_in_time = json_number_value(json_array_get(tuned->changed, 1));
+    in->change_pace = json_number_value(json_array_get(tuned->changed, 2));
+    in->nlevels = json_array_size(tuned->levels);
     CRN_FAIL_IF(in->nlevels < 1 || in->nlevels > CAIRN_PLAN_LEVELS, CAIRN_ECORRUPT,
                 "an event 'tuned' has %zu levels", in->nlevels);
     for (size_t i = 0; i < in->nlevels; i++) {
-        json_t *level = json_array_get(levels, i);
-        const char *name = json_string_value(json_object_get(level, "level"));
-        CRN_FAIL_IF(!find_level(name, &ladder->level[ladder->n++]), CAIRN_ECORRUPT,
-                    "an event 'tuned' has a level '%s'", name ? name : "");
-        in->level[i] = (cairn_plan_level){.rate = number(level, "rate"),
-                                          .restart = number(level, "restart"),
-                                          .fixed = number(level, "fixed"),
-                                          .bandwidth = number(level, "bandwidth"),
-                                          .background = number(level, "background")};
+        const crn_event_belief b = crn_event_belief_decode(json_array_get(tuned->levels, i));
+        CRN_FAIL_IF(!find_level(b.level, &ladder->level[ladder->n++]), CAIRN_ECORRUPT,
+                    "an event 'tuned' has a level '%s'", b.level ? b.level : "");
+        in->level[i] = (cairn_plan_level){.rate = b.rate,
+                                          .restart = b.restart,
+                                          .fixed = b.fixed,
+                                          .bandwidth = b.bandwidth,
+                                          .background = b.background};
     }
     return CAIRN_OK;
 }
@@ -210,9 +204,9 @@ static cairn_status recall(const ckpt_history *h, cairn_plan_past *past)
 {
     ckpt_ladder ladder = {0};
     past->in.struct_bytes = sizeof past->in;
-    past->tuned = h->tuned != NULL;
-    if (h->tuned) {
-        CRN_TRY(read_tuned(h->tuned, &ladder, &past->in));
+    past->tuned = h->tuned.kind == CRN_EVENT_TUNED;
+    if (past->tuned) {
+        CRN_TRY(read_tuned(&h->tuned.tuned, &ladder, &past->in));
     } else {
         ladder = levels_of(h);
         CRN_TRY(measure(h, &ladder, &past->in));

@@ -10,7 +10,6 @@
 
 #include <cairn/keep.h>
 #include <inttypes.h>
-#include <jansson.h>
 
 enum { IN_TRAIL = 1 << CRN_LEVEL_GLOBAL };
 
@@ -127,8 +126,8 @@ static cairn_status prune_run(cairn *c, const crn_manifest_mark *was, size_t nwa
         rc = crn_vault_remove(c->vault, &how->nfiles);
     CRN_TRY(crn_comm_agree(c->comm, rc));
     CRN_TRY(crn_comm_allreduce_u64(c->comm, CRN_REDUCE_SUM, &how->nfiles, 1));
-    crn_ckpt_event(c, "{s:s, s:I, s:I}", "event", "pruned", "marks", (json_int_t)how->nmarks,
-                   "files", (json_int_t)how->nfiles);
+    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_PRUNED,
+                                   .pruned = {.marks = how->nmarks, .files = how->nfiles}});
     return CAIRN_OK;
 }
 

@@ -7,7 +7,6 @@
 #include "ckpt/ckpt_session.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 
 /* --- which marks there are ------------------------------------------------------------------ */
 
@@ -91,11 +90,12 @@ static cairn_status ask_nodes(cairn *c)
 /* The version of the last mark that the log tells of. */
 static int on_event(void *arg, const char *line)
 {
-    json_t *event = json_loads(line, 0, NULL);
-    const char *kind = json_string_value(json_object_get(event, "event"));
-    if (kind && strcmp(kind, "mark") == 0)
-        *(uint64_t *)arg = (uint64_t)json_integer_value(json_object_get(event, "version"));
-    json_decref(event);
+    static const crn_event_filter marks = {.kinds = CRN_EVENT_BIT(MARK)};
+    crn_event e;
+    if (!crn_event_decode(line, &marks, &e))
+        return 0;
+    *(uint64_t *)arg = e.mark.version;
+    crn_event_done(&e);
     return 0;
 }
 
@@ -140,6 +140,6 @@ cairn_status crn_ckpt_recover(cairn *c, bool goes_on)
     crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT,
                   "run '%s' had lost its manifest: %zu marks were found again",
                   crn_run_name(c->run), c->mark.n);
-    crn_ckpt_event(c, "{s:s, s:I}", "event", "recovered", "marks", (json_int_t)c->mark.n);
+    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_RECOVERED, .recovered = {.marks = c->mark.n}});
     return CAIRN_OK;
 }

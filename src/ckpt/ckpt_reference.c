@@ -16,7 +16,6 @@
 #include "ckpt/ckpt_session.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdatomic.h>
 
 /* What a rank found; once agreed upon, what counts. To be sent as it is. */
@@ -277,9 +276,11 @@ static const char *const verdict_name[] = {
 static void tell_verdict(cairn *c, const finding *f)
 {
     const char *text = f->where.text;
-    crn_ckpt_event(c, "{s:s, s:I, s:s, s:s, s:s*}", "event", "compared", "version",
-                   (json_int_t)c->job.version, "reference", c->reference->name, "verdict",
-                   verdict_name[f->verdict], "text", text[0] ? text : NULL);
+    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_COMPARED,
+                                   .compared = {.version = c->job.version,
+                                                .reference = c->reference->name,
+                                                .verdict = verdict_name[f->verdict],
+                                                .text = text[0] ? text : NULL}});
     if (f->verdict != CAIRN_SAME)
         crn_log_write(&c->log, f->verdict == CAIRN_DIFFERENT ? CRN_LOG_WARN : CRN_LOG_INFO,
                       CRN_LOG_ROOT, "mark %" PRIu64 " and reference '%s', %s: %s", c->job.version,
@@ -289,13 +290,17 @@ static void tell_verdict(cairn *c, const finding *f)
 /* and one for the first that differs. */
 static void tell_divergence(cairn *c, const cairn_divergence *w)
 {
-    const bool placed = w->ndims > 0 && crn_comm_rank(c->comm) == 0;
+    const bool placed = w->ndims > 0;
     json_t *index = placed ? json_array() : NULL;
     for (uint32_t d = 0; placed && d < w->ndims; d++)
         json_array_append_new(index, json_integer((json_int_t)w->index[d]));
-    crn_ckpt_event(c, "{s:s, s:I, s:i, s:s, s:o*, s:s*, s:s*}", "event", "diverged", "version",
-                   (json_int_t)w->version, "rank", (int)w->rank, "variable", w->variable, "index",
-                   index, "here", placed ? w->here : NULL, "there", placed ? w->there : NULL);
+    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_DIVERGED,
+                                   .diverged = {.version = w->version,
+                                                .rank = w->rank,
+                                                .variable = w->variable,
+                                                .index = index,
+                                                .here = placed ? w->here : NULL,
+                                                .there = placed ? w->there : NULL}});
 }
 
 /* What this rank has found, after the ranks have agreed on what rank 0 compared for all.

@@ -5,7 +5,6 @@
 #include "ckpt/ckpt_redist.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 
 /* --- does it fit -------------------------------------------------------------------------- */
 
@@ -121,15 +120,15 @@ static void tell(cairn *c, const crn_manifest_mark *mark, const crn_load_stats *
     json_t *from = json_object();
     for (int l = 0; l < CRN_NLEVELS; l++)
         if (v[l][BLOCKS] + v[l][BAD] + v[l][ABSENT] > 0)
-            json_object_set_new(from, crn_level_name((crn_level)l),
-                                json_pack("{s:I, s:I, s:I, s:I}", "blocks",
-                                          (json_int_t)v[l][BLOCKS], "bytes",
-                                          (json_int_t)v[l][BYTES], "bad", (json_int_t)v[l][BAD],
-                                          "absent", (json_int_t)v[l][ABSENT]));
-    crn_ckpt_event(c, "{s:s, s:I, s:f, s:o}", "event", "resume", "version",
-                   (json_int_t)mark->version, "seconds", took, "from", from);
-    if (crn_comm_rank(c->comm) != 0)
-        json_decref(from);
+            json_object_set_new(
+                from, crn_level_name((crn_level)l),
+                crn_event_source_encode(&(crn_event_source){.blocks = v[l][BLOCKS],
+                                                            .bytes = v[l][BYTES],
+                                                            .bad = v[l][BAD],
+                                                            .absent = v[l][ABSENT]}));
+    crn_ckpt_event(
+        c, &(crn_event){.kind = CRN_EVENT_RESUME,
+                        .resume = {.version = mark->version, .seconds = took, .from = from}});
     crn_log_write(&c->log, CRN_LOG_INFO, CRN_LOG_ROOT, "resumed from mark %" PRIu64, mark->version);
 }
 
@@ -187,8 +186,9 @@ static cairn_status resume(cairn *c, const uint64_t *wanted, uint64_t *ret)
         if (i + 1 == c->mark.n || c->mark.at[i + 1].version >= c->lost_from)
             c->lost_from = mark.version;
         crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT, "%s", crn_err_peek()->text);
-        crn_ckpt_event(c, "{s:s, s:I, s:s}", "event", "lost", "version", (json_int_t)mark.version,
-                       "text", crn_err_peek()->text);
+        crn_ckpt_event(
+            c, &(crn_event){.kind = CRN_EVENT_LOST,
+                            .lost = {.version = mark.version, .text = crn_err_peek()->text}});
     }
     CRN_FAIL_IF(wanted && rc == CAIRN_NOTHING, CAIRN_ENOTFOUND, "run '%s' has no mark %" PRIu64,
                 crn_run_name(c->run), *wanted);

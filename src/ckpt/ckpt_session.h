@@ -25,6 +25,7 @@
 #include "codec/codec.h"
 #include "comm/comm.h"
 #include "diff/diff.h"
+#include "event/event.h"
 #include "hash/hash.h"
 #include "level/level.h"
 #include "plan/plan.h"
@@ -226,7 +227,7 @@ struct cairn {
     /* The program's thread's: what was declared, */
     CRN_VEC(ckpt_type) type; /* the first is number CKPT_TYPE_FIRST */
     CRN_VEC(ckpt_var) var;
-    crn_index var_name; /* of those */
+    crn_index var_name;   /* of those */
     bool unchecked;       /* whether shares fit together was not checked since one was declared */
     crn_tracker *tracker; /* made when first wanted */
     bool untracked;       /* the kernel cannot */
@@ -464,8 +465,9 @@ crn_frame_fn crn_ckpt_frame;
 /* Let the time series of the run have the marks that it has now. Rank 0 does; never fails. */
 void crn_ckpt_tell_viewers(cairn *c);
 
-/* One line for the run's event log, in the words of json_pack; rank 0 writes. Never fails.  */
-void crn_ckpt_event(cairn *c, const char *fmt, ...);
+/* A line for the run's event log, of which this sets the time; rank 0 writes, all ranks release the
+ * JSON members of e. Never fails. */
+void crn_ckpt_event(cairn *c, crn_event *e);
 
 /* --- trees -------------------------------------------------------------------------------- */
 

@@ -6,7 +6,6 @@
 #include "ckpt/ckpt_session.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdarg.h>
 
 static const crn_opt_id keep_option[CRN_NLEVELS] = {CRN_OPT_KEEP_LOCAL, CRN_OPT_KEEP_PARTNER,
@@ -52,32 +51,23 @@ cairn_status crn_ckpt_levels(cairn *c, cairn_level level, unsigned *ret)
 
 /* --- events ------------------------------------------------------------------------------- */
 
-void crn_ckpt_event(cairn *c, const char *fmt, ...)
+static void write_event(cairn *c, crn_event *e)
 {
-    if (crn_comm_rank(c->comm) != 0)
-        return;
-    va_list ap;
-    va_start(ap, fmt);
-    json_t *event = json_vpack_ex(NULL, 0, fmt, ap);
-    va_end(ap);
-    if (!event)
-        return;
     const crn_err before = *crn_err_peek(); /* of what the event tells: not to be written over */
-    json_object_set_new(event, "time", json_real((double)crn_wall_ns() * 1e-9));
-    char *line = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    e->time = (double)crn_wall_ns() * 1e-9;
+    char *line = crn_event_encode(e);
     pthread_mutex_lock(&c->events_mutex);
     if (line && crn_run_log(c->run, line) < 0) /* the log tells of marks; it must not fail them */
         (void)crn_err_give(&before);
     pthread_mutex_unlock(&c->events_mutex);
     free(line);
-    json_decref(event);
 }
 
-/* For an event: blocks that storage had damaged, and were written again; NULL: there are none.
- * Other ranks tell no events, and would not let go of it. */
-static json_t *count_healed(const cairn *c, uint64_t n)
+void crn_ckpt_event(cairn *c, crn_event *e)
 {
-    return n > 0 && crn_comm_rank(c->comm) == 0 ? json_integer((json_int_t)n) : NULL;
+    if (crn_comm_rank(c->comm) == 0)
+        write_event(c, e);
+    crn_event_done(e);
 }
 
 static double seconds(uint64_t from, uint64_t to)
@@ -188,8 +178,10 @@ static void fail_at(cairn *c, const char *where, cairn_status rc)
     ckpt_job *j = &c->job;
     crn_err_prefix("mark %" PRIu64 ", %s%s: ", j->version, j->only_trees ? "" : "level ", where);
     crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT, "%s", crn_err_peek()->text);
-    crn_ckpt_event(c, "{s:s, s:I, s:s, s:s}", "event", "failed", "version", (json_int_t)j->version,
-                   "level", where, "text", crn_err_peek()->text);
+    crn_ckpt_event(
+        c, &(crn_event){
+               .kind = CRN_EVENT_FAILED,
+               .failed = {.version = j->version, .level = where, .text = crn_err_peek()->text}});
     if (j->status == CAIRN_OK) {
         j->status = rc;
         crn_err_take(&j->err);
@@ -379,12 +371,15 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
     if (level == CRN_LEVEL_GLOBAL)
         crn_ckpt_tell_viewers(c);
     const char *format = crn_config_text(c->cfg, CRN_OPT_GLOBAL_FORMAT);
-    crn_ckpt_event(c, "{s:s, s:I, s:s, s:s*, s:f, s:f, s:I, s:I, s:o*}", "event", "raised",
-                   "version", (json_int_t)j->version, "level", crn_level_name(level), "format",
-                   level == CRN_LEVEL_GLOBAL ? format : NULL, "seconds",
-                   seconds(start, crn_now_ns()), "held", held_since(c, start), "moved",
-                   (json_int_t)sum[0], "stored", (json_int_t)sum[1], "healed",
-                   count_healed(c, sum[2]));
+    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_RAISED,
+                                   .raised = {.version = j->version,
+                                              .level = crn_level_name(level),
+                                              .format = level == CRN_LEVEL_GLOBAL ? format : NULL,
+                                              .seconds = seconds(start, crn_now_ns()),
+                                              .held = held_since(c, start),
+                                              .moved = sum[0],
+                                              .stored = sum[1],
+                                              .healed = sum[2]}});
 }
 
 /* One behind the mark at which the program stands; 0: that one is in the trail, or one behind it. A
@@ -417,13 +412,17 @@ cairn_status crn_ckpt_raise_last(cairn *c)
 static void tell_mark(cairn *c)
 {
     const ckpt_job *j = &c->job;
-    crn_ckpt_event(c, "{s:s, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:o*}", "event", "mark",
-                   "version", (json_int_t)j->version, "held",
-                   seconds(0, j->held_ns) + held_since(c, c->last_mark_ns), "stored",
-                   seconds(j->begin_ns, j->store_ns), "interval", j->interval_s, "nbytes",
-                   (json_int_t)j->nbytes, "blocks", (json_int_t)j->stats.blocks, "changed",
-                   (json_int_t)j->stats.changed, "written", (json_int_t)j->written, "healed",
-                   count_healed(c, j->stats.healed));
+    crn_ckpt_event(
+        c, &(crn_event){.kind = CRN_EVENT_MARK,
+                        .mark = {.version = j->version,
+                                 .held = seconds(0, j->held_ns) + held_since(c, c->last_mark_ns),
+                                 .stored = seconds(j->begin_ns, j->store_ns),
+                                 .interval = j->interval_s,
+                                 .nbytes = j->nbytes,
+                                 .blocks = j->stats.blocks,
+                                 .changed = j->stats.changed,
+                                 .written = j->written,
+                                 .healed = j->stats.healed}});
 }
 
 /* A mark that is all trees: do all ranks have theirs? */
@@ -439,10 +438,12 @@ static void share_trees(cairn *c, crn_comm *comm)
         fail_at(c, "trees", rc);
         return;
     }
-    crn_ckpt_event(c, "{s:s, s:I, s:i, s:f, s:f, s:I}", "event", "trees", "version",
-                   (json_int_t)j->version, "nranks", crn_comm_size(comm), "held",
-                   seconds(0, j->held_ns), "stored", seconds(j->begin_ns, j->store_ns), "nbytes",
-                   (json_int_t)j->nbytes);
+    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_TREES,
+                                   .trees = {.version = j->version,
+                                             .nranks = (uint64_t)crn_comm_size(comm),
+                                             .held = seconds(0, j->held_ns),
+                                             .stored = seconds(j->begin_ns, j->store_ns),
+                                             .nbytes = j->nbytes}});
 }
 
 void crn_ckpt_share(cairn *c, crn_comm *comm)

@@ -56,7 +56,7 @@ void crn_stop_begin(cairn *c)
     c->stopping = true;
     c->marked_since_stop = false;
     crn_log_write(&c->log, CRN_LOG_INFO, CRN_LOG_ROOT, "told to stop");
-    crn_ckpt_event(c, "{s:s}", "event", "stop");
+    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_STOP});
 }
 
 void crn_stop_leave(cairn *c)

@@ -5,7 +5,6 @@
  */
 #include "ckpt/ckpt_session.h"
 
-#include <jansson.h>
 #include <math.h>
 
 enum {
@@ -100,30 +99,34 @@ static cairn_status add_up(cairn *c, crn_comm *comm, size_t nvars, uint64_t *sum
 /* --- telling ------------------------------------------------------------------------------ */
 
 /* One character for each bin of ranks: 0 for nothing changed, then 1 to 9 and a to z for all. */
-static json_t *json_of_ranks(const uint64_t *bin, size_t nbins)
+static void format_ranks(const uint64_t *bin, size_t nbins, char text[BINS_MAX + 1])
 {
     static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
-    char text[BINS_MAX + 1] = "";
     for (size_t i = 0; i < nbins; i++) {
         const double share = bin[2 * i + 1] > 0 ? (double)bin[2 * i] / (double)bin[2 * i + 1] : 0;
         text[i] = digits[(size_t)ceil(share * 35)];
     }
-    return json_string(text);
+    text[nbins] = 0;
 }
 
-static json_t *json_of_gain(double gain)
+static double round_gain(double gain)
 {
-    return isnan(gain) ? json_null() : json_real(round(gain * 1000) / 1000);
+    return round(gain * 1000) / 1000;
 }
 
 static json_t *json_of_variable(const cairn *c, const ckpt_tally *t, const uint64_t *sum)
 {
     static const char *const way[] = {"compare", "copy", "full"};
-    return json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "name", t->name, "way",
-                     way[t->way], "tracked", t->tracked, "nbytes", (json_int_t)sum[0], "written",
-                     (json_int_t)sum[1], "hashed", (json_int_t)sum[2], "changed",
-                     (json_int_t)sum[3], "stored", (json_int_t)sum[4], "predicted",
-                     json_of_gain(t->predicted), "measured", json_of_gain(measured(c, t)));
+    return crn_event_variable_encode(&(crn_event_variable){.name = t->name,
+                                                           .way = way[t->way],
+                                                           .tracked = t->tracked,
+                                                           .nbytes = sum[0],
+                                                           .written = sum[1],
+                                                           .hashed = sum[2],
+                                                           .changed = sum[3],
+                                                           .stored = sum[4],
+                                                           .predicted = round_gain(t->predicted),
+                                                           .measured = round_gain(measured(c, t))});
 }
 
 /* The largest variables, by their places: bytes descending, then as they stand. */
@@ -158,15 +161,17 @@ static void tell(cairn *c, crn_comm *comm, const uint64_t *sum, size_t nvars)
     if (crn_comm_rank(comm) != 0)
         return;
     json_t *list = json_array();
+    char ranks[BINS_MAX + 1];
     told t;
     find_told(sum, nvars, &t);
     qsort(t.var, t.n, sizeof *t.var, by_place);
     for (size_t k = 0; k < t.n; k++)
         json_array_append_new(
             list, json_of_variable(c, &c->tally.at[t.var[k]], sum + NCOUNTS * t.var[k]));
-    crn_ckpt_event(c, "{s:s, s:I, s:o, s:o}", "event", "changes", "version",
-                   (json_int_t)c->job.version, "ranks",
-                   json_of_ranks(sum + NCOUNTS * nvars, nbins_of(comm)), "variables", list);
+    format_ranks(sum + NCOUNTS * nvars, nbins_of(comm), ranks);
+    crn_ckpt_event(
+        c, &(crn_event){.kind = CRN_EVENT_CHANGES,
+                        .changes = {.version = c->job.version, .ranks = ranks, .variables = list}});
 }
 
 void crn_tally_tell(cairn *c, crn_comm *comm)

@@ -16,7 +16,6 @@
 #include "ckpt/ckpt_session.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 
 /* What is known of a variable of the mark under way. */
 typedef struct tree_var {
@@ -447,8 +446,10 @@ static void say_failure(cairn *c)
     c->trees->failing = true;
     crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_EACH, "mark %" PRIu64 " has no trees: %s",
                   c->job.version, c->trees->err.text);
-    crn_ckpt_event(c, "{s:s, s:I, s:s, s:s}", "event", "failed", "version",
-                   (json_int_t)c->job.version, "level", "trees", "text", c->trees->err.text);
+    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_FAILED,
+                                   .failed = {.version = c->job.version,
+                                              .level = "trees",
+                                              .text = c->trees->err.text}});
 }
 
 void crn_ckpt_trees_finish(cairn *c, crn_trees_mark *made, bool stored)

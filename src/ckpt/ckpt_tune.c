@@ -10,8 +10,6 @@
  */
 #include "ckpt/ckpt_session.h"
 
-#include <jansson.h>
-
 static const crn_opt_id every_option[CRN_NLEVELS] = {
     [CRN_LEVEL_PARTNER] = CRN_OPT_LEVEL_PARTNER,
     [CRN_LEVEL_ENCODED] = CRN_OPT_LEVEL_ENCODED,
@@ -146,11 +144,13 @@ static json_t *beliefs(const ckpt_tune *t, const crn_plan_model *m)
     json_t *levels = json_array();
     for (size_t i = 0; i < m->nlevels; i++) {
         const crn_plan_level *l = &m->level[i];
-        json_array_append_new(levels,
-                              json_pack("{s:s, s:f, s:f, s:f, s:f, s:f}", "level",
-                                        crn_level_name(t->ladder.level[i]), "rate", l->rate,
-                                        "restart", l->restart, "fixed", l->fixed, "bandwidth",
-                                        l->bandwidth, "background", l->background));
+        json_array_append_new(levels, crn_event_belief_encode(&(crn_event_belief){
+                                          .level = crn_level_name(t->ladder.level[i]),
+                                          .rate = l->rate,
+                                          .restart = l->restart,
+                                          .fixed = l->fixed,
+                                          .bandwidth = l->bandwidth,
+                                          .background = l->background}));
     }
     return levels;
 }
@@ -159,11 +159,15 @@ static void tell(cairn *c)
 {
     const ckpt_tune *t = &c->tune;
     const crn_plan_model m = crn_plan_tuner_model(&t->tuner);
-    crn_ckpt_event(c, "{s:s, s:f, s:o, s:f, s:f, s:o, s:[f,f,f], s:o}", "event", "tuned",
-                   "interval", t->tuner.schedule.interval, "every", ratios(t, &t->tuner.schedule),
-                   "efficiency", t->tuner.prediction.efficiency, "better_interval",
-                   t->tuner.better.interval, "better_every", ratios(t, &t->tuner.better), "changed",
-                   m.changed.floor, m.changed.span, m.changed.theta, "levels", beliefs(t, &m));
+    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_TUNED,
+                                   .tuned = {.interval = t->tuner.schedule.interval,
+                                             .every = ratios(t, &t->tuner.schedule),
+                                             .efficiency = t->tuner.prediction.efficiency,
+                                             .better_interval = t->tuner.better.interval,
+                                             .better_every = ratios(t, &t->tuner.better),
+                                             .changed = json_pack("[f,f,f]", m.changed.floor,
+                                                                  m.changed.span, m.changed.theta),
+                                             .levels = beliefs(t, &m)}});
 }
 
 static double seconds(uint64_t from, uint64_t to)

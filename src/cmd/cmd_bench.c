@@ -82,10 +82,12 @@ static cairn_status count_written(const task *t, const char *run, outcome *ret)
     size_t number;
     CRN_TRY(cairn_trail_open(t->dir, &trail));
     cairn_status rc = cairn_trail_find_run(trail, run, &number);
-    json_t *events = rc == CAIRN_OK ? cmd_events_read(trail, number, CRN_DETAIL_NONE, 0) : NULL;
-    json_t *event = cmd_events_find(events, "mark", t->version, NULL);
-    ret->written = (uint64_t)json_integer_value(json_object_get(event, "written"));
-    json_decref(events);
+    crn_event_list events = {0};
+    if (rc == CAIRN_OK)
+        (void)cmd_events_read(trail, number, CRN_DETAIL_NONE, 0, &events);
+    const crn_event *mark = cmd_events_find(&events, CRN_EVENT_MARK, t->version, NULL);
+    ret->written = mark ? mark->mark.written : 0;
+    crn_events_done(&events);
     cairn_trail_close(trail);
     return rc;
 }

@@ -4,34 +4,24 @@
  */
 #include "cmd/cmd_events.h"
 
-json_t *cmd_events_read(cairn_trail *trail, size_t run, crn_detail detail, uint64_t version)
+int cmd_events_read(cairn_trail *trail, size_t run, crn_detail detail, uint64_t version,
+                    crn_event_list *ret)
 {
-    json_t *events;
-    if (crn_report_events(trail, run, detail, version, &events) == CAIRN_OK)
-        return events;
-    cmd_fail("%s", crn_err_peek()->text);
-    return NULL;
+    if (crn_report_events(trail, run, detail, version, ret) == CAIRN_OK)
+        return CMD_YES;
+    return cmd_fail("%s", crn_err_peek()->text);
 }
 
-json_t *cmd_events_find(json_t *events, const char *kind, uint64_t version, const char *level)
+const crn_event *cmd_events_find(const crn_event_list *events, crn_event_kind kind,
+                                 uint64_t version, const char *level)
 {
-    for (size_t i = json_array_size(events); i-- > 0;) {
-        json_t *event = json_array_get(events, i);
-        const char *at = json_string_value(json_object_get(event, "level"));
-        if (crn_event_is(event, kind) &&
-            json_integer_value(json_object_get(event, "version")) == (json_int_t)version &&
-            (!level || (at && strcmp(at, level) == 0)))
-            return event;
+    for (size_t i = events->n; i-- > 0;) {
+        const crn_event *e = &events->at[i];
+        if (e->kind == kind && crn_event_version(e) == version &&
+            (!level || (e->raised.level && strcmp(e->raised.level, level) == 0)))
+            return e;
     }
     return NULL;
-}
-
-cmd_totals cmd_event_totals(json_t *event)
-{
-    return (cmd_totals){.nbytes = crn_event_count(event, "nbytes"),
-                        .nblocks = crn_event_count(event, "blocks"),
-                        .nchanged = crn_event_count(event, "changed"),
-                        .stored_bytes = crn_event_count(event, "written")};
 }
 
 /* --- legs ----------------------------------------------------------------------------------- */
@@ -74,13 +64,13 @@ static void from_cell(cmd_columns *t, json_t *leg)
 {
     char text[4 * CMD_WORDS] = "";
     size_t n = 0;
-    const char *level;
-    json_t *from;
-    json_object_foreach(json_object_get(leg, "from"), level, from)
-    {
-        if (crn_event_number(from, "blocks") > 0 && n < sizeof text)
-            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %.0f", n ? ", " : "", level,
-                                  crn_event_number(from, "blocks"));
+    for (unsigned l = 0; l < 4; l++) {
+        char level[CMD_WORDS];
+        json_t *from = json_object_get(json_object_get(leg, "from"), cmd_levels(1u << l, level));
+        const uint64_t blocks = crn_event_source_decode(from).blocks;
+        if (blocks > 0 && n < sizeof text)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %" PRIu64, n ? ", " : "", level,
+                                  blocks);
     }
     cmd_cell(t, "%s", text[0] ? text : "-");
 }

@@ -8,14 +8,13 @@
 #include "cmd/cmd_contents.h"
 #include "report/report.h"
 
-/* The events of a run, as crn_report_events; NULL after saying why they cannot be read. */
-json_t *cmd_events_read(cairn_trail *trail, size_t run, crn_detail detail, uint64_t version);
+/* The events of a run, as crn_report_events; CMD_UNKNOWN after saying why they cannot be read. */
+int cmd_events_read(cairn_trail *trail, size_t run, crn_detail detail, uint64_t version,
+                    crn_event_list *ret);
 
-/* The last event of this kind about a mark, or NULL; at level, unless that is NULL. */
-json_t *cmd_events_find(json_t *events, const char *kind, uint64_t version, const char *level);
-
-/* Blocks and bytes of a "mark" event. */
-cmd_totals cmd_event_totals(json_t *event);
+/* The last event of this kind about a mark, or NULL; of CRN_EVENT_RAISED to level, if given. */
+const crn_event *cmd_events_find(const crn_event_list *events, crn_event_kind kind,
+                                 uint64_t version, const char *level);
 
 /* A table of the run's legs (crn_report_legs): when each began, where it came from, what it left,
  * how it ended and what that cost. In short: the last three. */

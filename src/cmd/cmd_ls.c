@@ -54,15 +54,16 @@ static int list_run(cairn_trail *trail, size_t r, bool json, json_t **runs)
     if (crn_alloc(&marks, run.nmarks) < 0)
         return cmd_fail("no memory for marks");
     int code = read_marks(trail, r, run.nmarks, marks);
-    json_t *events = cmd_events_read(trail, r, CRN_DETAIL_NONE, 0), *legs = crn_report_legs(events);
+    crn_event_list events;
+    const int read = cmd_events_read(trail, r, CRN_DETAIL_NONE, 0, &events);
+    json_t *legs = crn_report_legs(&events);
     if (code == CMD_YES && json)
         cmd_json_append(runs, json_of_run(&run, marks, legs));
     else if (code == CMD_YES)
         code = print_run(&run, marks, legs);
-    if (!events) /* which was told */
-        code = CMD_UNKNOWN;
+    code = CRN_MAX(code, read);
     json_decref(legs);
-    json_decref(events);
+    crn_events_done(&events);
     free(marks);
     return code;
 }

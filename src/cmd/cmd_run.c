@@ -150,25 +150,30 @@ static json_t *words_json(char **words)
     return list;
 }
 
-static json_t *launch_event(const supervisor *s)
+static int note_launch(supervisor *s)
 {
-    return json_pack("{s:s, s:o, s:I, s:I}", "event", "launch", "command",
-                     words_json(s->launcher.words), "tries", (json_int_t)s->ntries, "nranks",
-                     (json_int_t)s->launcher.nranks);
+    return cmd_run_note(&s->place, &s->signals,
+                        &(crn_event){.kind = CRN_EVENT_LAUNCH,
+                                     .launch = {.command = words_json(s->launcher.words),
+                                                .tries = s->ntries,
+                                                .nranks = s->launcher.nranks}});
 }
 
-static json_t *ended_event(const supervisor *s, crn_leg *leg)
+static int note_end(supervisor *s, crn_leg *leg)
 {
     static const char *const why[] = {
         [CRN_LEG_EXIT] = "exit",   [CRN_LEG_SIGNAL] = "signal", [CRN_LEG_HANG] = "hang",
         [CRN_LEG_LIMIT] = "limit", [CRN_LEG_TOLD] = "told",     [CRN_LEG_UNSTARTED] = "unstarted"};
-    json_t *code = leg->code >= 0 ? json_integer(leg->code) : json_null();
-    json_t *number = leg->signal > 0 ? json_integer(leg->signal) : json_null();
-    return json_pack("{s:s, s:s, s:o, s:o, s:f, s:o, s:I, s:o}", "event", "ended", "why",
-                     why[leg->why], "code", code, "signal", number, "launched",
-                     (double)leg->launched_ns * 1e-9, "command", words_json(s->launcher.words),
-                     "nranks", (json_int_t)s->launcher.nranks, "output",
-                     cmd_json_text(crn_tail_text(&leg->tail)));
+    return cmd_run_note(
+        &s->place, &s->signals,
+        &(crn_event){.kind = CRN_EVENT_ENDED,
+                     .ended = {.why = why[leg->why],
+                               .code = leg->code,
+                               .signal = leg->signal > 0 ? leg->signal : -1,
+                               .launched = (double)leg->launched_ns * 1e-9,
+                               .command = words_json(s->launcher.words),
+                               .nranks = s->launcher.nranks,
+                               .output = cmd_json_text(crn_tail_text(&leg->tail))}});
 }
 
 /* Let the program know how much time is left. */
@@ -205,12 +210,12 @@ static int run_leg_once(supervisor *s, crn_leg *leg)
     s->ntries++;
     if (set_limit(s) != CMD_YES)
         return CMD_UNKNOWN;
-    if (cmd_run_note(&s->place, &s->signals, launch_event(s)) == CMD_NO)
+    if (note_launch(s) == CMD_NO)
         return CMD_UNKNOWN;
     const int code = result(crn_leg_run(leg, &s->signals));
     if (leg->code > 0)
         leg->signal = crn_launcher_signal(leg->code, crn_tail_text(&leg->tail));
-    cmd_run_note(&s->place, &s->signals, ended_event(s, leg));
+    note_end(s, leg);
     return code;
 }
 

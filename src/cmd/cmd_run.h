@@ -11,6 +11,7 @@
 #define CAIRN_CMD_RUN_H
 
 #include "cmd/cmd.h"
+#include "event/event.h"
 #include "supervise/supervise.h"
 
 /* "cairn: " and a sentence about what goes on, to standard error. */
@@ -46,7 +47,7 @@ int cmd_run_state(const run_place *p, run_state *ret);
  * waited for. CMD_YES, also without a run; CMD_NO when it is not to be had, after saying who has
  * it; CMD_UNKNOWN when the log cannot be written, after saying why.
  */
-int cmd_run_note(const run_place *p, crn_signals *s, json_t *event);
+int cmd_run_note(const run_place *p, crn_signals *s, crn_event *event);
 
 /* Is there no room left where the trail is? */
 bool cmd_run_disk_is_full(const run_place *p);

@@ -154,7 +154,7 @@ static int count_nodes(json_t *legs)
 {
     int n = 0;
     for (size_t i = json_array_size(legs); n == 0 && i-- > 0;)
-        n = (int)CRN_MIN(crn_event_count(json_array_get(legs, i), "nodes"), INT_MAX);
+        n = (int)CRN_MIN(crn_event_number(json_array_get(legs, i), "nodes"), INT_MAX);
     return n;
 }
 
@@ -162,7 +162,7 @@ static int read_run(cairn_trail *trail, size_t r, run_state *s)
 {
     cairn_run_info run = {.struct_bytes = sizeof run};
     cairn_mark_info mark = {.struct_bytes = sizeof mark};
-    json_t *events;
+    crn_event_list events;
     if (cairn_trail_run(trail, r, &run) < 0)
         return cmd_fail("%s", cairn_error_text());
     s->exists = true;
@@ -171,11 +171,11 @@ static int read_run(cairn_trail *trail, size_t r, run_state *s)
     s->newest = mark.version;
     if (crn_report_events(trail, r, CRN_DETAIL_NONE, 0, &events) < 0)
         return cmd_fail("%s", crn_err_peek()->text);
-    json_t *legs = crn_report_legs(events);
+    json_t *legs = crn_report_legs(&events);
     take_leg(json_array_get(legs, json_array_size(legs) - 1), s);
     s->nnodes = count_nodes(legs);
     json_decref(legs);
-    json_decref(events);
+    crn_events_done(&events);
     return CMD_YES;
 }
 
@@ -206,10 +206,10 @@ bool cmd_run_disk_is_full(const run_place *p)
 
 /* Ranks on other machines may outlive their launcher for a while, and so may those of a 'cairn run'
  * that was killed. */
-int cmd_run_note(const run_place *p, crn_signals *s, json_t *event)
+int cmd_run_note(const run_place *p, crn_signals *s, crn_event *event)
 {
-    char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
-    json_decref(event);
+    char *text = crn_event_encode(event);
+    crn_event_done(event);
     if (!text)
         return cmd_fail("no memory for an event");
     int rc = cairn_note(p->trail, p->name, text);

@@ -3,8 +3,9 @@
  * cairn show: a run with what each mark wrote and what became of its legs, or one mark with its
  * variables.
  */
-#include "cmd/cmd_contents.h"
 #include "cmd/cmd_events.h"
+
+#include <math.h>
 
 static const char usage[] = "cairn show [--json] TRAIL[/RUN] [MARK]";
 
@@ -30,14 +31,17 @@ static int read_marks(const cmd_place *place, size_t first, size_t end, bool jso
     return code;
 }
 
-static int print_json(const cairn_run_info *run, const mark_list *marks, json_t *events, int code)
+static int print_json(const cairn_run_info *run, const mark_list *marks,
+                      const crn_event_list *events, int code)
 {
-    json_t *list = json_array();
+    json_t *list = json_array(), *log = json_array();
+    for (size_t i = 0; i < events->n; i++)
+        cmd_json_append(&log, json_incref(events->at[i].json));
     for (size_t i = 0; i < marks->n; i++)
         cmd_json_append(&list, cmd_contents_json(&marks->at[i]));
     return cmd_print_json(
-        cmd_json_merge(cmd_json_run(run), json_pack("{s:o, s:o, s:O}", "marks", list, "legs",
-                                                    crn_report_legs(events), "events", events)),
+        cmd_json_merge(cmd_json_run(run), json_pack("{s:o, s:o, s:o}", "marks", list, "legs",
+                                                    crn_report_legs(events), "events", log)),
         code);
 }
 
@@ -63,16 +67,25 @@ static void total_cells(cmd_columns *t, const cmd_totals *sum)
 }
 
 /* What the program was held for, and where the mark is. */
-static void safety_cells(cmd_columns *t, const cmd_contents *c, json_t *event)
+static void safety_cells(cmd_columns *t, const cmd_contents *c, const crn_event_mark *told)
 {
     char held[CRN_NUMBER_TEXT] = "-", levels[CMD_WORDS];
-    if (event)
-        crn_format_seconds(crn_event_number(event, "held"), held, sizeof held);
+    if (told)
+        crn_format_seconds(told->held, held, sizeof held);
     cmd_cell(t, "%s", held);
     cmd_cell(t, "%s", cmd_levels(c->info.levels, levels));
 }
 
-static int print_run(const cairn_run_info *run, const mark_list *marks, json_t *events, int code)
+static cmd_totals told_totals(const crn_event_mark *told)
+{
+    return (cmd_totals){.nbytes = told->nbytes,
+                        .nblocks = told->blocks,
+                        .nchanged = told->changed,
+                        .stored_bytes = told->written};
+}
+
+static int print_run(const cairn_run_info *run, const mark_list *marks,
+                     const crn_event_list *events, int code)
 {
     static const char *const head[] = {"MARK",  "TIME",   "RANKS", "STATE",  "BLOCKS", "CHANGED",
                                        "SHARE", "STORED", "HELD",  "LEVELS", NULL};
@@ -90,10 +103,10 @@ static int print_run(const cairn_run_info *run, const mark_list *marks, json_t *
         cmd_cell(&t, "%" PRIu64, c->info.version);
         cmd_cell(&t, "%s", cmd_date(c->info.wall_ns, date));
         cmd_cell(&t, "%" PRIu32, c->info.nranks);
-        json_t *event = cmd_events_find(events, "mark", c->info.version, NULL);
-        cmd_totals told = cmd_event_totals(event);
-        total_cells(&t, c->in_trail ? &c->sum : event ? &told : NULL);
-        safety_cells(&t, c, event);
+        const crn_event *e = cmd_events_find(events, CRN_EVENT_MARK, c->info.version, NULL);
+        const cmd_totals told = e ? told_totals(&e->mark) : (cmd_totals){0};
+        total_cells(&t, c->in_trail ? &c->sum : e ? &told : NULL);
+        safety_cells(&t, c, e ? &e->mark : NULL);
     }
     json_t *legs = crn_report_legs(events);
     code = cmd_print_legs(legs, cmd_columns_print(&t, 0, code));
@@ -116,65 +129,65 @@ static void shape_cell(cmd_columns *t, const cmd_variable *v)
 }
 
 /* How long the mark held the program, and what its way to each level took. */
-static void print_way(const cmd_contents *c, json_t *events)
+static void print_way(const cmd_contents *c, const crn_event_list *events)
 {
     char took[CRN_NUMBER_TEXT], moved[CRN_NUMBER_TEXT], stored[CRN_NUMBER_TEXT];
-    json_t *event = cmd_events_find(events, "mark", c->info.version, NULL);
-    if (event)
-        cmd_line("held    %s",
-                 crn_format_seconds(crn_event_number(event, "held"), took, sizeof took));
+    const crn_event *e = cmd_events_find(events, CRN_EVENT_MARK, c->info.version, NULL);
+    if (e)
+        cmd_line("held    %s", crn_format_seconds(e->mark.held, took, sizeof took));
     for (unsigned l = 1; l < 4; l++) {
         char level[CMD_WORDS];
-        event = cmd_events_find(events, "raised", c->info.version, cmd_levels(1u << l, level));
-        if (event)
+        e = cmd_events_find(events, CRN_EVENT_RAISED, c->info.version, cmd_levels(1u << l, level));
+        if (e)
             cmd_line("%-7s in %s, %s moved between ranks, %s stored", level,
-                     crn_format_seconds(crn_event_number(event, "seconds"), took, sizeof took),
-                     crn_format_nbytes(crn_event_count(event, "moved"), moved, sizeof moved),
-                     crn_format_nbytes(crn_event_count(event, "stored"), stored, sizeof stored));
+                     crn_format_seconds(e->raised.seconds, took, sizeof took),
+                     crn_format_nbytes(e->raised.moved, moved, sizeof moved),
+                     crn_format_nbytes(e->raised.stored, stored, sizeof stored));
     }
 }
 
 /* "-93%" of the time of a full mark more, or "-" where that is not known. */
-static void gain_cell(cmd_columns *t, json_t *gain)
+static void gain_cell(cmd_columns *t, double gain)
 {
-    if (json_is_number(gain))
-        cmd_cell(t, "%+.0f%%", 100 * json_number_value(gain));
-    else
+    if (isnan(gain))
         cmd_cell(t, "-");
+    else
+        cmd_cell(t, "%+.0f%%", 100 * gain);
+}
+
+static void change_cells(cmd_columns *t, const crn_event_variable *v)
+{
+    const uint64_t nbytes[] = {v->nbytes, v->written, v->hashed, v->changed, v->stored};
+    char text[CRN_NUMBER_TEXT];
+    cmd_cell(t, "%s", v->name ? v->name : "-");
+    for (size_t k = 0; k < sizeof nbytes / sizeof *nbytes; k++)
+        if (k == 1 && !v->tracked)
+            cmd_cell(t, "-");
+        else
+            cmd_cell(t, "%s", crn_format_nbytes(nbytes[k], text, sizeof text));
+    cmd_cell(t, "%s%s", v->tracked ? "tracking, " : "", v->way ? v->way : "-");
+    gain_cell(t, v->predicted);
+    gain_cell(t, v->measured);
 }
 
 /* How the changes of each variable were found, and whether that was a good choice. */
-static int print_changes(const cmd_contents *c, json_t *events, int code)
+static int print_changes(const cmd_contents *c, const crn_event_list *events, int code)
 {
     static const char *const head[] = {"VARIABLE", "STATE",    "WRITTEN",   "HASHED",   "CHANGED",
                                        "STORED",   "FOUND BY", "PREDICTED", "MEASURED", NULL};
-    static const char *const bytes[] = {"nbytes", "written", "hashed", "changed", "stored"};
     cmd_columns t = {.align = "lrrrrrlrr"};
-    json_t *event = cmd_events_find(events, "changes", c->info.version, NULL), *v;
-    json_t *variables = json_object_get(event, "variables");
+    const crn_event *e = cmd_events_find(events, CRN_EVENT_CHANGES, c->info.version, NULL);
+    json_t *variables = e ? e->changes.variables : NULL;
     const size_t ntold = json_array_size(variables);
-    size_t i;
-    if (event && ntold == 0 && c->vars.n > 0)
+    if (e && ntold == 0 && c->vars.n > 0)
         cmd_line("\nhow changes were found is not told: the ranks have different variables");
     if (ntold == 0)
         return code;
     cmd_line("%s", "");
     head_cells(&t, head);
-    json_array_foreach(variables, i, v)
-    {
-        const bool tracked = json_is_true(json_object_get(v, "tracked"));
-        const char *way = json_string_value(json_object_get(v, "way"));
-        char nbytes[CRN_NUMBER_TEXT];
-        cmd_cell(&t, "%s", json_string_value(json_object_get(v, "name")));
-        for (size_t k = 0; k < sizeof bytes / sizeof *bytes; k++)
-            if (k == 1 && !tracked)
-                cmd_cell(&t, "-");
-            else
-                cmd_cell(&t, "%s",
-                         crn_format_nbytes(crn_event_count(v, bytes[k]), nbytes, sizeof nbytes));
-        cmd_cell(&t, "%s%s", tracked ? "tracking, " : "", way ? way : "-");
-        gain_cell(&t, json_object_get(v, "predicted"));
-        gain_cell(&t, json_object_get(v, "measured"));
+    for (size_t i = 0; i < ntold; i++) {
+        const crn_event_variable v = crn_event_variable_decode(json_array_get(variables, i));
+        change_cells(&t, &v);
     }
     code = cmd_columns_print(&t, 0, code);
     if (c->vars.n > ntold)
@@ -182,7 +195,8 @@ static int print_changes(const cmd_contents *c, json_t *events, int code)
     return code;
 }
 
-static int print_mark(const cairn_run_info *run, const cmd_contents *c, json_t *events, int code)
+static int print_mark(const cairn_run_info *run, const cmd_contents *c,
+                      const crn_event_list *events, int code)
 {
     static const char *const head[] = {"VARIABLE", "TYPE",    "SHAPE", "BLOCK",  "STATE",
                                        "BLOCKS",   "CHANGED", "SHARE", "STORED", NULL};
@@ -244,17 +258,17 @@ static int show(const cmd_place *place, const char *version, bool json)
         return CMD_UNKNOWN;
     int code = read_marks(place, mark, version ? mark + 1 : run.nmarks, json, &marks);
     const crn_detail detail = json ? CRN_DETAIL_ALL : version ? CRN_DETAIL_MARK : CRN_DETAIL_NONE;
-    json_t *events = cmd_events_read(place->trail, place->first, detail,
-                                     marks.n > 0 ? marks.at[0].info.version : 0);
-    if (!events)
-        code = CMD_UNKNOWN;
+    crn_event_list events;
+    const int read = cmd_events_read(place->trail, place->first, detail,
+                                     marks.n > 0 ? marks.at[0].info.version : 0, &events);
+    code = CRN_MAX(code, read);
     if (json)
-        code = print_json(&run, &marks, events, code);
+        code = print_json(&run, &marks, &events, code);
     else if (version && marks.n == 1)
-        code = print_mark(&run, &marks.at[0], events, code);
+        code = print_mark(&run, &marks.at[0], &events, code);
     else
-        code = print_run(&run, &marks, events, code);
-    json_decref(events);
+        code = print_run(&run, &marks, &events, code);
+    crn_events_done(&events);
     mark_list_done(&marks);
     return code;
 }

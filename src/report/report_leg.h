@@ -8,10 +8,11 @@
 #include "report/report.h"
 
 typedef struct report_leg {
-    json_t *launch, *open, *resume, *close, *ended; /* NULL: there was none */
-    json_t *mark;                                   /* the last one, likewise */
-    json_t *teller; /* the first event after it that says when it was seen last, likewise */
-    json_t *events; /* all of them, an array */
+    const crn_event *launch, *open, *resume, *close, *ended; /* NULL: there was none */
+    const crn_event *mark;                                   /* the last one, likewise */
+    const crn_event *teller; /* the first after it that says when it was seen last, likewise */
+    const crn_event *events; /* all of them, */
+    size_t nevents;          /* so many */
     size_t nmarks, nfailed, nlost;
     bool stopped;
     double last; /* the time of its own last event */
@@ -19,19 +20,19 @@ typedef struct report_leg {
 
 typedef CRN_VEC(report_leg) report_leg_list;
 
-/* Cut events into legs; crn_legs_done is due whatever the result. */
-cairn_status crn_legs_split(json_t *events, report_leg_list *ret);
-void crn_legs_done(report_leg_list *legs);
+/* Cut events into legs, which refer to them; crn_vec_done is due whatever the result. */
+cairn_status crn_legs_split(const crn_event_list *events, report_leg_list *ret);
 
-static inline double crn_event_time(json_t *event)
+/* 0 where there is no event. */
+static inline double crn_time_of(const crn_event *e)
 {
-    return crn_event_number(event, "time");
+    return e ? e->time : 0;
 }
 
-/* When the state of a "mark" event was captured. */
-static inline double crn_event_captured(json_t *mark)
+/* When the state of a mark was captured. */
+static inline double crn_captured_at(const crn_event *mark)
 {
-    return crn_event_time(mark) - crn_event_number(mark, "stored");
+    return mark->time - mark->mark.stored;
 }
 
 #endif

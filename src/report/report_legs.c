@@ -5,7 +5,6 @@
  */
 #include "report/report_leg.h"
 
-#include <limits.h>
 #include <signal.h>
 
 enum { END_TEXT = 64 };
@@ -14,31 +13,43 @@ enum { END_TEXT = 64 };
 
 static double began_at(const report_leg *l)
 {
-    const double launched = crn_event_number(l->ended, "launched");
-    return l->launch      ? crn_event_time(l->launch)
-           : launched > 0 ? launched
-                          : crn_event_time(l->open);
+    const double launched = l->ended ? l->ended->ended.launched : 0;
+    return l->launch ? crn_time_of(l->launch) : launched > 0 ? launched : crn_time_of(l->open);
+}
+
+/* The last sign of life before an event that begins or ends a leg. */
+static double seen_before(const crn_event *e)
+{
+    switch (e ? e->kind : CRN_EVENT_OTHER) {
+    case CRN_EVENT_LAUNCH:
+        return e->launch.seen;
+    case CRN_EVENT_OPEN:
+        return e->open.seen;
+    case CRN_EVENT_ENDED:
+        return e->ended.seen;
+    default:
+        return 0;
+    }
 }
 
 /* When it closed the run, or gave its last sign of life: what comes after is no work. */
 static double ended_at(const report_leg *l)
 {
     if (l->close)
-        return crn_event_time(l->close);
+        return crn_time_of(l->close);
     if (!l->open)
-        return crn_event_time(l->ended);
-    return CRN_MAX(l->last, crn_event_number(l->teller, "seen"));
+        return crn_time_of(l->ended);
+    return CRN_MAX(l->last, seen_before(l->teller));
 }
 
 static bool is_finished(const report_leg *l)
 {
-    return json_is_true(json_object_get(l->close, "finished"));
+    return l->close && l->close->close.finished;
 }
 
 static bool is_hung(const report_leg *l)
 {
-    const char *why = json_string_value(json_object_get(l->ended, "why"));
-    return why && strcmp(why, "hang") == 0;
+    return l->ended && l->ended->ended.why && strcmp(l->ended->ended.why, "hang") == 0;
 }
 
 static const char *signal_text(int number, char *buf)
@@ -60,21 +71,19 @@ static const char *exit_text(int code, char *buf)
     return buf;
 }
 
-static const char *watched_end(json_t *ended, char *buf)
+static const char *watched_end(const crn_event_ended *ended, char *buf)
 {
     static const struct {
         const char *why, *text;
     } row[] = {{"limit", "out of time"},
                {"told", "did not leave when told to"},
                {"unstarted", "could not be started"}};
-    const char *why = json_string_value(json_object_get(ended, "why"));
-    const int number = (int)CRN_MIN(crn_event_count(ended, "signal"), INT_MAX);
-    for (size_t i = 0; why && i < sizeof row / sizeof *row; i++)
-        if (strcmp(why, row[i].why) == 0)
+    for (size_t i = 0; ended->why && i < sizeof row / sizeof *row; i++)
+        if (strcmp(ended->why, row[i].why) == 0)
             return row[i].text;
-    if (number > 0)
-        return signal_text(number, buf);
-    return exit_text((int)CRN_MIN(crn_event_count(ended, "code"), INT_MAX), buf);
+    if (ended->signal > 0)
+        return signal_text(ended->signal, buf);
+    return exit_text(CRN_MAX(ended->code, 0), buf);
 }
 
 static const char *end_text(const report_leg *l, bool last, char *buf)
@@ -86,7 +95,7 @@ static const char *end_text(const report_leg *l, bool last, char *buf)
     if (l->close)
         return l->stopped ? "stopped" : "closed";
     if (l->ended)
-        return watched_end(l->ended, buf);
+        return watched_end(&l->ended->ended, buf);
     return last ? "not closed" : "died";
 }
 
@@ -97,21 +106,18 @@ static const char *end_text(const report_leg *l, bool last, char *buf)
  * is the newest mark before it that the log knows, as it was before anything went on. */
 static double kept_until(const report_leg *l, const report_leg *next)
 {
-    const double begun = l->resume ? crn_event_time(l->resume) : crn_event_time(l->open);
-    json_t *last = l->mark, *event;
-    size_t i;
+    const double begun = l->resume ? crn_time_of(l->resume) : crn_time_of(l->open);
+    const crn_event *last = l->mark;
     if (next && next->open && !next->resume)
         return begun;
     if (next && next->resume) {
         last = NULL;
-        json_array_foreach(l->events, i, event)
-        {
-            if (crn_event_is(event, "mark") &&
-                crn_event_version(event) <= crn_event_version(next->resume))
-                last = event;
-        }
+        for (size_t i = 0; i < l->nevents; i++)
+            if (l->events[i].kind == CRN_EVENT_MARK &&
+                l->events[i].mark.version <= next->resume->resume.version)
+                last = &l->events[i];
     }
-    return last ? crn_event_captured(last) : begun;
+    return last ? crn_captured_at(last) : begun;
 }
 
 /* Seconds of work that have to be done again; none when it left in order. */
@@ -129,7 +135,7 @@ static json_t *restart_seconds(const report_leg *l, const report_leg *before)
 {
     if (!before || !l->open)
         return json_null();
-    const double ready = crn_event_time(l->resume ? l->resume : l->open);
+    const double ready = crn_time_of(l->resume ? l->resume : l->open);
     return json_real(CRN_MAX(ready - ended_at(before), 0.0));
 }
 
@@ -140,28 +146,23 @@ static json_t *time_or_null(double time)
     return time > 0 ? json_real(time) : json_null();
 }
 
-static json_t *member(json_t *event, const char *name)
-{
-    json_t *value = json_object_get(event, name);
-    return value ? json_incref(value) : json_null();
-}
-
-static uint64_t count_bad(json_t *resume)
+static uint64_t count_bad(const crn_event *resume)
 {
     uint64_t bad = 0;
     const char *level;
     json_t *from;
-    json_object_foreach(json_object_get(resume, "from"), level, from)
+    json_object_foreach(resume ? resume->resume.from : NULL, level, from)
     {
-        bad += crn_event_count(from, "bad");
+        bad += crn_event_source_decode(from).bad;
     }
     return bad;
 }
 
 static uint64_t ranks_of(const report_leg *l)
 {
-    json_t *teller = l->open ? l->open : l->launch ? l->launch : l->ended;
-    return crn_event_count(teller, "nranks");
+    if (l->open)
+        return l->open->open.nranks;
+    return l->launch ? l->launch->launch.nranks : l->ended ? l->ended->ended.nranks : 0;
 }
 
 /* next: the leg after it that opened the run, or NULL; last: no leg at all comes after it. */
@@ -174,18 +175,22 @@ static json_t *leg_json(size_t number, const report_leg *before, const report_le
         "{s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:s, s:o, "
         "s:o, s:o, s:o, s:o, s:o}",
         "leg", (json_int_t)number, "began", time_or_null(began_at(l)), "opened",
-        time_or_null(crn_event_time(l->open)), "ended",
+        time_or_null(crn_time_of(l->open)), "ended",
         running ? json_null() : time_or_null(ended_at(l)), "ranks", (json_int_t)ranks_of(l),
-        "nodes", member(l->open, "nnodes"), "resumed", member(l->resume, "version"),
-        "resume_seconds", member(l->resume, "seconds"), "from", member(l->resume, "from"), "bad",
-        (json_int_t)count_bad(l->resume), "marks", (json_int_t)l->nmarks, "failed",
+        "nodes", CRN_EVENT_COPY(l->open, open, nnodes), "resumed",
+        CRN_EVENT_COPY(l->resume, resume, version), "resume_seconds",
+        CRN_EVENT_COPY(l->resume, resume, seconds), "from", CRN_EVENT_COPY(l->resume, resume, from),
+        "bad", (json_int_t)count_bad(l->resume), "marks", (json_int_t)l->nmarks, "failed",
         (json_int_t)l->nfailed, "lost_marks", (json_int_t)l->nlost, "end", end_text(l, last, end),
         "lost_seconds", lost_seconds(l, next), "restart_seconds", restart_seconds(l, before),
-        "code", member(l->ended, "code"), "signal", member(l->ended, "signal"), "command",
-        member(l->ended ? l->ended : l->launch, "command"), "output", member(l->ended, "output"));
+        "code", CRN_EVENT_COPY(l->ended, ended, code), "signal",
+        CRN_EVENT_COPY(l->ended, ended, signal), "command",
+        l->ended ? CRN_EVENT_COPY(l->ended, ended, command)
+                 : CRN_EVENT_COPY(l->launch, launch, command),
+        "output", CRN_EVENT_COPY(l->ended, ended, output));
 }
 
-json_t *crn_report_legs(json_t *events)
+json_t *crn_report_legs(const crn_event_list *events)
 {
     report_leg_list legs = {0};
     json_t *list = crn_legs_split(events, &legs) == CAIRN_OK ? json_array() : NULL;
@@ -200,6 +205,6 @@ json_t *crn_report_legs(json_t *events)
             list = NULL;
         }
     }
-    crn_legs_done(&legs);
+    crn_vec_done(&legs);
     return list;
 }

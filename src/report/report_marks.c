@@ -5,25 +5,18 @@
  */
 #include "report/report_leg.h"
 
-#include <math.h>
+#include <inttypes.h>
 
-static json_t *copy_member(json_t *event, const char *name)
+static json_t *mark_json(const crn_event *e, size_t leg, double before)
 {
-    json_t *value = json_object_get(event, name);
-    return value ? json_incref(value) : json_null();
-}
-
-static json_t *mark_json(json_t *event, size_t leg, double before)
-{
-    static const char *const copied[] = {"version", "held",   "stored",  "interval",
-                                         "nbytes",  "blocks", "changed", "written"};
-    json_t *mark =
-        json_pack("{s:I, s:f, s:f, s:b, s:{}, s:[], s:[], s:[]}", "leg", (json_int_t)leg, "time",
-                  crn_event_captured(event), "since", crn_event_captured(event) - before,
-                  "abandoned", false, "levels", "failed", "ranks", "variables");
-    for (size_t i = 0; mark && i < sizeof copied / sizeof *copied; i++)
-        json_object_set_new(mark, copied[i], copy_member(event, copied[i]));
-    return mark;
+    return json_pack(
+        "{s:I, s:f, s:f, s:b, s:{}, s:[], s:[], s:[], s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "leg", (json_int_t)leg, "time", crn_captured_at(e), "since", crn_captured_at(e) - before,
+        "abandoned", false, "levels", "failed", "ranks", "variables", "version",
+        CRN_EVENT_COPY(e, mark, version), "held", CRN_EVENT_COPY(e, mark, held), "stored",
+        CRN_EVENT_COPY(e, mark, stored), "interval", CRN_EVENT_COPY(e, mark, interval), "nbytes",
+        CRN_EVENT_COPY(e, mark, nbytes), "blocks", CRN_EVENT_COPY(e, mark, blocks), "changed",
+        CRN_EVENT_COPY(e, mark, changed), "written", CRN_EVENT_COPY(e, mark, written));
 }
 
 /* The marks of a run, and which of each version was taken last: a log may have many thousands. */
@@ -34,35 +27,35 @@ typedef struct mark_list {
 
 enum { VERSION_TEXT = 32 };
 
-static const char *version_of(json_t *event, char *buf)
+static const char *version_of(const crn_event *e, char *buf)
 {
-    snprintf(buf, VERSION_TEXT, "%" JSON_INTEGER_FORMAT, crn_event_version(event));
+    snprintf(buf, VERSION_TEXT, "%" PRIu64, crn_event_version(e));
     return buf;
 }
 
-static void add_mark(mark_list *marks, json_t *event, size_t leg, double before)
+static void add_mark(mark_list *marks, const crn_event *e, size_t leg, double before)
 {
     char version[VERSION_TEXT];
-    json_t *mark = mark_json(event, leg, before);
-    json_object_set(marks->newest, version_of(event, version), mark);
+    json_t *mark = mark_json(e, leg, before);
+    json_object_set(marks->newest, version_of(e, version), mark);
     json_array_append_new(marks->all, mark);
 }
 
-static json_t *find_mark(const mark_list *marks, json_t *event)
+static json_t *find_mark(const mark_list *marks, const crn_event *e)
 {
     char version[VERSION_TEXT];
-    return json_object_get(marks->newest, version_of(event, version));
+    return json_object_get(marks->newest, version_of(e, version));
 }
 
-static void add_level(const mark_list *marks, json_t *event)
+static void add_level(const mark_list *marks, const crn_event *e)
 {
-    json_t *levels = json_object_get(find_mark(marks, event), "levels");
-    const char *level = json_string_value(json_object_get(event, "level"));
-    if (level)
-        json_object_set_new(levels, level,
-                            json_pack("{s:o, s:o, s:o}", "seconds", copy_member(event, "seconds"),
-                                      "moved", copy_member(event, "moved"), "stored",
-                                      copy_member(event, "stored")));
+    json_t *levels = json_object_get(find_mark(marks, e), "levels");
+    if (e->raised.level)
+        json_object_set_new(levels, e->raised.level,
+                            json_pack("{s:o, s:o, s:o}", "seconds",
+                                      CRN_EVENT_COPY(e, raised, seconds), "moved",
+                                      CRN_EVENT_COPY(e, raised, moved), "stored",
+                                      CRN_EVENT_COPY(e, raised, stored)));
 }
 
 /* A character for each rank or group: 0 to 9 and a to z, in 35 steps. */
@@ -77,37 +70,33 @@ static json_t *shares(const char *text)
     return list;
 }
 
-static void add_changes(const mark_list *marks, json_t *event)
+static void add_changes(const mark_list *marks, const crn_event *e)
 {
-    json_t *mark = find_mark(marks, event);
-    const char *ranks = json_string_value(json_object_get(event, "ranks"));
-    json_object_set_new(mark, "ranks", shares(ranks));
-    json_object_set_new(mark, "variables", copy_member(event, "variables"));
+    json_t *mark = find_mark(marks, e);
+    json_object_set_new(mark, "ranks", shares(e->changes.ranks));
+    json_object_set_new(mark, "variables", CRN_EVENT_COPY(e, changes, variables));
 }
 
-static void add_failure(const mark_list *marks, json_t *event)
+static void add_failure(const mark_list *marks, const crn_event *e)
 {
-    json_array_append_new(json_object_get(find_mark(marks, event), "failed"),
-                          json_pack("{s:o, s:o}", "level", copy_member(event, "level"), "text",
-                                    copy_member(event, "text")));
+    json_array_append_new(json_object_get(find_mark(marks, e), "failed"),
+                          json_pack("{s:o, s:o}", "level", CRN_EVENT_COPY(e, failed, level), "text",
+                                    CRN_EVENT_COPY(e, failed, text)));
 }
 
 static void add_leg(mark_list *marks, size_t number, const report_leg *l)
 {
-    double before = crn_event_time(l->resume ? l->resume : l->open);
-    size_t i;
-    json_t *event;
-    json_array_foreach(l->events, i, event)
-    {
-        if (crn_event_is(event, "mark")) {
-            add_mark(marks, event, number, before);
-            before = crn_event_captured(event);
-        } else if (crn_event_is(event, "changes")) {
-            add_changes(marks, event);
-        } else if (crn_event_is(event, "raised")) {
-            add_level(marks, event);
-        } else if (crn_event_is(event, "failed")) {
-            add_failure(marks, event);
+    double before = crn_time_of(l->resume ? l->resume : l->open);
+    for (const crn_event *e = l->events; e < l->events + l->nevents; e++) {
+        if (e->kind == CRN_EVENT_MARK) {
+            add_mark(marks, e, number, before);
+            before = crn_captured_at(e);
+        } else if (e->kind == CRN_EVENT_CHANGES) {
+            add_changes(marks, e);
+        } else if (e->kind == CRN_EVENT_RAISED) {
+            add_level(marks, e);
+        } else if (e->kind == CRN_EVENT_FAILED) {
+            add_failure(marks, e);
         }
     }
 }
@@ -124,15 +113,15 @@ static void abandon(const mark_list *marks, const report_leg_list *legs)
             mark = json_array_get(marks->all, i - 1);
             if (crn_event_number(mark, "leg") <= (double)l)
                 break;
-            if (crn_event_version(mark) > kept)
+            if (json_integer_value(json_object_get(mark, "version")) > kept)
                 json_object_set_new(mark, "abandoned", json_true());
         }
         if (leg->mark)
-            kept = leg->resume ? CRN_MIN(kept, crn_event_version(leg->resume)) : -1;
+            kept = leg->resume ? CRN_MIN(kept, (json_int_t)leg->resume->resume.version) : -1;
     }
 }
 
-json_t *crn_report_marks(json_t *events)
+json_t *crn_report_marks(const crn_event_list *events)
 {
     report_leg_list legs = {0};
     mark_list marks = {.newest = json_object()};
@@ -142,6 +131,6 @@ json_t *crn_report_marks(json_t *events)
         add_leg(&marks, i + 1, &legs.at[i]);
     abandon(&marks, &legs);
     json_decref(marks.newest);
-    crn_legs_done(&legs);
+    crn_vec_done(&legs);
     return marks.all;
 }

@@ -41,22 +41,19 @@ static json_t *curve_json(const cairn_plan_past *past, const cairn_plan_schedule
 }
 
 /* What the planner said, each time. */
-static json_t *tuned_json(json_t *events)
+static json_t *tuned_json(const crn_event_list *events)
 {
-    static const char *const members[] = {"time",       "interval",        "every",
-                                          "efficiency", "better_interval", "better_every"};
-    json_t *list = json_array(), *event;
-    size_t i;
-    json_array_foreach(events, i, event)
-    {
-        if (!crn_event_is(event, "tuned"))
-            continue;
-        json_t *one = json_object();
-        for (size_t k = 0; k < sizeof members / sizeof *members; k++) {
-            json_t *value = json_object_get(event, members[k]);
-            json_object_set_new(one, members[k], value ? json_incref(value) : json_null());
-        }
-        json_array_append_new(list, one);
+    json_t *list = json_array();
+    for (size_t i = 0; i < events->n; i++) {
+        const crn_event *e = &events->at[i];
+        if (e->kind == CRN_EVENT_TUNED)
+            json_array_append_new(
+                list, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "time", crn_event_copy(e, "time"),
+                                "interval", CRN_EVENT_COPY(e, tuned, interval), "every",
+                                CRN_EVENT_COPY(e, tuned, every), "efficiency",
+                                CRN_EVENT_COPY(e, tuned, efficiency), "better_interval",
+                                CRN_EVENT_COPY(e, tuned, better_interval), "better_every",
+                                CRN_EVENT_COPY(e, tuned, better_every)));
     }
     return list;
 }
@@ -101,7 +98,7 @@ static json_t *past_json(const cairn_plan_past *past)
                      (int)crn_report_fits(past, done.efficiency, took));
 }
 
-json_t *crn_report_plan(cairn_trail *trail, size_t run, json_t *events)
+json_t *crn_report_plan(cairn_trail *trail, size_t run, const crn_event_list *events)
 {
     cairn_plan_past past = {.struct_bytes = sizeof past};
     json_t *of_run = NULL;

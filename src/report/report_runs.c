@@ -28,16 +28,16 @@ static json_t *kept_marks(cairn_trail *trail, size_t run, size_t n)
 static cairn_status add_run(cairn_trail *trail, const char *name, size_t r, json_t *runs)
 {
     cairn_run_info run = {.struct_bytes = sizeof run};
-    json_t *events;
+    crn_event_list events;
     int rc = cairn_trail_run(trail, r, &run);
     CRN_FAIL_IF(rc < 0, (cairn_status)rc, "%s", cairn_error_text());
     CRN_TRY(crn_report_events(trail, r, CRN_DETAIL_ALL, 0, &events));
     json_t *one = json_pack(
         "{s:s, s:s, s:s, s:f, s:b, s:b, s:o, s:o, s:o, s:o}", "trail", name, "run", run.name, "id",
         run.id, "created", (double)run.created_ns * 1e-9, "finished", run.finished, "rebuilt",
-        run.rebuilt, "legs", crn_report_legs(events), "marks", crn_report_marks(events), "kept",
-        kept_marks(trail, r, run.nmarks), "plan", crn_report_plan(trail, r, events));
-    json_decref(events);
+        run.rebuilt, "legs", crn_report_legs(&events), "marks", crn_report_marks(&events), "kept",
+        kept_marks(trail, r, run.nmarks), "plan", crn_report_plan(trail, r, &events));
+    crn_events_done(&events);
     CRN_FAIL_IF(!one || json_array_append_new(runs, one) != 0, CAIRN_ENOMEM,
                 "no memory for run '%s'", run.name);
     return CAIRN_OK;

@@ -6,8 +6,9 @@
  */
 #include "store/store_trail.h"
 
-#include <jansson.h>
 #include <unistd.h>
+
+#include "event/event.h"
 
 static const crn_part_options plain = {.backend = CRN_IO_THREADS, .depth = 1, .direct = false};
 
@@ -117,19 +118,22 @@ typedef struct told {
 
 static int on_event(void *arg, const char *line)
 {
+    static const crn_event_filter ends = {.kinds = CRN_EVENT_BIT(OPEN) | CRN_EVENT_BIT(CLOSE)};
     told *t = arg;
-    json_t *event = json_loads(line, 0, NULL);
-    const char *kind = json_string_value(json_object_get(event, "event"));
-    if (!t->any)
-        t->since_ns = (uint64_t)(json_number_value(json_object_get(event, "time")) * 1e9);
+    crn_event e;
+    const bool first = !t->any;
     t->any = true;
-    if (kind && strcmp(kind, "open") == 0) {
-        t->known |= parse_id(json_string_value(json_object_get(event, "id")), t->run);
+    if (!crn_event_decode(line, first ? NULL : &ends, &e))
+        return 0;
+    if (first)
+        t->since_ns = (uint64_t)(CRN_MAX(e.time, 0.0) * 1e9);
+    if (e.kind == CRN_EVENT_OPEN) {
+        t->known |= parse_id(e.open.id, t->run);
         t->finished = false;
-    } else if (kind && strcmp(kind, "close") == 0) {
-        t->finished = json_is_true(json_object_get(event, "finished"));
+    } else if (e.kind == CRN_EVENT_CLOSE) {
+        t->finished = e.close.finished;
     }
-    json_decref(event);
+    crn_event_done(&e);
     return 0;
 }
 

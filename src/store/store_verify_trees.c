@@ -5,9 +5,8 @@
  * as a crash leaves it. Marks for comparing only are nowhere else; but the log tells of those that
  * all ranks had.
  */
+#include "event/event.h"
 #include "store/store_inspect.h"
-
-#include <jansson.h>
 
 /* A mark for comparing only that was finished. */
 typedef struct finished_mark {
@@ -23,35 +22,38 @@ typedef struct finished_marks {
 
 /* --- what the log tells --------------------------------------------------------------------- */
 
-/* Does the line tell of a mark, or of one for comparing only? Others need not be parsed. */
-static bool tells_of_mark(const char *line)
+/* A mark of a version replaces all of that version and above: the run went back. */
+static void replace_marks(finished_marks *f, uint64_t version)
 {
-    static const char mark[] = "{\"event\":\"mark\",", trees[] = "{\"event\":\"trees\",";
-    return strncmp(line, mark, sizeof mark - 1) == 0 || strncmp(line, trees, sizeof trees - 1) == 0;
+    while (f->at.n > 0 && f->at.at[f->at.n - 1].version >= version)
+        f->at.n--;
 }
 
-/* A mark of a version replaces all of that version and above: the run went back. */
-static void take_mark(finished_marks *f, json_t *event)
+static void take_trees(finished_marks *f, const crn_event *e)
 {
-    const json_int_t nranks = json_integer_value(json_object_get(event, "nranks"));
-    const finished_mark m = {
-        .version = (uint64_t)json_integer_value(json_object_get(event, "version")),
-        .time = json_number_value(json_object_get(event, "time")),
-        .nranks = nranks > 0 && nranks <= CRN_RANKS_MAX ? (uint32_t)nranks : 0};
-    const char *kind = json_string_value(json_object_get(event, "event"));
-    while (f->at.n > 0 && f->at.at[f->at.n - 1].version >= m.version)
-        f->at.n--;
-    if (kind && strcmp(kind, "trees") == 0)
-        f->failed |= crn_vec_push(&f->at, m) < 0;
+    const uint64_t nranks = e->trees.nranks;
+    if (e->trees.version == CRN_EVENT_NO_VERSION)
+        return;
+    replace_marks(f, e->trees.version);
+    f->failed |=
+        crn_vec_push(&f->at,
+                     (finished_mark){.version = e->trees.version,
+                                     .time = e->time,
+                                     .nranks = nranks <= CRN_RANKS_MAX ? (uint32_t)nranks : 0}) < 0;
 }
 
 static int take_line(void *arg, const char *line)
 {
+    static const crn_event_filter marks = {.kinds = CRN_EVENT_BIT(MARK) | CRN_EVENT_BIT(TREES)};
     finished_marks *f = arg;
-    json_t *event = tells_of_mark(line) ? json_loads(line, 0, NULL) : NULL;
-    if (json_is_integer(json_object_get(event, "version")))
-        take_mark(f, event);
-    json_decref(event);
+    crn_event e;
+    if (!crn_event_decode(line, &marks, &e))
+        return 0;
+    if (e.kind == CRN_EVENT_TREES)
+        take_trees(f, &e);
+    else
+        replace_marks(f, e.mark.version);
+    crn_event_done(&e);
     return f->failed;
 }
 

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The kinds of events in a run's log and their members, in the order in which they are written.
+ * Structures, encoder and decoder are made from this table, and tests/api compares it with
+ * docs/format/events.md, which describes the members.
+ *
+ * M(type, name) is always written, O(type, name) only if it is not 0, false or NULL. A reader gets
+ * the first value below for a member that is missing. Types:
+ *     VERSION       uint64_t     CRN_EVENT_NO_VERSION; a mark's
+ *     COUNT         uint64_t     0; things, bytes
+ *     REAL          double       0; seconds, rates
+ *     REAL_OR_NULL  double       NAN, which is written as null
+ *     INT_OR_NULL   int          -1, likewise
+ *     FLAG          bool         false
+ *     TEXT          const char * NULL
+ *     JSON          json_t *     NULL; arrays and objects
+ */
+#ifndef CAIRN_EVENT_TABLE_H
+#define CAIRN_EVENT_TABLE_H
+
+#define CRN_EVENT_LAUNCH_MEMBERS(M, O)                                                             \
+    M(JSON, command) M(COUNT, tries) M(COUNT, nranks) M(REAL, seen)
+
+#define CRN_EVENT_OPEN_MEMBERS(M, O) M(COUNT, nranks) M(COUNT, nnodes) M(REAL, seen) M(TEXT, id)
+
+#define CRN_EVENT_IDENTITY_MEMBERS(M, O) M(TEXT, program) O(TEXT, text)
+
+#define CRN_EVENT_RECOVERED_MEMBERS(M, O) M(COUNT, marks)
+
+/* from: by the name of a level, a crn_event_source each */
+#define CRN_EVENT_RESUME_MEMBERS(M, O) M(VERSION, version) M(REAL, seconds) M(JSON, from)
+
+#define CRN_EVENT_LOST_MEMBERS(M, O) M(VERSION, version) M(TEXT, text)
+
+#define CRN_EVENT_CLOSE_MEMBERS(M, O) M(FLAG, finished) O(FLAG, forgotten)
+
+#define CRN_EVENT_ENDED_MEMBERS(M, O)                                                              \
+    M(TEXT, why)                                                                                   \
+    M(INT_OR_NULL, code)                                                                           \
+    M(INT_OR_NULL, signal)                                                                         \
+    M(REAL, launched) M(JSON, command) M(COUNT, nranks) M(JSON, output) M(REAL, seen)
+
+#define CRN_EVENT_MARK_MEMBERS(M, O)                                                               \
+    M(VERSION, version)                                                                            \
+    M(REAL, held)                                                                                  \
+    M(REAL, stored)                                                                                \
+    M(REAL, interval)                                                                              \
+    M(COUNT, nbytes) M(COUNT, blocks) M(COUNT, changed) M(COUNT, written) O(COUNT, healed)
+
+#define CRN_EVENT_RAISED_MEMBERS(M, O)                                                             \
+    M(VERSION, version)                                                                            \
+    M(TEXT, level)                                                                                 \
+    O(TEXT, format) M(REAL, seconds) M(REAL, held) M(COUNT, moved) M(COUNT, stored) O(COUNT, healed)
+
+#define CRN_EVENT_FAILED_MEMBERS(M, O) M(VERSION, version) M(TEXT, level) M(TEXT, text)
+
+#define CRN_EVENT_TREES_MEMBERS(M, O)                                                              \
+    M(VERSION, version) M(COUNT, nranks) M(REAL, held) M(REAL, stored) M(COUNT, nbytes)
+
+#define CRN_EVENT_COMPARED_MEMBERS(M, O)                                                           \
+    M(VERSION, version) M(TEXT, reference) M(TEXT, verdict) O(TEXT, text)
+
+#define CRN_EVENT_DIVERGED_MEMBERS(M, O)                                                           \
+    M(VERSION, version) M(COUNT, rank) M(TEXT, variable) O(JSON, index) O(TEXT, here) O(TEXT, there)
+
+/* every, better_every: a number by the name of a level; changed: three numbers; levels: a
+ * crn_event_belief each */
+#define CRN_EVENT_TUNED_MEMBERS(M, O)                                                              \
+    M(REAL, interval)                                                                              \
+    M(JSON, every)                                                                                 \
+    M(REAL, efficiency)                                                                            \
+    M(REAL, better_interval) M(JSON, better_every) M(JSON, changed) M(JSON, levels)
+
+/* variables: a crn_event_variable each */
+#define CRN_EVENT_CHANGES_MEMBERS(M, O) M(VERSION, version) M(TEXT, ranks) M(JSON, variables)
+
+#define CRN_EVENT_DRAINED_MEMBERS(M, O) M(VERSION, version) M(REAL, seconds) M(COUNT, stored)
+
+#define CRN_EVENT_PRUNED_MEMBERS(M, O) M(COUNT, marks) M(COUNT, files)
+
+/* All kinds: K(constant, name), and BARE(constant, name) without members of its own. */
+#define CRN_EVENT_KINDS(K, BARE)                                                                   \
+    K(LAUNCH, launch)                                                                              \
+    K(OPEN, open)                                                                                  \
+    K(IDENTITY, identity)                                                                          \
+    K(RECOVERED, recovered)                                                                        \
+    K(RESUME, resume)                                                                              \
+    K(LOST, lost)                                                                                  \
+    BARE(STOP, stop)                                                                               \
+    K(CLOSE, close)                                                                                \
+    K(ENDED, ended)                                                                                \
+    K(MARK, mark)                                                                                  \
+    K(RAISED, raised)                                                                              \
+    K(FAILED, failed)                                                                              \
+    K(TREES, trees)                                                                                \
+    K(COMPARED, compared)                                                                          \
+    K(DIVERGED, diverged)                                                                          \
+    K(TUNED, tuned)                                                                                \
+    K(CHANGES, changes)                                                                            \
+    K(DRAINED, drained)                                                                            \
+    K(PRUNED, pruned)
+
+/* Objects inside of events, likewise. */
+#define CRN_EVENT_SOURCE_MEMBERS(M, O)                                                             \
+    M(COUNT, blocks) M(COUNT, bytes) M(COUNT, bad) M(COUNT, absent)
+
+#define CRN_EVENT_BELIEF_MEMBERS(M, O)                                                             \
+    M(TEXT, level)                                                                                 \
+    M(REAL, rate) M(REAL, restart) M(REAL, fixed) M(REAL, bandwidth) M(REAL, background)
+
+#define CRN_EVENT_VARIABLE_MEMBERS(M, O)                                                           \
+    M(TEXT, name)                                                                                  \
+    M(TEXT, way)                                                                                   \
+    M(FLAG, tracked)                                                                               \
+    M(COUNT, nbytes)                                                                               \
+    M(COUNT, written) M(COUNT, hashed) M(COUNT, changed) M(COUNT, stored)                          \
+        M(REAL_OR_NULL, predicted) M(REAL_OR_NULL, measured)
+
+#define CRN_EVENT_PARTS(K) K(SOURCE, source) K(BELIEF, belief) K(VARIABLE, variable)
+
+#endif
