@@ -63,6 +63,30 @@ typedef struct cairn_pruning {
  */
 CAIRN_API CAIRN_CHECK int cairn_prune(MPI_Comm comm, const char *config, cairn_pruning *how);
 
+typedef struct cairn_orphans {
+    size_t struct_bytes; /* <cairn/version.h> */
+    bool dry;            /* only tell */
+    /* Called for what each run has left, with a sentence, on a rank of the node where it lies: goes
+     * says whether it is removed, or would be. May be NULL. */
+    void (*tell)(void *arg, const char *text, bool goes);
+    void *arg;
+    uint64_t nruns;  /* result, over all nodes: runs whose files were, or would be, removed; */
+    uint64_t nkept;  /* runs whose files stay; */
+    uint64_t nbytes; /* bytes that were, or would be, freed */
+} cairn_orphans;
+
+/*
+ * Remove from node-local storage what belongs to no run any more, or to a finished one whose last
+ * mark is in its trail, whichever runs those are. A run that is not finished keeps its files, and
+ * so does a running program. Where it cannot be told, because the trail cannot be reached now,
+ * files stay until nothing has been written for the time keep.orphans. Programs do the same when
+ * they open a session, with all that is so old. Collective; one rank on each node is enough. config
+ * [in]  as for cairn_open how     [in, out] the same on all ranks, but for arg CAIRN_OK,
+ * CAIRN_EINVAL, CAIRN_EIO, CAIRN_ENOMEM, CAIRN_EPEER.
+ */
+CAIRN_API CAIRN_CHECK int cairn_prune_orphans(MPI_Comm comm, const char *config,
+                                              cairn_orphans *how);
+
 /*
  * Append an event to the log of a run. Not collective.
  *   trail, run [in]  where: these two are named here, not by the configuration

@@ -36,6 +36,8 @@ CRN_OPT_ROW(KEEP_LOCAL, "keep", "local", COUNT, "2", "1..|all", "marks to retain
 CRN_OPT_ROW(KEEP_PARTNER, "keep", "partner", COUNT, "1", "1..|all", "the same at level partner")
 CRN_OPT_ROW(KEEP_ENCODED, "keep", "encoded", COUNT, "1", "1..|all", "the same at level encoded")
 CRN_OPT_ROW(KEEP_GLOBAL, "keep", "global", COUNT, "2", "1..|all", "the same at level global")
+CRN_OPT_ROW(KEEP_ORPHANS, "keep", "orphans", SECONDS, "168h", "0..",
+            "how long node-local files of finished or removed runs stay; 0: for ever")
 CRN_OPT_ROW(
     PLAN_TUNE, "plan", "tune", WORD, "auto", "auto|frozen|off",
     "set the time between marks, and their levels, by what marks cost; only say it; neither")

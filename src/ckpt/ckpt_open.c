@@ -396,10 +396,15 @@ static cairn_status open_vault(cairn *c)
 
 /* --- opening and closing ------------------------------------------------------------------ */
 
-cairn_status crn_ckpt_join(cairn *c, const char *config, cairn_status (*find)(cairn *c))
+cairn_status crn_ckpt_configure(cairn *c, const char *config)
 {
     CRN_TRY(read_config(c, config));
-    CRN_TRY(crn_comm_agree(c->comm, find_local(c)));
+    return crn_comm_agree(c->comm, find_local(c));
+}
+
+cairn_status crn_ckpt_join(cairn *c, const char *config, cairn_status (*find)(cairn *c))
+{
+    CRN_TRY(crn_ckpt_configure(c, config));
     return crn_ckpt_enter(c, find);
 }
 
@@ -428,6 +433,7 @@ static cairn_status prepare_local(cairn *c)
 cairn_status crn_ckpt_start(cairn *c)
 {
     CRN_TRY(prepare_local(c));
+    crn_ckpt_clean_node(c);
     CRN_TRY(check_levels(c));
     CRN_TRY(crn_tune_init(c));
     CRN_TRY(crn_reference_open(c));

@@ -273,6 +273,13 @@ cairn_status crn_ckpt_create(cairn **ret);
  */
 cairn_status crn_ckpt_join(cairn *c, const char *config, cairn_status (*find)(cairn *c));
 
+/* The first part of it: read the configuration, and find the node's storage. Collective. */
+cairn_status crn_ckpt_configure(cairn *c, const char *config);
+
+/* Take possession of this node's storage, and remove from it what other runs have left that nobody
+ * needs, as keep.orphans says. Not collective; never fails. */
+void crn_ckpt_clean_node(cairn *c);
+
 /* The second half of that: c->cfg is known. */
 cairn_status crn_ckpt_enter(cairn *c, cairn_status (*find)(cairn *c));
 

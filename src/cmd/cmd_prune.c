@@ -8,7 +8,8 @@
 #include <cairn/keep.h>
 
 static const char usage[] =
-    "cairn prune [--json] [--dry-run] [--local] [--keep N] [--config FILE] TRAIL[/RUN]";
+    "cairn prune [--json] [--dry-run] [--local] [--keep N] [--config FILE] TRAIL[/RUN]\n"
+    "cairn prune [--json] [--dry-run] --local --orphans [--config FILE]";
 
 static int print(const cairn_pruning *p, bool json)
 {
@@ -27,7 +28,7 @@ static int print(const cairn_pruning *p, bool json)
 typedef struct request {
     cairn_pruning how;
     const char *config;
-    bool json;
+    bool json, orphans;
 } request;
 
 static int prune(MPI_Comm comm, int rank, void *arg)
@@ -37,6 +38,39 @@ static int prune(MPI_Comm comm, int rank, void *arg)
     if (rank > 0)
         return rc < 0 ? CMD_UNKNOWN : CMD_YES;
     return rc < 0 ? cmd_fail("%s", cairn_error_text()) : print(&r->how, r->json);
+}
+
+static void tell_orphan(void *arg, const char *text, bool goes)
+{
+    const request *r = arg;
+    (void)goes;
+    if (!r->json)
+        cmd_line("%s", text);
+}
+
+static int print_orphans(const cairn_orphans *o, bool json)
+{
+    char size[32];
+    if (json)
+        return cmd_print_json(json_pack("{s:I, s:I, s:I, s:b}", "runs", (json_int_t)o->nruns,
+                                        "kept", (json_int_t)o->nkept, "nbytes",
+                                        (json_int_t)o->nbytes, "dry_run", o->dry),
+                              CMD_YES);
+    cmd_line("%s of %" PRIu64 " run%s %s, %" PRIu64 " run%s kept",
+             crn_format_nbytes(o->nbytes, size, sizeof size), o->nruns, o->nruns == 1 ? "" : "s",
+             o->dry ? "would be removed" : "removed", o->nkept, o->nkept == 1 ? "" : "s");
+    return CMD_YES;
+}
+
+static int prune_orphans(MPI_Comm comm, int rank, void *arg)
+{
+    request *r = arg;
+    cairn_orphans how = {
+        .struct_bytes = sizeof how, .dry = r->how.dry, .tell = tell_orphan, .arg = r};
+    int rc = cairn_prune_orphans(comm, r->config, &how);
+    if (rank > 0)
+        return rc < 0 ? CMD_UNKNOWN : CMD_YES;
+    return rc < 0 ? cmd_fail("%s", cairn_error_text()) : print_orphans(&how, r->json);
 }
 
 int cmd_prune(int argc, char **argv)
@@ -49,12 +83,18 @@ int cmd_prune(int argc, char **argv)
         CMD_FLAG('n', "dry-run", &r.how.dry, "change nothing, tell what would be done"),
         CMD_FLAG('l', "local", &r.how.local,
                  "also files of a finished run on the nodes it is run on"),
+        CMD_FLAG('o', "orphans", &r.orphans,
+                 "with --local: files on the nodes that no run needs any more"),
         CMD_TEXT('k', "keep", "N", &keep, "marks to keep in the trail (1)"),
         CMD_TEXT('c', "config", "FILE", &r.config,
                  "the configuration of the program, if it has one"),
         CMD_END};
     if (!cmd_parse(usage, options, &argc, &argv, &code))
         return code;
+    if (r.orphans && (argc > 0 || !r.how.local))
+        return cmd_misuse(usage, "--orphans goes with --local, and with no trail");
+    if (r.orphans)
+        return cmd_on_ranks(prune_orphans, &r);
     if (argc != 1)
         return cmd_misuse(usage, "one trail must be named");
     if (crn_parse_count(keep, &r.how.keep) < 0)

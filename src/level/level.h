@@ -96,6 +96,48 @@ cairn_status crn_vault_check(crn_vault *v, crn_level level);
  * Not collective. */
 cairn_status crn_vault_prepare(crn_vault *v);
 
+/*
+ * Leave word in this node's directory of the trail that it belongs to, and hold it against those
+ * who clean up until the vault is freed. Each rank may call; the first of the node does it. Never
+ * fails: who finds no word waits longer. Not collective.
+ */
+void crn_vault_settle(crn_vault *v, const char *trail);
+
+/* Who needs what a run has left on a node's storage? */
+typedef enum crn_need {
+    CRN_NEED_NONE,    /* nobody: its run is finished, or was removed with or from its trail */
+    CRN_NEED_UNKNOWN, /* it cannot be told here, or only the user can */
+    CRN_NEED_RESUME   /* a run that is not finished, or a program that is running */
+} crn_need;
+
+/* What a run has left. */
+typedef struct crn_orphan {
+    const char *id; /* of the run: the name of the directory */
+    crn_need need;  /* and why that is thought */
+    char why[CRN_ERR_TEXT];
+    bool old;                /* nothing was written for as long as was asked for */
+    bool goes;               /* it is removed, or would be */
+    uint64_t changed_ns;     /* when something was written last */
+    uint64_t nbytes, nfiles; /* that it takes; files that were removed */
+} crn_orphan;
+
+typedef struct crn_sweep {
+    double after_s; /* remove what nobody is known to need when it is so old; 0: never, */
+    bool at_once;   /* and what nobody needs however old it is */
+    bool dry;       /* only tell */
+    void (*tell)(void *arg, const crn_orphan *orphan);
+    void *arg;
+} crn_sweep;
+
+/*
+ * Remove what other runs of this user have left in a node-local directory, and tell of each that
+ * was looked at. What a run needs that is not finished stays, and what a running program holds.
+ * own: the directory of the own run, which is passed over, or "". Never fails. As vault: on the
+ * first rank of the node. Not collective.
+ */
+void crn_local_sweep(const char *local, const char *own, const crn_sweep *how);
+void crn_vault_sweep(crn_vault *v, const crn_sweep *how);
+
 /* Between marks: let go of open files that someone has removed, so that they are made anew. */
 void crn_vault_refresh(crn_vault *v);
 

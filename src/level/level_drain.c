@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Bytes of state that a process holds in memory at once. */
@@ -121,8 +122,13 @@ cairn_status crn_vault_drain(crn_vault *v, const crn_manifest_mark *mark, uint64
 
 /* --- removing ------------------------------------------------------------------------------- */
 
-/* Remove directory name below up and what is in it, depth levels of directories deep. */
-static cairn_status remove_tree(int up, const char *name, int depth, uint64_t *nfiles)
+static bool is_directory(int up, const char *name)
+{
+    struct stat st;
+    return fstatat(up, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+cairn_status crn_tree_remove_local(int up, const char *name, int depth, uint64_t *nfiles)
 {
     char **names = NULL;
     size_t n = 0;
@@ -130,11 +136,11 @@ static cairn_status remove_tree(int up, const char *name, int depth, uint64_t *n
     CRN_TRY(crn_dir_open(up, name, false, &fd));
     cairn_status rc = crn_dir_list(fd, &names, &n);
     for (size_t i = 0; i < n; i++) {
-        if (rc == CAIRN_OK && depth > 1) {
-            rc = remove_tree(fd, names[i], depth - 1, nfiles);
+        if (rc == CAIRN_OK && depth > 1 && is_directory(fd, names[i])) {
+            rc = crn_tree_remove_local(fd, names[i], depth - 1, nfiles);
         } else if (rc == CAIRN_OK) {
             rc = crn_unlink(fd, names[i]);
-            ++*nfiles;
+            *nfiles += depth == 1; /* what is beside the series is no part */
         }
         free(names[i]);
     }
@@ -147,7 +153,7 @@ static cairn_status remove_tree(int up, const char *name, int depth, uint64_t *n
 static cairn_status remove_run(const crn_vault *v, int node, uint64_t *nfiles)
 {
     char run[CRN_RUN_ID_TEXT];
-    cairn_status rc = remove_tree(node, crn_vault_run_dir(v, run), 2, nfiles);
+    cairn_status rc = crn_tree_remove_local(node, crn_vault_run_dir(v, run), 2, nfiles);
     return rc == CAIRN_ENOTFOUND ? CAIRN_OK : rc;
 }
 
@@ -208,7 +214,7 @@ cairn_status crn_vault_remove_series(crn_vault *v, uint32_t series)
     cairn_status rc = crn_vault_dir(v, v->home, false, &run);
     if (rc == CAIRN_OK) {
         snprintf(name, sizeof name, "series-%" PRIu32, series);
-        rc = remove_tree(run, name, 1, &nfiles);
+        rc = crn_tree_remove_local(run, name, 1, &nfiles);
         close(run);
     }
     return rc == CAIRN_ENOTFOUND ? CAIRN_OK : rc;

@@ -59,7 +59,11 @@ struct crn_vault {
     uint64_t ndamaged;          /* files or marks that the survey could not read, on all nodes */
     crn_parity *parity;         /* NULL before the first survey */
     unsigned distrusted;        /* bits of levels whose next copies inherit nothing */
+    crn_file *settled;          /* what crn_vault_settle holds, or NULL */
 };
+
+/* Remove directory name below up and what is in it, depth levels of directories deep. */
+cairn_status crn_tree_remove_local(int up, const char *name, int depth, uint64_t *nfiles);
 
 /* The rank at place local of a node; places count modulo the ranks there. */
 int crn_vault_rank_at(const crn_vault *v, int node, int local);

@@ -59,6 +59,7 @@ void crn_vault_free(crn_vault *v)
     if (!v)
         return;
     crn_vault_close_all(v);
+    crn_file_close(v->settled);
     crn_nodes_done(&v->nodes);
     crn_vec_done(&v->seen);
     crn_parity_free(v->parity);

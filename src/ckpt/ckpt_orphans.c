@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Files that other runs have left on the nodes: a session removes what is old, a command what
+ * nobody needs.
+ */
+#include <mpi.h>
+
+#include "ckpt/ckpt_session.h"
+
+#include <cairn/keep.h>
+#include <inttypes.h>
+
+/* --- sessions ------------------------------------------------------------------------------- */
+
+static void log_orphan(void *arg, const crn_orphan *o)
+{
+    cairn *c = arg;
+    char size[32];
+    if (o->goes)
+        crn_log_write(&c->log, o->need == CRN_NEED_NONE ? CRN_LOG_INFO : CRN_LOG_WARN, CRN_LOG_EACH,
+                      "'%s': removed what run %s had left, %s, for keep.orphans: %s", c->local,
+                      o->id, crn_format_nbytes(o->nbytes, size, sizeof size), o->why);
+}
+
+void crn_ckpt_clean_node(cairn *c)
+{
+    const crn_sweep how = {
+        .after_s = crn_config_seconds(c->cfg, CRN_OPT_KEEP_ORPHANS), .tell = log_orphan, .arg = c};
+    const crn_err before = *crn_err_peek();
+    crn_vault_settle(c->vault, crn_config_text(c->cfg, CRN_OPT_RUN_TRAIL));
+    crn_vault_sweep(c->vault, &how);
+    (void)crn_err_give(&before); /* what went wrong here is nobody's failure */
+}
+
+/* --- the call ------------------------------------------------------------------------------- */
+
+typedef struct cleaning {
+    const char *local;
+    cairn_orphans *how;
+    double after_s;
+} cleaning;
+
+static void describe(const cleaning *k, const crn_orphan *o, char *text, size_t cap)
+{
+    char size[32], wait[80] = "", time[32];
+    crn_format_nbytes(o->nbytes, size, sizeof size);
+    if (!o->goes && o->need == CRN_NEED_UNKNOWN && k->after_s > 0)
+        snprintf(wait, sizeof wait, "; it goes %s after it was written last (keep.orphans)",
+                 crn_format_seconds(k->after_s, time, sizeof time));
+    snprintf(text, cap, "%s/%s, %s, %s: %s%s", k->local, o->id, size,
+             !o->goes      ? "stays"
+             : k->how->dry ? "would be removed"
+                           : "removed",
+             o->why, wait);
+}
+
+static void count_orphan(void *arg, const crn_orphan *o)
+{
+    cleaning *k = arg;
+    char text[2 * CRN_ERR_TEXT];
+    k->how->nruns += o->goes;
+    k->how->nkept += !o->goes;
+    k->how->nbytes += o->goes ? o->nbytes : 0;
+    describe(k, o, text, sizeof text);
+    if (k->how->tell)
+        k->how->tell(k->how->arg, text, o->goes);
+}
+
+static cairn_status clean(cairn *c, const char *config, cairn_orphans *how)
+{
+    crn_nodes nodes = {0};
+    CRN_TRY(crn_ckpt_configure(c, config));
+    CRN_TRY(crn_comm_nodes(c->comm, 0, &nodes));
+    cleaning k = {c->local, how, crn_config_seconds(c->cfg, CRN_OPT_KEEP_ORPHANS)};
+    const crn_sweep sweep = {
+        .after_s = k.after_s, .at_once = true, .dry = how->dry, .tell = count_orphan, .arg = &k};
+    if (c->local && nodes.local == 0)
+        crn_local_sweep(c->local, "", &sweep);
+    crn_nodes_done(&nodes);
+    uint64_t sum[] = {how->nruns, how->nkept, how->nbytes};
+    CRN_TRY(crn_comm_allreduce_u64(c->comm, CRN_REDUCE_SUM, sum, 3));
+    how->nruns = sum[0];
+    how->nkept = sum[1];
+    how->nbytes = sum[2];
+    return CAIRN_OK;
+}
+
+int cairn_prune_orphans(MPI_Comm comm, const char *config, cairn_orphans *how)
+{
+    cairn *c;
+    cairn_orphans ours;
+    CRN_TRY(crn_struct_in(how, &ours));
+    ours.nruns = ours.nkept = ours.nbytes = 0;
+    CRN_TRY(crn_ckpt_create(&c));
+    cairn_status rc = crn_comm_create(comm, &c->comm);
+    if (rc == CAIRN_OK)
+        rc = clean(c, config, &ours);
+    crn_err why = *crn_err_peek();
+    crn_ckpt_free(c);
+    return rc < 0 ? crn_err_give(&why) : crn_struct_out(&ours, how);
+}
