@@ -8,6 +8,7 @@
 #include "base/base_banned.h"
 #include "base/base_err.h"
 #include "base/base_mem.h"
+#include "base/base_mpi.h"
 #include "base/base_vec.h"
 #include "base/base_index.h"
 #include "base/base_buf.h"

@@ -126,6 +126,22 @@ static cairn_status dup_quietly(MPI_Comm mpi, MPI_Comm *ret)
     return CAIRN_OK;
 }
 
+/* Before the first call: with the other's library, even this one would crash. */
+static cairn_status check_mpi(void)
+{
+#ifdef OPEN_MPI
+    const crn_mpi_kind ours = CRN_MPI_OPEN;
+#else
+    const crn_mpi_kind ours = CRN_MPI_MPICH;
+#endif
+    const crn_mpi_kind theirs = crn_mpi_of_program();
+    CRN_FAIL_IF(theirs != CRN_MPI_UNKNOWN && theirs != ours, CAIRN_EUNSUPPORTED,
+                "this libcairn was built for %s, but the program uses %s: link it with the "
+                "libcairn that was built with %s",
+                crn_mpi_name(ours), crn_mpi_name(theirs), crn_mpi_name(theirs));
+    return CAIRN_OK;
+}
+
 bool crn_mpi_runs(void)
 {
     int started = 0, ended = 0;
@@ -136,6 +152,7 @@ bool crn_mpi_runs(void)
 
 cairn_status crn_comm_create(MPI_Comm mpi, crn_comm **ret)
 {
+    CRN_TRY(check_mpi());
     if (mpi == MPI_COMM_SELF && !crn_mpi_runs())
         return crn_comm_create_self(ret);
     CRN_FAIL_IF(!crn_mpi_runs(), CAIRN_EINVAL,
