@@ -227,7 +227,8 @@ CAIRN_API bool cairn_due(cairn *c);
  * skipped, because it is the mark just resumed (if the program is to stop, it is in the trail then,
  * and when there are later marks, it is taken again in their place), or because the mark before it
  * is not finished, the configuration says so, and the program is not to stop. Negative: what went
- * wrong with this mark, or, found only now, with the one before it.
+ * wrong with this mark, or, found only now, with the one before it. That a node has no room for a
+ * mark which is to be in the trail is no failure: it goes there directly, and the log says so.
  */
 CAIRN_API int cairn_mark(cairn *c, uint64_t version, cairn_level level);
 

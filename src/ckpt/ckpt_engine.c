@@ -187,9 +187,11 @@ void crn_engine_settle(cairn *c)
     }
     if (c->job.status < 0 && c->behind.code == 0)
         c->behind = c->job.err;
-    if (c->job.level_ns[CRN_LEVEL_LOCAL] > 0) { /* it counts: what it follows is settled */
-        c->rewind = false;
+    const uint64_t *level_ns = c->job.level_ns;
+    if (level_ns[CRN_LEVEL_LOCAL] > 0)
         c->damaged = c->job.damaged;
+    if (level_ns[CRN_LEVEL_LOCAL] + level_ns[CRN_LEVEL_GLOBAL] > 0) {
+        c->rewind = false; /* it counts: what it follows is settled */
         c->lost_from = CRN_NO_VERSION;
     }
     if (!c->job.only_trees)

@@ -217,26 +217,39 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level, bool te
     crn_tally_reset(c);
     c->open = true;
     crn_ckpt_tell_recorder(version);
-    fail_job(c, begin_draft(c));
+    rc = begin_draft(c);
+    if (crn_divert_helps(c, rc))
+        rc = crn_divert(c, 0);
+    fail_job(c, rc);
+    return CAIRN_OK;
+}
+
+static cairn_status put_own(cairn *c, ckpt_var *v)
+{
+    size_t number;
+    const crn_var_spec spec = crn_ckpt_spec(v);
+    cairn_status rc = crn_draft_add(c->job.draft, &spec, &number);
+    crn_ckpt_trees_add(c, v);
+    CRN_TRY(rc);
+    crn_draft_encode(c->job.draft, number, crn_ckpt_codec(c->cfg, v->name));
+    CRN_TRY(crn_change_put(c, v, number));
+    crn_ckpt_trees_put(c, v, number);
     return CAIRN_OK;
 }
 
 static void capture(cairn *c, ckpt_var *v)
 {
-    size_t number;
-    const crn_var_spec spec = crn_ckpt_spec(v);
     v->captured = true;
     c->job.nbytes += v->nbytes;
     if (c->job.status < 0)
         return;
-    cairn_status rc = crn_draft_add(c->job.draft, &spec, &number);
-    crn_ckpt_trees_add(c, v);
-    if (rc == CAIRN_OK)
-        crn_draft_encode(c->job.draft, number, crn_ckpt_codec(c->cfg, v->name));
-    if (rc == CAIRN_OK)
-        rc = crn_change_put(c, v, number);
-    if (rc == CAIRN_OK)
-        crn_ckpt_trees_put(c, v, number);
+    const size_t nwhole = c->job.draft ? crn_draft_mark(c->job.draft)->nvars : 0;
+    cairn_status rc = c->job.diverted ? crn_divert_put(c, v) : put_own(c, v);
+    if (crn_divert_helps(c, rc)) {
+        rc = crn_divert(c, nwhole);
+        if (rc == CAIRN_OK) /* what the other draft has of it may be half of it */
+            rc = crn_divert_put(c, v);
+    }
     fail_job(c, rc);
     crn_stage_enter(CRN_STAGE_CAPTURE);
 }

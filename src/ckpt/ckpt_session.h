@@ -133,6 +133,9 @@ typedef struct ckpt_job {
     crn_draft *draft;
     uint64_t nbytes; /* of this rank's state; once the mark counts, of all ranks */
     bool stored;     /* in the own part, where it was not given up again */
+    bool diverted;   /* the draft is the trail's: the own part could not take the mark, */
+    crn_err no_room; /* for this reason; */
+    bool anew;       /* and it must not inherit */
     bool damaged;    /* blocks that some rank's part has were found bad when they were copied */
     cairn_status status;
     crn_err err;       /* set when status is negative */
@@ -219,6 +222,7 @@ struct cairn {
     crn_vault *vault;
     CRN_VEC(crn_manifest_mark) mark; /* those that count, as in the manifest; same on all ranks */
     uint32_t oldest_series;          /* below it no files are left */
+    bool no_room;                    /* marks go to the trail directly, and that was said */
     ckpt_trees *trees;               /* NULL: none are kept */
     ckpt_reference *reference;       /* but for what it has found; NULL: none is named */
     CRN_VEC(ckpt_tally) tally;       /* of the mark under way */
@@ -437,6 +441,16 @@ cairn_status crn_ckpt_catch_up(cairn *c);
 
 void crn_ckpt_store(cairn *c);                 /* no communication */
 void crn_ckpt_share(cairn *c, crn_comm *comm); /* collective */
+
+/* May the mark go to the trail directly, after the own part has failed with rc? */
+bool crn_divert_helps(const cairn *c, cairn_status rc);
+
+/* Let the job's draft be one of the trail's part, which has the first nvars variables of the one
+ * that it was. On failure that stays, with the reason why the own part could not take it. */
+cairn_status crn_divert(cairn *c, size_t nvars);
+
+/* Capture a variable after that. */
+cairn_status crn_divert_put(cairn *c, const ckpt_var *v);
 
 /* When there is time: look at a share of what the mark's part has from earlier ones, so that the
  * next one, when memory is at hand, puts what storage has lost. No communication, never fails. */

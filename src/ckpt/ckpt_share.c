@@ -86,6 +86,32 @@ static void store_trees(cairn *c)
     j->store_ns = crn_now_ns();
 }
 
+static void drop_draft(ckpt_job *j)
+{
+    crn_draft_drop(j->draft);
+    j->draft = NULL;
+}
+
+/* Commit the draft to the own part; if that cannot take it, it becomes one of the trail's. */
+static void store_own(cairn *c)
+{
+    ckpt_job *j = &c->job;
+    crn_trees_mark *trees = crn_ckpt_trees_prepare(c);
+    /* nothing is dropped before all ranks are known to have this one */
+    cairn_status rc = crn_draft_try(j->draft, UINT64_MAX, &j->stats);
+    if (rc == CAIRN_OK) {
+        j->stored = true;
+        j->draft = NULL;
+    } else if (crn_divert_helps(c, rc)) {
+        rc = crn_divert(c, crn_draft_mark(j->draft)->nvars);
+    }
+    if (rc < 0) {
+        j->status = rc;
+        crn_err_take(&j->err);
+    }
+    crn_ckpt_trees_finish(c, trees, j->stored);
+}
+
 void crn_ckpt_store(cairn *c)
 {
     ckpt_job *j = &c->job;
@@ -95,19 +121,12 @@ void crn_ckpt_store(cairn *c)
         store_trees(c);
         return;
     }
-    if (j->status < 0) {
-        crn_draft_drop(j->draft);
-    } else {
-        crn_trees_mark *trees = crn_ckpt_trees_prepare(c);
-        /* nothing is dropped before all ranks are known to have this one */
-        j->status = crn_draft_commit(j->draft, UINT64_MAX, &j->stats);
-        if (j->status < 0)
-            crn_err_take(&j->err);
-        else
-            j->stored = true;
-        crn_ckpt_trees_finish(c, trees, j->stored);
-    }
-    j->draft = NULL;
+    if (j->status == CAIRN_OK && !j->diverted)
+        store_own(c);
+    else
+        crn_ckpt_trees_finish(c, NULL, false);
+    if (j->status < 0)
+        drop_draft(j);
     j->store_ns = crn_now_ns();
     if (j->stored)
         crn_tally_stored(c, j->store_ns - start);
@@ -268,7 +287,7 @@ static void abandon_marks(cairn *c)
 }
 
 /* Add up what the ranks have and let the mark count. The same on all ranks from here on. */
-static cairn_status count_local(cairn *c, crn_comm *comm)
+static cairn_status count_local(cairn *c, crn_comm *comm, unsigned levels)
 {
     ckpt_job *j = &c->job;
     uint64_t sum[] = {j->nbytes, j->stats.blocks, j->stats.changed,
@@ -285,34 +304,89 @@ static cairn_status count_local(cairn *c, crn_comm *comm)
                                                       .nbytes = j->nbytes,
                                                       .series = c->series,
                                                       .nranks = (uint32_t)crn_comm_size(comm),
-                                                      .levels = own_bits(c)});
+                                                      .levels = levels});
 }
 
 /* Give up a mark that some rank does not have or that the manifest could not take in. It must not
  * stay in the parts, or it would push out those that do count when the next ones come. */
-static void give_up_local(cairn *c, crn_comm *comm, const crn_manifest_mark *before, size_t nbefore,
-                          bool published, cairn_status rc)
+static void give_up(cairn *c, crn_comm *comm, const crn_manifest_mark *before, size_t nbefore,
+                    bool published, crn_level level, cairn_status rc)
 {
     ckpt_job *j = &c->job;
     crn_err why = *crn_err_peek();
+    drop_draft(j);
     if (before)
         memcpy(c->mark.at, before, nbefore * sizeof *before);
     c->mark.n = nbefore;
     /* a manifest that could not be finished may be the one that is found: what it names must stay
      * until the one before it is back */
     const bool stays = published && crn_ckpt_publish(c, comm, false) < 0;
+    const uint64_t newest = nbefore > 0 ? c->mark.at[nbefore - 1].version : CRN_NO_VERSION;
     if (j->stored && !stays)
-        (void)crn_vault_rewind(c->vault,
-                               nbefore > 0 ? c->mark.at[nbefore - 1].version : CRN_NO_VERSION);
+        (void)crn_vault_rewind(c->vault, newest);
+    else if (j->diverted && !stays) /* its own part has nothing, and may not be writable */
+        (void)crn_vault_rewind_trail(c->vault, newest);
     j->stored = false;
     j->status = CAIRN_OK;
     crn_err_give(&why);
-    fail_level(c, CRN_LEVEL_LOCAL, rc);
+    fail_level(c, level, rc);
 }
 
-/* Do all ranks have the mark? Then it counts from now on. */
-static cairn_status agree_local(cairn *c, crn_comm *comm)
+/* Has some rank's own part no room for the mark, which was therefore diverted? Then say so, the
+ * first time also in the log. Collective. */
+static bool tell_diverted(cairn *c, crn_comm *comm)
 {
+    ckpt_job *j = &c->job;
+    if (!c->local || !(j->levels & GLOBAL_BIT))
+        return false;
+    const bool said = c->no_room;
+    c->no_room = crn_comm_agree(comm, j->diverted ? crn_err_give(&j->no_room) : CAIRN_OK) < 0;
+    if (!c->no_room)
+        return false;
+    crn_err_prefix("mark %" PRIu64 ", level local: ", j->version);
+    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_FAILED,
+                                   .failed = {.version = j->version,
+                                              .level = crn_level_name(CRN_LEVEL_LOCAL),
+                                              .text = crn_err_peek()->text}});
+    if (!said)
+        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT,
+                      "%s; while that is so, marks for the trail go there alone",
+                      crn_err_peek()->text);
+    return true;
+}
+
+static uint64_t count_blocks(const crn_mark *m)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < m->nvars; i++)
+        n += m->var[i].nblocks;
+    return n;
+}
+
+/* Bring a diverted mark to the trail, from drafts and from those own parts that have it. */
+static cairn_status raise_diverted(cairn *c, crn_comm *comm)
+{
+    ckpt_job *j = &c->job;
+    crn_raise_stats stats;
+    crn_draft *draft = j->draft;
+    const uint64_t nblocks = draft ? count_blocks(crn_draft_mark(draft)) : 0;
+    crn_stage_enter(CRN_STAGE_GLOBAL);
+    j->draft = NULL;
+    CRN_TRY(crn_vault_raise_diverted(c->vault, j->version, draft,
+                                     crn_ckpt_keep(c, CRN_LEVEL_GLOBAL), &stats));
+    if (draft)
+        j->stats = (crn_draft_stats){.blocks = nblocks, .changed = stats.nblocks};
+    uint64_t sum = stats.stored_bytes;
+    CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, &sum, 1));
+    j->level_bytes[CRN_LEVEL_GLOBAL] = sum;
+    return CAIRN_OK;
+}
+
+/* Do all ranks have the mark? Then it counts from now on: at the level of their own parts, or in
+ * the trail alone. */
+static cairn_status agree(cairn *c, crn_comm *comm, bool diverted)
+{
+    const crn_level level = diverted ? CRN_LEVEL_GLOBAL : CRN_LEVEL_LOCAL;
     ckpt_job *j = &c->job;
     crn_manifest_mark *before = NULL;
     const size_t nbefore = c->mark.n;
@@ -321,13 +395,15 @@ static cairn_status agree_local(cairn *c, crn_comm *comm)
     else if ((j->status = crn_alloc(&before, nbefore)) == CAIRN_OK && nbefore > 0)
         memcpy(before, c->mark.at, nbefore * sizeof *before);
     cairn_status rc = crn_comm_agree(comm, j->status);
+    if (rc == CAIRN_OK && diverted)
+        rc = raise_diverted(c, comm);
     if (rc == CAIRN_OK)
-        rc = crn_comm_agree(comm, count_local(c, comm));
+        rc = crn_comm_agree(comm, count_local(c, comm, diverted ? GLOBAL_BIT : own_bits(c)));
     const bool publishes = rc == CAIRN_OK;
     if (publishes)
-        rc = publish_at(c, comm, CRN_LEVEL_LOCAL);
+        rc = publish_at(c, comm, level);
     if (rc < 0)
-        give_up_local(c, comm, before, nbefore, publishes, rc);
+        give_up(c, comm, before, nbefore, publishes, level, rc);
     free(before);
     return rc;
 }
@@ -446,6 +522,29 @@ static void share_trees(cairn *c, crn_comm *comm)
                                              .nbytes = j->nbytes}});
 }
 
+/* The rest of a diverted mark's way: older ones in the trail may go. Where own parts have it, it
+ * stays as what the next one inherits from. */
+static void settle_diverted(cairn *c, crn_comm *comm)
+{
+    ckpt_job *j = &c->job;
+    const crn_level level = CRN_LEVEL_GLOBAL;
+    j->stored = false; /* not on all ranks: there is nothing to compare */
+    j->level_ns[level] = crn_now_ns();
+    tell_mark(c);
+    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_RAISED,
+                                   .raised = {.version = j->version,
+                                              .level = crn_level_name(level),
+                                              .seconds = seconds(j->store_ns, j->level_ns[level]),
+                                              .held = held_since(c, j->store_ns),
+                                              .stored = j->level_bytes[level]}});
+    crn_tally_tell(c, comm);
+    cairn_status rc = crn_vault_trim(c->vault, level, crn_ckpt_keep(c, level));
+    rc = crn_comm_agree(comm, rc);
+    if (rc < 0)
+        fail_level(c, level, rc);
+    drop_old_series(c);
+}
+
 void crn_ckpt_share(cairn *c, crn_comm *comm)
 {
     ckpt_job *j = &c->job;
@@ -454,8 +553,13 @@ void crn_ckpt_share(cairn *c, crn_comm *comm)
         return;
     }
     crn_vault_use_comm(c->vault, comm);
-    if (agree_local(c, comm) < 0)
+    const bool diverted = tell_diverted(c, comm);
+    if (agree(c, comm, diverted) < 0)
         return;
+    if (diverted) {
+        settle_diverted(c, comm);
+        return;
+    }
     settle_at(c, comm, CRN_LEVEL_LOCAL);
     if (!c->local)
         j->level_ns[CRN_LEVEL_GLOBAL] = j->level_ns[CRN_LEVEL_LOCAL];

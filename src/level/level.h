@@ -160,6 +160,21 @@ typedef struct crn_raise_stats {
 cairn_status crn_vault_raise(crn_vault *v, crn_level level, uint64_t version, uint64_t keep,
                              crn_raise_stats *ret_stats);
 
+/*
+ * Begin a mark in the trail's part, for a rank whose own part has no room for it; not where the own
+ * part lies in the trail. *ret_anew: all blocks must be put, also those that are inherited. Not
+ * collective.
+ */
+cairn_status crn_vault_divert(crn_vault *v, uint64_t version, crn_draft **ret, bool *ret_anew);
+
+/*
+ * Raise a mark to the global level that some ranks have in such a draft, which is freed, and the
+ * others (diverted NULL) in their own parts. It lies in part files, whatever the form. The rest is
+ * as with crn_vault_raise. Collective.
+ */
+cairn_status crn_vault_raise_diverted(crn_vault *v, uint64_t version, crn_draft *diverted,
+                                      uint64_t keep, crn_raise_stats *ret_stats);
+
 /* Bad blocks were found in copies of a level: the next ones there inherit none. Not collective, but
  * the same on all ranks. */
 void crn_vault_distrust(crn_vault *v, crn_level level);

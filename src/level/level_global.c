@@ -65,6 +65,51 @@ static cairn_status global_raise(crn_vault *v, uint64_t version, uint64_t keep,
     return rc;
 }
 
+/* --- marks that no node has room for -------------------------------------------------------- */
+
+/* Let the part take a mark of this version: one that is there was left by a try that failed, or by
+ * a leg that went another way. */
+static cairn_status clear_version(crn_part *part, uint64_t version)
+{
+    crn_part_info info;
+    crn_part_describe(part, &info);
+    if (info.nmarks == 0 || crn_part_version(part, info.nmarks - 1) != version)
+        return CAIRN_OK;
+    return crn_part_rewind(part, version > 0 ? version - 1 : CRN_NO_VERSION);
+}
+
+cairn_status crn_vault_divert(crn_vault *v, uint64_t version, crn_draft **ret, bool *ret_anew)
+{
+    crn_part_id id = trail_id(v);
+    crn_part *part;
+    uint64_t nlost;
+    CRN_TRY(crn_vault_part(v, &id, true, &part));
+    CRN_TRY(clear_version(part, version));
+    *ret_anew = v->distrusted >> CRN_LEVEL_GLOBAL & 1;
+    if (!*ret_anew)
+        CRN_TRY(crn_part_scrub(part, &nlost));
+    return crn_draft_begin(part, version, ret);
+}
+
+cairn_status crn_vault_raise_diverted(crn_vault *v, uint64_t version, crn_draft *diverted,
+                                      uint64_t keep, crn_raise_stats *ret_stats)
+{
+    crn_mark *mark = NULL;
+    crn_copy copy = {.draft = diverted, .version = version};
+    crn_part_id id = trail_id(v);
+    *ret_stats = (crn_raise_stats){0};
+    cairn_status rc =
+        diverted ? crn_vault_part(v, &id, true, &copy.part) : copy_own(v, version, &mark, &copy);
+    rc = crn_copies_finish(v->comm, &copy, 1, rc, keep, ret_stats);
+    crn_copy_done(&copy);
+    crn_mark_free(mark);
+    if (rc == CAIRN_OK)
+        v->distrusted &= ~(1u << CRN_LEVEL_GLOBAL);
+    return rc;
+}
+
+/* --- visiting ------------------------------------------------------------------------------- */
+
 /* Where the trail holds the own parts themselves, they are the local level's to visit. */
 static cairn_status global_each(crn_vault *v, cairn_status (*visit)(crn_part *, uint64_t),
                                 uint64_t arg)

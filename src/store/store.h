@@ -310,6 +310,16 @@ typedef struct crn_draft_stats {
  */
 cairn_status crn_draft_commit(crn_draft *d, uint64_t keep, crn_draft_stats *ret_stats);
 
+/* The same, but on failure the draft stays, to be moved or dropped. */
+cairn_status crn_draft_try(crn_draft *d, uint64_t keep, crn_draft_stats *ret_stats);
+
+/*
+ * Let another draft, to which nothing was added yet, have the first nvars variables of one whose
+ * part cannot take it: all their blocks must have been put or inherited. anew: it inherits nothing
+ * that its part has. Both stay the caller's.
+ */
+cairn_status crn_draft_move(crn_draft *from, size_t nvars, crn_draft *to, bool anew);
+
 /* The mark that a draft is to become: variables, and the digests of the blocks that it has. */
 const crn_mark *crn_draft_mark(const crn_draft *d);
 

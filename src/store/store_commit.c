@@ -367,17 +367,23 @@ static void conclude(crn_draft *d, size_t ndrop)
     crn_vec_done(&unused);
 }
 
-cairn_status crn_draft_commit(crn_draft *d, uint64_t keep, crn_draft_stats *ret_stats)
+cairn_status crn_draft_try(crn_draft *d, uint64_t keep, crn_draft_stats *ret_stats)
 {
     size_t n = d->part->cat.n;
     size_t ndrop = keep <= n ? n + 1 - (size_t)CRN_MAX(keep, 1) : 0;
-    cairn_status rc = commit(d, ndrop);
-    if (rc == CAIRN_OK) {
-        if (ret_stats)
-            count(d, ret_stats);
-        conclude(d, ndrop);
-        d->file_bytes = UINT64_MAX;
-    }
+    CRN_TRY(commit(d, ndrop));
+    if (ret_stats)
+        count(d, ret_stats);
+    conclude(d, ndrop);
+    d->file_bytes = UINT64_MAX;
     crn_draft_drop(d);
+    return CAIRN_OK;
+}
+
+cairn_status crn_draft_commit(crn_draft *d, uint64_t keep, crn_draft_stats *ret_stats)
+{
+    cairn_status rc = crn_draft_try(d, keep, ret_stats);
+    if (rc < 0)
+        crn_draft_drop(d);
     return rc;
 }

@@ -376,18 +376,13 @@ void crn_draft_put_outside(crn_draft *d, size_t v, uint32_t codec, uint64_t off,
 
 /* --- watching ----------------------------------------------------------------------------- */
 
-static bool has_block(const crn_var *v, const crn_block *block)
-{
-    return v->table && block >= v->table && block < v->table + v->nblocks;
-}
-
 /* Find out which block it is by its place in the tables. */
 static void on_block(void *arg, const crn_block *block, const void *data)
 {
     crn_draft *d = arg;
     const crn_mark *m = d->mark;
     size_t v = d->watch_var;
-    for (size_t tried = 0; !has_block(&m->var[v], block); tried++) {
+    for (size_t tried = 0; !crn_draft_has(&m->var[v], block); tried++) {
         assert(tried < m->nvars);
         v = v + 1 < m->nvars ? v + 1 : 0;
     }

@@ -34,4 +34,10 @@ struct crn_draft {
     size_t watch_var; /* of the block before: blocks come in rows */
 };
 
+/* Does a block lie in the table of a variable? */
+static inline bool crn_draft_has(const crn_var *v, const crn_block *block)
+{
+    return v->table && block >= v->table && block < v->table + v->nblocks;
+}
+
 #endif

@@ -22,8 +22,7 @@ static cairn_status reap(crn_gather *g)
     return op->status < 0 ? crn_err_give(&op->err) : CAIRN_OK;
 }
 
-/* Wait for what is in flight; its failures were reported before, or no longer matter. */
-static void quieten(crn_gather *g)
+void crn_gather_quieten(crn_gather *g)
 {
     for (size_t i = 0; i < g->buffer.n; i++)
         while (g->buffer.at[i]->pending > 0)
@@ -32,9 +31,11 @@ static void quieten(crn_gather *g)
 
 void crn_gather_reset(crn_gather *g)
 {
-    quieten(g);
-    for (size_t i = 0; i < g->buffer.n; i++)
+    crn_gather_quieten(g);
+    for (size_t i = 0; i < g->buffer.n; i++) {
         g->buffer.at[i]->held = false;
+        g->buffer.at[i]->item.n = 0;
+    }
     memset(g->open, 0, sizeof g->open);
     g->watch = NULL;
     g->taken.n = 0;
@@ -353,6 +354,6 @@ cairn_status crn_gather_finish(crn_gather *g)
     if (rc == CAIRN_OK)
         return CAIRN_OK;
     crn_err why = *crn_err_peek();
-    quieten(g);
+    crn_gather_quieten(g);
     return crn_err_give(&why);
 }

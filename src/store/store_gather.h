@@ -68,7 +68,10 @@ typedef struct crn_gather {
 cairn_status crn_gather_create(crn_part *part, crn_gather **ret);
 void crn_gather_free(crn_gather *g); /* NULL is allowed */
 
-/* Wait for what is in flight, whatever comes of it, and forget all but the buffers. */
+/* Wait for what is in flight; its failures were reported before, or no longer matter. */
+void crn_gather_quieten(crn_gather *g);
+
+/* The same, and forget all but the buffers. */
 void crn_gather_reset(crn_gather *g);
 
 /* Room for the bytes of a block, to be filled before the next call. *block must stay where it is.

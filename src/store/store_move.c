@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Moving a draft to another part, when its own cannot take it. What was put lies in the gathering's
+ * buffers, or in space of the file that no mark refers to: the draft that is given up still has all
+ * of it, each block verified against the digest that it was put with.
+ */
+#include "store/store_draft.h"
+
+typedef struct moving {
+    crn_draft *from, *to;
+    bool anew; /* the other part's earlier marks are not to be trusted */
+    unsigned char *block;
+} moving;
+
+static bool is_wanted(const moving *m, size_t v, uint64_t i)
+{
+    const crn_digest *had = crn_draft_inherited(m->to, v, i);
+    if (m->to->var.at[v].state[i] == BLOCK_PUT)
+        return false;
+    return m->anew || !had || !crn_digest_equal(had, &m->from->mark->var[v].table[i].digest);
+}
+
+static cairn_status put(moving *m, size_t v, uint64_t i)
+{
+    return crn_draft_put(m->to, v, i, m->block, &m->from->mark->var[v].table[i].digest);
+}
+
+/* What a buffer has of the first nvars variables. A block that is not there as it was put is left
+ * to whoever reads the file. */
+static cairn_status move_buffer(moving *m, size_t nvars, const gather_buffer *b)
+{
+    crn_mark *mark = m->from->mark;
+    size_t v = 0;
+    for (size_t k = 0; k < b->item.n; k++) {
+        const gather_item *it = &b->item.at[k];
+        size_t tried = 0;
+        for (; tried < nvars && !crn_draft_has(&mark->var[v], it->block); tried++)
+            v = v + 1 < nvars ? v + 1 : 0;
+        if (tried == nvars)
+            continue;
+        const uint64_t i = (uint64_t)(it->block - mark->var[v].table);
+        bool good;
+        if (!is_wanted(m, v, i))
+            continue;
+        CRN_TRY(crn_coder_bring(&m->from->gather->coder, &mark->var[v], i, b->data + it->pos,
+                                m->block, &good));
+        if (good)
+            CRN_TRY(put(m, v, i));
+    }
+    return CAIRN_OK;
+}
+
+static cairn_status move_rest(moving *m, size_t v)
+{
+    crn_var *var = &m->from->mark->var[v];
+    for (uint64_t i = 0; i < var->nblocks; i++)
+        if (is_wanted(m, v, i)) {
+            CRN_TRY(crn_mark_read(m->from->part, m->from->mark, var, i, 1, m->block, NULL));
+            CRN_TRY(put(m, v, i));
+        }
+    return CAIRN_OK;
+}
+
+static cairn_status declare(moving *m, size_t v)
+{
+    crn_var *var = &m->from->mark->var[v];
+    size_t number;
+    var->has_stored = true; /* the draft's entries have the digest of what is stored */
+    CRN_TRY(crn_draft_add(m->to, &var->spec, &number));
+    crn_draft_encode(m->to, number, m->from->var.at[v].encoding.codec);
+    return CAIRN_OK;
+}
+
+cairn_status crn_draft_move(crn_draft *from, size_t nvars, crn_draft *to, bool anew)
+{
+    moving m = {.from = from, .to = to, .anew = anew};
+    crn_gather *g = from->gather;
+    cairn_status rc = CAIRN_OK;
+    crn_gather_quieten(g);
+    CRN_TRY(crn_io_memory(CRN_BLOCK_MAX, &m.block));
+    for (size_t v = 0; v < nvars && rc == CAIRN_OK; v++)
+        rc = declare(&m, v);
+    for (size_t i = 0; i < g->buffer.n && rc == CAIRN_OK; i++)
+        if (g->buffer.at[i]->start == g->buffer.at[i]->data) /* not the program's memory */
+            rc = move_buffer(&m, nvars, g->buffer.at[i]);
+    for (size_t v = 0; v < nvars && rc == CAIRN_OK; v++)
+        rc = move_rest(&m, v);
+    free(m.block);
+    return rc;
+}
