@@ -40,6 +40,7 @@ void crn_gather_reset(crn_gather *g)
     g->watch = NULL;
     g->taken.n = 0;
     g->nbytes = g->nwrites = 0;
+    g->scarce = false;
 }
 
 void crn_gather_free(crn_gather *g)
@@ -258,28 +259,75 @@ static cairn_status new_buffer(crn_gather *g, gather_buffer **ret)
     return CAIRN_OK;
 }
 
-/* A buffer that is neither open, held nor being written; NULL: none. */
-static gather_buffer *idle_buffer(const crn_gather *g)
+/* A buffer that is neither open, held nor being written, with memory of its own or without; NULL:
+ * none. */
+static gather_buffer *idle_buffer(const crn_gather *g, bool own)
 {
     for (size_t i = 0; i < g->buffer.n; i++) {
         gather_buffer *b = g->buffer.at[i];
-        if (b->pending == 0 && !b->held && b != g->open[0] && b != g->open[1] && b != g->open[2])
+        if (b->pending == 0 && !b->held && b != g->open[0] && b != g->open[1] && b != g->open[2] &&
+            (b->data || !own))
             return b;
     }
     return NULL;
 }
 
-/* An empty buffer for the stream: an idle one, a new one, or one that is waited for. */
-static cairn_status begin(crn_gather *g, int stream, gather_buffer **ret)
+/*
+ * There is no memory for another buffer, as a limit or a small machine has it: write what is held
+ * back, and give half of the buffers up, since others need memory as well. CAIRN_ENOMEM: there is
+ * none at all.
+ */
+static cairn_status make_do(crn_gather *g)
+{
+    const crn_err why = *crn_err_peek();
+    size_t n = 0;
+    CRN_TRY(write_all(g));
+    CRN_TRY(wait_all(g));
+    for (size_t i = 0; i < g->buffer.n; i++) {
+        gather_buffer *b = g->buffer.at[i];
+        n += b->data != NULL;
+        if (n % 2 == 0) {
+            free(b->data);
+            b->data = NULL;
+        }
+    }
+    g->scarce = true;
+    return n > 0 ? CAIRN_OK : crn_err_give(&why);
+}
+
+/* One that is idle, or a new one while there may be more; *ret NULL: neither. */
+static cairn_status find_buffer(crn_gather *g, bool own, gather_buffer **ret)
 {
     const size_t most = CRN_MAX((size_t)(g->staging / GATHER_BYTES), (size_t)GATHER_BUFFERS);
-    gather_buffer *b = idle_buffer(g);
+    gather_buffer *b = idle_buffer(g, own);
+    cairn_status rc = CAIRN_OK;
+    *ret = b;
+    if (b || g->scarce)
+        return CAIRN_OK;
+    b = idle_buffer(g, false);
     if (!b && g->buffer.n < most)
-        CRN_TRY(new_buffer(g, &b));
+        rc = new_buffer(g, &b);
+    if (rc == CAIRN_OK && b && own)
+        rc = crn_io_memory(GATHER_BYTES, &b->data);
+    if (rc < 0) {
+        CRN_TRY(make_do(g));
+        b = idle_buffer(g, own);
+    }
+    *ret = b;
+    return CAIRN_OK;
+}
+
+/* An empty buffer for the stream: an idle one, a new one, or one that is waited for. */
+static cairn_status begin(crn_gather *g, int stream, bool own, gather_buffer **ret)
+{
+    gather_buffer *b;
+    CRN_TRY(find_buffer(g, own, &b));
     if (!b)
         CRN_TRY(write_all(g));
-    for (; !b; b = idle_buffer(g))
+    while (!b) {
         CRN_TRY(reap(g));
+        CRN_TRY(find_buffer(g, own, &b));
+    }
     b->fill = 0;
     b->item.n = 0;
     b->encodes = false;
@@ -299,9 +347,7 @@ cairn_status crn_gather_add(crn_gather *g, crn_block *block, crn_encoding encodi
         b = NULL;
     }
     if (!b) {
-        CRN_TRY(begin(g, stream, &b));
-        if (!b->data)
-            CRN_TRY(crn_io_memory(GATHER_BYTES, &b->data));
+        CRN_TRY(begin(g, stream, true, &b));
         b->start = b->data;
         g->open[stream] = b;
     }
@@ -337,7 +383,7 @@ cairn_status crn_gather_lend(crn_gather *g, crn_block *block, const void *data)
         b = NULL;
     }
     if (!b) {
-        CRN_TRY(begin(g, 0, &b));
+        CRN_TRY(begin(g, 0, false, &b));
         b->start = at;
         g->open[0] = b;
     }

@@ -63,6 +63,7 @@ typedef struct crn_gather {
     crn_coder coder;
     gather_items small; /* of the buffer that is being encoded: what is now below a page, */
     crn_buf small_data; /* and its bytes */
+    bool scarce;        /* memory: no more buffers in this draft */
 } crn_gather;
 
 cairn_status crn_gather_create(crn_part *part, crn_gather **ret);
