@@ -19,7 +19,7 @@ typedef struct simulation {
 
 extern cairn *c;
 extern uint64_t step, nsteps, global, cell[], nitems[];
-extern double *field;
+extern double *field, viscosity;
 extern size_t n, ncells;
 extern int argc, given;
 extern char **argv;
