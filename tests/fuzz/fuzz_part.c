@@ -86,7 +86,8 @@ static void try_page(const uint8_t *data, size_t nbytes)
     crn_mark *m = calloc(1, sizeof *m);
     crn_buf buf = {0};
     (void)crn_get_u32(&c);
-    m->nvars = CRN_MIN(crn_get_u32(&c), (uint32_t)PAGE_VARS);
+    const uint32_t nvars = crn_get_u32(&c);
+    m->nvars = CRN_MIN(nvars, (uint32_t)PAGE_VARS);
     m->seq = crn_get_u64(&c);
     m->var = calloc(m->nvars + 1, sizeof *m->var);
     if (crn_format_get_page(data, nbytes, UINT32_MAX, m, 0) == CAIRN_OK) {
