@@ -106,8 +106,10 @@ class Deaths(Supervised):
         job = self.supervise()
         self.marked(job)
         os.kill(job.pids()[0], signal.SIGSTOP)
-        for pid in (job.process.pid, *self.not_ranks(job)):
-            os.kill(pid, signal.SIGKILL)
+        others = (job.process.pid, *self.not_ranks(job))
+        for number in (signal.SIGSTOP, signal.SIGKILL): # stopped first: none can end the ranks
+            for pid in others:
+                os.kill(pid, number)
         job.process.wait()
         job = self.supervise(slow=False)
         self.must_end_right(job)
