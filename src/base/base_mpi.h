@@ -15,4 +15,8 @@ typedef enum crn_mpi_kind {
 crn_mpi_kind crn_mpi_of_program(void);
 const char *crn_mpi_name(crn_mpi_kind kind);
 
+/* What a recorder of the wrong MPI appends to the trace's name for a note that says so, which
+ * 'cairn trace record' reads and removes. */
+#define CRN_MPI_REFUSED ".refused"
+
 #endif

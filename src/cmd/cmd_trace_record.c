@@ -195,7 +195,8 @@ static int check_output(const recording *r)
     return CMD_YES;
 }
 
-/* Is this the name of a trace, or of what one rank left of it, BASE or BASE.7, whole or not? */
+/* Is this the name of a trace, or of what one rank left of it, BASE or BASE.7, whole or not; or of
+ * the note of a recorder that refused? */
 static bool is_of(const char *name, const char *base)
 {
     const size_t n = strlen(base);
@@ -204,7 +205,7 @@ static bool is_of(const char *name, const char *base)
     const char *rest = name + n;
     if (*rest == '.' && rest[1] >= '0' && rest[1] <= '9')
         rest += 1 + strspn(rest + 1, "0123456789");
-    return !*rest || strcmp(rest, ".new") == 0;
+    return !*rest || strcmp(rest, ".new") == 0 || strcmp(rest, CRN_MPI_REFUSED) == 0;
 }
 
 static int make_folder(const char *path)
@@ -236,6 +237,21 @@ static int remove_old(const char *path)
     return rc == 0 ? CMD_YES : cmd_fail("cannot replace '%s': %s", name, strerror(errno));
 }
 
+/* Did the recorder refuse, because the program's MPI is not its own? Its note says so. */
+static bool was_refused(const recording *r)
+{
+    char path[PATH_MAX + sizeof CRN_MPI_REFUSED], note[1024];
+    snprintf(path, sizeof path, "%s" CRN_MPI_REFUSED, r->path);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return false;
+    const bool any = fgets(note, sizeof note, f) != NULL;
+    fclose(f);
+    unlink(path);
+    cmd_fail("'%s' was not written: %s", r->out, any ? note : "the program's MPI is another one");
+    return true;
+}
+
 /* Say what there is now, on standard error: standard output is the program's. */
 static int report(const recording *r)
 {
@@ -248,6 +264,8 @@ static int report(const recording *r)
                 crn_format_nbytes((uint64_t)st.st_size, size, sizeof size));
         return CMD_YES;
     }
+    if (was_refused(r))
+        return CMD_UNKNOWN;
     if (cairn_trace_open(r->path, &left) < 0)
         return cmd_fail("'%s' was not written: unless the recorder says why, the command is no MPI "
                         "program, or ended early and in another way than it should",

@@ -97,6 +97,10 @@ extern crn_recorder crn_rec;
 /* After PMPI_Init: read the environment, start recording. */
 void crn_rec_start(void);
 
+/* The recorder does nothing in this program, and why: said by the first rank, also in a note beside
+ * where the trace would be (CRN_MPI_REFUSED). */
+void crn_rec_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* What the threads share may have grown. Recorder's lock held. */
 void crn_rec_grown(void);
 

@@ -8,6 +8,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -64,13 +66,46 @@ static bool leave_preload(void)
 /* The launcher's rank of this process; one that was started alone is the first. */
 static bool is_first(void)
 {
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+                                        "SLURM_PROCID"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *rank = getenv(names[i]);
         if (rank)
             return strcmp(rank, "0") == 0;
     }
     return true;
+}
+
+/* For 'cairn trace record', whose last words tell it: what the ranks print is often lost among the
+ * program's own. */
+static void leave_note(const char *sentence)
+{
+    const char *out = getenv("CAIRN_TRACE_OUT");
+    char *path = NULL;
+    if (!out || !*out || asprintf(&path, "%s" CRN_MPI_REFUSED, out) < 0)
+        return;
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    free(path);
+    if (fd < 0)
+        return;
+    (void)!write(fd, sentence, strlen(sentence)); /* a cut note still says that it was refused */
+    close(fd);
+}
+
+void crn_rec_refuse(const char *format, ...)
+{
+    char *sentence = NULL;
+    va_list ap;
+    va_start(ap, format);
+    const int n = vasprintf(&sentence, format, ap);
+    va_end(ap);
+    if (n < 0)
+        return;
+    if (is_first()) {
+        fprintf(stderr, "cairn: nothing is recorded: %s\n", sentence);
+        leave_note(sentence);
+    }
+    free(sentence);
 }
 
 /* glibc hands the program's arguments to constructors. */
@@ -80,11 +115,9 @@ __attribute__((constructor)) static void stand_aside(int argc, char **argv)
     (void)argc;
     if (theirs == CRN_MPI_UNKNOWN || theirs == ours)
         return;
-    if (is_first())
-        fprintf(stderr,
-                "cairn: this recorder is for %s, but '%s' uses %s: nothing is recorded; use the "
-                "cairn that was built with %s\n",
-                crn_mpi_name(ours), argv[0], crn_mpi_name(theirs), crn_mpi_name(theirs));
+    crn_rec_refuse(
+        "this recorder is for %s, but '%s' uses %s; use the cairn that was built with %s",
+        crn_mpi_name(ours), argv[0], crn_mpi_name(theirs), crn_mpi_name(theirs));
     if (!leave_preload()) {
         fprintf(stderr, "cairn: '%s' is linked with the recorder and cannot run with it\n",
                 argv[0]);

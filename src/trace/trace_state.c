@@ -91,9 +91,8 @@ static bool is_our_mpi(void)
 #endif
     if ((strstr(text, "Open MPI") != NULL) == open_mpi)
         return true;
-    fprintf(stderr,
-            "cairn: this recorder is for %s, which the program does not use: nothing is recorded\n",
-            open_mpi ? "Open MPI" : "MPICH");
+    crn_rec_refuse("this recorder is for %s, which the program does not use",
+                   open_mpi ? "Open MPI" : "MPICH");
     return false;
 }
 
