@@ -444,6 +444,7 @@ void crn_play_files_free(crn_player *p, crn_play_files *f);              /* coll
 
 /* Where the file of the current event lies in the replay; false if it has no name. */
 bool crn_play_path_of(const crn_player *p, char path[PATH_MAX]);
+bool crn_play_has_file(const crn_player *p, const crn_event *e); /* the file it uses is open */
 
 /* Let a file be at least so long: what the program read, and the replay has not written. */
 cairn_status crn_play_lengthen(const crn_player *p, int fd, int64_t end);

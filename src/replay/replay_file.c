@@ -184,6 +184,22 @@ static int64_t open_number(crn_player *p)
     return -1;
 }
 
+bool crn_play_has_file(const crn_player *p, const crn_event *e)
+{
+    const crn_play_files *f = p->files;
+    if (p->opt->no_io || e->place->within != CRN_CALL_NONE)
+        return true;
+    if (crn_event_find(e, CRN_KIND_FD, 0) >= 0) {
+        const uint64_t number = (uint64_t)crn_event_value(e, CRN_KIND_FD, 0, -1);
+        return number < f->fd.n && f->fd.at[number] >= 0;
+    }
+    if (crn_event_find(e, CRN_KIND_FILE, 0) >= 0) {
+        const uint64_t number = (uint64_t)crn_event_value(e, CRN_KIND_FILE, 0, -1);
+        return number < f->file.n && f->file.at[number] != MPI_FILE_NULL;
+    }
+    return true;
+}
+
 cairn_status crn_play_close_file(crn_player *p)
 {
     const int64_t number = open_number(p);

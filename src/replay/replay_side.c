@@ -8,6 +8,10 @@
  * threads of a rank keep their order, more or less. What they send and transfer is made again; what
  * they waited for is not, since nobody waits for them, and neither are their collectives, in which
  * the order of a process's threads matters exactly. Those are counted.
+ *
+ * The times are drawn from histograms, so that an event can be due before another thread has
+ * opened the file that it uses. Its thread then waits until the file is open, or until no other
+ * thread of the rank has anything left that could open it.
  */
 #include "replay/replay.h"
 
@@ -26,6 +30,7 @@ typedef struct side {
 
 struct crn_sides {
     CRN_VEC(side) side;
+    bool unopened; /* nothing is left that could open the files that threads wait for */
     crn_meaning meaning;
 };
 
@@ -148,33 +153,54 @@ static bool is_due(const crn_player *p, const side *x)
     return x->due <= p->clock || (!p->opt->no_delay && x->at <= (double)(crn_now_ns() - p->began));
 }
 
-cairn_status crn_sides_play(crn_player *p, uint64_t *ret_next)
+static bool is_waiting(const crn_player *p, const side *x)
+{
+    return !p->sides->unopened && !crn_play_has_file(p, &x->e);
+}
+
+/* What is due of one thread; ends early where it waits for a file. */
+static cairn_status play_due(crn_player *p, side *x)
 {
     const bool timed = p->t->lane[0].took != NULL;
+    bool again = true;
+    for (; !x->over && again && is_due(p, x) && !is_waiting(p, x); again = timed)
+        CRN_TRY(play_next(p, x)); /* without times: by turns */
+    return CAIRN_OK;
+}
+
+cairn_status crn_sides_play(crn_player *p, uint64_t *ret_next)
+{
     uint64_t next = UINT64_MAX;
     for (size_t i = 0; i < p->sides->side.n; i++) {
         side *x = &p->sides->side.at[i];
-        bool again = true;
-        for (; !x->over && again && is_due(p, x); again = timed) /* without times: by turns */
-            CRN_TRY(play_next(p, x));
-        if (!x->over)
+        CRN_TRY(play_due(p, x));
+        if (!x->over && !is_waiting(p, x))
             next = CRN_MIN(next, p->began + (uint64_t)x->at);
     }
     *ret_next = next;
     return CAIRN_OK;
 }
 
+static bool all_over(const crn_sides *s)
+{
+    size_t n = 0;
+    while (n < s->side.n && s->side.at[n].over)
+        n++;
+    return n == s->side.n;
+}
+
 cairn_status crn_sides_finish(crn_player *p)
 {
-    uint64_t next = 0;
+    uint64_t next;
     if (p->opt->no_delay)
         p->clock = INFINITY;
-    while (next != UINT64_MAX) {
+    while (!all_over(p->sides)) {
         CRN_TRY(crn_sides_play(p, &next));
         if (p->by_shadows)
             CRN_TRY(crn_shadows_look(p));
+        p->sides->unopened |= next == UINT64_MAX;
         if (next == UINT64_MAX)
-            break;
+            continue;
         crn_watch_expect(p->watch, next);
         if (!p->opt->no_delay)
             crn_play_sleep_until(p, next);

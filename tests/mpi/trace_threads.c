@@ -4,6 +4,8 @@
  * ranks in reverse, that the first thread made for it.
  *
  * trace_threads mixed: they also write, and reduce: what has to be in order among threads.
+ * trace_threads late: one writes to files that the first thread opens, the last one after a pause.
+ * Of the pause, the trace knows that one of these opens came after it: not which.
  * trace_threads uneven: rank 0 has its first thread alone, to which those of the others send.
  */
 #include <fcntl.h>
@@ -14,12 +16,21 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { THREADS = 3, TURNS = 200, ROUNDS = 3, MIXED = 4, WRITE = 1024 };
+enum { THREADS = 3, TURNS = 200, ROUNDS = 3, MIXED = 4, WRITE = 1024, LATE = 5 };
 
 static int rank, size; /* in the communicators of the threads */
 static MPI_Comm comm[THREADS];
 static bool mixed;
 static int fd = -1; /* of a file that the first thread opened, if so */
+
+static void open_file(void)
+{
+    char name[32];
+    snprintf(name, sizeof name, "threads-%d", rank);
+    fd = open(name, O_RDWR | O_CREAT, 0600);
+    if (fd < 0)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+}
 
 static void *work(void *arg)
 {
@@ -39,6 +50,50 @@ static void *work(void *arg)
     return NULL;
 }
 
+/* ---- late ---- */
+
+static pthread_barrier_t turn;
+
+static void write_late(void)
+{
+    char text[WRITE] = {0};
+    pthread_barrier_wait(&turn); /* it is open */
+    if (pwrite(fd, text, sizeof text, 0) != sizeof text)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    pthread_barrier_wait(&turn);
+}
+
+static void *write_each(void *arg)
+{
+    write_late(); /* places of their own: their times are known one by one */
+    write_late();
+    write_late();
+    write_late();
+    write_late();
+    return arg;
+}
+
+static void open_late(void)
+{
+    int opened[LATE];
+    pthread_t thread;
+    pthread_barrier_init(&turn, NULL, 2);
+    pthread_create(&thread, NULL, write_each, NULL);
+    for (int i = 0; i < LATE; i++) {
+        usleep(i / (LATE - 1) * 200000); /* no branch, for which the call may be made twice */
+        open_file();
+        opened[i] = fd;
+        pthread_barrier_wait(&turn);
+        pthread_barrier_wait(&turn);
+    }
+    for (int i = 0; i < LATE; i++)
+        close(opened[i]);
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&turn);
+}
+
+/* ---- uneven ---- */
+
 static void *send_to_first(void *arg)
 {
     char *out = arg;
@@ -56,15 +111,6 @@ static void all_to_first(void)
     for (int i = 0; rank == 0 && i < (size - 1) * TURNS; i++)
         MPI_Recv(in, TURNS, MPI_CHAR, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
-}
-
-static void open_file(void)
-{
-    char name[32];
-    snprintf(name, sizeof name, "threads-%d", rank);
-    fd = open(name, O_RDWR | O_CREAT, 0600);
-    if (fd < 0)
-        MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 static void all_at_once(void)
@@ -105,6 +151,8 @@ int main(int argc, char **argv)
     mixed = strcmp(how, "mixed") == 0;
     if (strcmp(how, "uneven") == 0)
         all_to_first();
+    else if (strcmp(how, "late") == 0)
+        open_late();
     else
         all_at_once();
     MPI_Finalize();
