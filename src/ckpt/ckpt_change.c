@@ -50,8 +50,8 @@ static crn_tracker *tracker_of(cairn *c, int option)
         return c->tracker;
     if (crn_tracker_create(&c->tracker) < 0) {
         c->untracked = true;
-        crn_log_write(&c->log, option == TRACK_KERNEL ? CRN_LOG_WARN : CRN_LOG_INFO, CRN_LOG_ROOT,
-                      "%s", crn_err_peek()->text);
+        crn_log_write(&c->held.log, option == TRACK_KERNEL ? CRN_LOG_WARN : CRN_LOG_INFO,
+                      CRN_LOG_ROOT, "%s", crn_err_peek()->text);
     }
     return c->tracker;
 }
@@ -114,11 +114,11 @@ static void choose_by_cost(cairn *c, ckpt_var *v)
 
 static void choose_tracking(cairn *c, ckpt_var *v)
 {
-    const int option = crn_config_variable(c->cfg, CRN_OPT_VARIABLE_TRACK, v->name).word;
+    const int option = crn_config_variable(c->held.cfg, CRN_OPT_VARIABLE_TRACK, v->name).word;
     if (v->change.watch && !is_watched(v)) /* it moved, grew or shrank */
         crn_change_done(&v->change);
     const int differential =
-        crn_config_variable(c->cfg, CRN_OPT_VARIABLE_DIFFERENTIAL, v->name).word;
+        crn_config_variable(c->held.cfg, CRN_OPT_VARIABLE_DIFFERENTIAL, v->name).word;
     if (v->padded || option == TRACK_HASH || differential == DIFFERENTIAL_NEVER)
         crn_change_done(&v->change);
     else if (option == TRACK_AUTO)
@@ -139,7 +139,7 @@ static bool is_same_mark(ckpt_mark_id a, ckpt_mark_id b)
 static bool ask_watch(const cairn *c, ckpt_change *ch)
 {
     ckpt_mark_id tip = {0};
-    tip.version = crn_draft_base(c->job.draft, &tip.wall_ns);
+    tip.version = crn_draft_base(c->leg.job.draft, &tip.wall_ns);
     const bool committed = is_same_mark(tip, ch->captured);
     const bool known = tip.version != CRN_NO_VERSION && (committed || is_same_mark(tip, ch->base));
     if (!known)
@@ -147,7 +147,7 @@ static bool ask_watch(const cairn *c, ckpt_change *ch)
     else if (committed)
         crn_watch_clear(ch->watch);
     ch->base = tip;
-    ch->captured = (ckpt_mark_id){c->job.version, c->job.wall_ns};
+    ch->captured = (ckpt_mark_id){c->leg.job.version, c->leg.job.wall_ns};
     return crn_watch_scan(ch->watch) && known;
 }
 
@@ -161,7 +161,8 @@ static bool is_clean(const void *arg, uint64_t i)
 /* Digest before copying, or while: by the share of changed blocks at which both cost the same. */
 static crn_put_way choose_way(const cairn *c, const ckpt_var *v)
 {
-    const int option = crn_config_variable(c->cfg, CRN_OPT_VARIABLE_DIFFERENTIAL, v->name).word;
+    const int option =
+        crn_config_variable(c->held.cfg, CRN_OPT_VARIABLE_DIFFERENTIAL, v->name).word;
     double threshold;
     if (option == DIFFERENTIAL_NEVER || c->damaged)
         return CRN_PUT_FULL;
@@ -283,8 +284,8 @@ cairn_status crn_change_put(cairn *c, ckpt_var *v, size_t number)
     t.predicted = predict(c, v, t.way);
     const uint64_t scanned = crn_now_ns();
     crn_put how = {.way = t.way, .is_clean = ch->watch ? is_clean : NULL, .arg = ch->watch};
-    CRN_TRY(v->padded ? crn_ckpt_put_padded(c->job.draft, number, v, &how)
-                      : crn_draft_put_changed(c->job.draft, number, v->data, &how));
+    CRN_TRY(v->padded ? crn_ckpt_put_padded(c->leg.job.draft, number, v, &how)
+                      : crn_draft_put_changed(c->leg.job.draft, number, v->data, &how));
     const uint64_t end = crn_now_ns();
     t.hashed = how.hashed;
     t.changed = how.changed;

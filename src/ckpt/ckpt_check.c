@@ -94,7 +94,8 @@ static cairn_status check_group(const crn_record *const *r, size_t n)
 /* Ranks take turns with the variables: the result is the same whoever looks. */
 static cairn_status check_groups(const cairn *c, const crn_census *s)
 {
-    const size_t size = (size_t)crn_comm_size(c->comm), rank = (size_t)crn_comm_rank(c->comm);
+    const size_t size = (size_t)crn_comm_size(c->held.comm),
+                 rank = (size_t)crn_comm_rank(c->held.comm);
     size_t turn = 0;
     for (size_t i = 0, end; i < s->record.n; i = end) {
         end = crn_census_next(s, i);
@@ -114,7 +115,8 @@ static cairn_status check_own(const cairn *c, const crn_census *s)
         const crn_record *const *shares =
             v->layout == CKPT_OWN ? crn_census_find(s, v->name, &n) : NULL;
         if (shares)
-            CRN_TRY(check_layouts(v->name, (uint32_t)crn_comm_rank(c->comm), v->layout, shares[0]));
+            CRN_TRY(check_layouts(v->name, (uint32_t)crn_comm_rank(c->held.comm), v->layout,
+                                  shares[0]));
     }
     return CAIRN_OK;
 }
@@ -127,11 +129,11 @@ static cairn_status check_cells(cairn *c, const char *name, uint64_t global)
     const ckpt_var *index = crn_ckpt_index_of(c, name);
     const size_t n = index ? index->nbytes / sizeof(ckpt_cell) : 0;
     crn_cell *have = NULL;
-    CRN_TRY(crn_comm_agree(c->comm, crn_alloc(&have, n)));
+    CRN_TRY(crn_comm_agree(c->held.comm, crn_alloc(&have, n)));
     for (size_t i = 0; i < n; i++)
-        have[i] =
-            (crn_cell){.number = index->cell[i].number, .rank = (uint32_t)crn_comm_rank(c->comm)};
-    cairn_status rc = crn_cells_find(c->comm, name, global, have, n, NULL, 0);
+        have[i] = (crn_cell){.number = index->cell[i].number,
+                             .rank = (uint32_t)crn_comm_rank(c->held.comm)};
+    cairn_status rc = crn_cells_find(c->held.comm, name, global, have, n, NULL, 0);
     free(have);
     return rc;
 }
@@ -142,11 +144,11 @@ static cairn_status check_all(cairn *c, crn_census *s)
         const ckpt_var *v = &c->var.at[i];
         const crn_var_spec spec = crn_ckpt_spec(v);
         if (v->layout != CKPT_OWN && v->layout != CKPT_INDEX)
-            crn_census_add(s, (uint32_t)crn_comm_rank(c->comm), &spec, v->ncells, NULL);
+            crn_census_add(s, (uint32_t)crn_comm_rank(c->held.comm), &spec, v->ncells, NULL);
     }
-    CRN_TRY(crn_census_take(s, c->comm));
-    CRN_TRY(crn_comm_agree(c->comm, check_own(c, s)));
-    CRN_TRY(crn_comm_agree(c->comm, check_groups(c, s)));
+    CRN_TRY(crn_census_take(s, c->held.comm));
+    CRN_TRY(crn_comm_agree(c->held.comm, check_own(c, s)));
+    CRN_TRY(crn_comm_agree(c->held.comm, check_groups(c, s)));
     for (size_t i = 0; i < s->record.n; i = crn_census_next(s, i))
         if (s->record.at[i]->layout == CKPT_RAGGED)
             CRN_TRY(check_cells(c, crn_record_name(s->record.at[i]), s->record.at[i]->ncells));
@@ -158,6 +160,6 @@ cairn_status crn_ckpt_check_shares(cairn *c)
     crn_census s = {0};
     cairn_status rc = check_all(c, &s);
     crn_census_done(&s);
-    c->unchecked = rc < 0;
+    c->leg.unchecked = rc < 0;
     return rc;
 }

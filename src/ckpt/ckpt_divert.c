@@ -10,25 +10,25 @@
 
 bool crn_divert_helps(const cairn *c, cairn_status rc)
 {
-    return (rc == CAIRN_ENOSPC || rc == CAIRN_EIO) && c->local && !c->job.diverted &&
-           c->job.levels & 1u << CRN_LEVEL_GLOBAL;
+    return (rc == CAIRN_ENOSPC || rc == CAIRN_EIO) && c->held.local && !c->leg.job.diverted &&
+           c->leg.job.levels & 1u << CRN_LEVEL_GLOBAL;
 }
 
 static cairn_status divert(cairn *c, size_t nvars, crn_draft **ret)
 {
-    ckpt_job *j = &c->job;
-    CRN_TRY(crn_vault_divert(c->vault, j->version, ret, &j->anew));
+    ckpt_job *j = &c->leg.job;
+    CRN_TRY(crn_vault_divert(c->held.vault, j->version, ret, &j->anew));
     crn_draft_set_time(*ret, j->wall_ns);
     return j->draft ? crn_draft_move(j->draft, nvars, *ret, j->anew) : CAIRN_OK;
 }
 
 cairn_status crn_divert(cairn *c, size_t nvars)
 {
-    ckpt_job *j = &c->job;
+    ckpt_job *j = &c->leg.job;
     const crn_err why = *crn_err_peek();
     crn_draft *to = NULL;
     if (divert(c, nvars, &to) < 0) {
-        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_EACH,
+        crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_EACH,
                       "mark %" PRIu64 " cannot go to the trail directly, either: %s", j->version,
                       crn_err_peek()->text);
         crn_draft_drop(to);
@@ -45,12 +45,12 @@ cairn_status crn_divert(cairn *c, size_t nvars)
  * part, and stays as it is for the next mark there. */
 cairn_status crn_divert_put(cairn *c, const ckpt_var *v)
 {
-    ckpt_job *j = &c->job;
+    ckpt_job *j = &c->leg.job;
     const crn_var_spec spec = crn_ckpt_spec(v);
     crn_put how = {.way = j->anew ? CRN_PUT_FULL : CRN_PUT_COMPARE};
     size_t number;
     CRN_TRY(crn_draft_add(j->draft, &spec, &number));
-    crn_draft_encode(j->draft, number, crn_ckpt_codec(c->cfg, v->name));
+    crn_draft_encode(j->draft, number, crn_ckpt_codec(c->held.cfg, v->name));
     if (v->padded)
         return crn_ckpt_put_padded(j->draft, number, v, &how);
     return crn_draft_put_changed(j->draft, number, v->data, &how);

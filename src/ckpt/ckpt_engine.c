@@ -23,10 +23,10 @@ static void work(cairn *c)
 {
     crn_ckpt_store(c);
     if (c->engine.shares)
-        crn_ckpt_share(c, c->engine_comm);
+        crn_ckpt_share(c, c->leg.engine_comm);
     crn_reference_look(c);
     if (c->engine.shares)
-        crn_reference_agree(c, c->engine_comm);
+        crn_reference_agree(c, c->leg.engine_comm);
 }
 
 /* Does the engine need nothing any more? With the mutex. */
@@ -80,9 +80,9 @@ void crn_engine_init(ckpt_engine *e)
 cairn_status crn_engine_start(cairn *c)
 {
     ckpt_engine *e = &c->engine;
-    if (crn_config_word(c->cfg, CRN_OPT_MARK_MODE) == 1)
+    if (crn_config_word(c->held.cfg, CRN_OPT_MARK_MODE) == 1)
         return CAIRN_OK;
-    e->shares = c->engine_comm != NULL;
+    e->shares = c->leg.engine_comm != NULL;
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old); /* the program's handlers run on its own threads */
@@ -125,9 +125,9 @@ void crn_engine_submit(cairn *c)
         return;
     }
     crn_ckpt_store(c);
-    crn_ckpt_share(c, c->comm);
+    crn_ckpt_share(c, c->held.comm);
     crn_reference_look(c);
-    crn_reference_agree(c, c->comm);
+    crn_reference_agree(c, c->held.comm);
     crn_ckpt_scrub(c);
     set_state(&c->engine, ENGINE_DONE);
 }
@@ -144,7 +144,7 @@ bool crn_engine_is_ready(cairn *c)
  * the mark was in the trail. Smoothed, since machines are noisy. */
 static void learn(cairn *c)
 {
-    const ckpt_job *j = &c->job;
+    const ckpt_job *j = &c->leg.job;
     const double held = (double)j->held_ns * 1e-9;
     c->cost_s = c->cost_s == 0 ? held : 0.5 * (c->cost_s + held);
     if (j->level_ns[CRN_LEVEL_GLOBAL] > 0) {
@@ -166,7 +166,8 @@ void crn_engine_progress(cairn *c)
 {
     const bool waits = crn_engine_waits(c);
     uint64_t ready = crn_engine_is_ready(c);
-    if (waits && crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MIN, &ready, 1) == CAIRN_OK && ready)
+    if (waits && crn_comm_allreduce_u64(c->held.comm, CRN_REDUCE_MIN, &ready, 1) == CAIRN_OK &&
+        ready)
         crn_engine_finish(c);
 }
 
@@ -182,19 +183,19 @@ void crn_engine_settle(cairn *c)
     if (state == ENGINE_IDLE)
         return;
     if (state == ENGINE_STORED) {
-        crn_ckpt_share(c, c->comm);
-        crn_reference_agree(c, c->comm);
+        crn_ckpt_share(c, c->held.comm);
+        crn_reference_agree(c, c->held.comm);
     }
-    if (c->job.status < 0 && c->behind.code == 0)
-        c->behind = c->job.err;
-    const uint64_t *level_ns = c->job.level_ns;
+    if (c->leg.job.status < 0 && c->leg.behind.code == 0)
+        c->leg.behind = c->leg.job.err;
+    const uint64_t *level_ns = c->leg.job.level_ns;
     if (level_ns[CRN_LEVEL_LOCAL] > 0)
-        c->damaged = c->job.damaged;
+        c->damaged = c->leg.job.damaged;
     if (level_ns[CRN_LEVEL_LOCAL] + level_ns[CRN_LEVEL_GLOBAL] > 0) {
-        c->rewind = false; /* it counts: what it follows is settled */
-        c->lost_from = CRN_NO_VERSION;
+        c->leg.rewind = false; /* it counts: what it follows is settled */
+        c->leg.lost_from = CRN_NO_VERSION;
     }
-    if (!c->job.only_trees)
+    if (!c->leg.job.only_trees)
         learn(c);
 }
 

@@ -9,22 +9,23 @@
 static void settle_at_finalize(void *arg)
 {
     cairn *c = arg;
-    if (!c->vault) /* it was not reopened */
+    if (!c->held.vault) /* it was not reopened */
         return;
-    if (c->open)
+    if (c->leg.open)
         (void)cairn_cancel(c);
     if (crn_ckpt_catch_up(c) < 0)
-        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT, "%s", crn_err_peek()->text);
-    crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT,
+        crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_ROOT, "%s", crn_err_peek()->text);
+    crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_ROOT,
                   "the program let MPI end without cairn_close: run '%s' does not count as "
                   "finished, and the next start goes on with its newest mark",
-                  crn_run_name(c->run));
-    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_CLOSE, .close = {.forgotten = true}});
+                  crn_run_name(c->held.run));
+    crn_holding_event(&c->held,
+                      &(crn_event){.kind = CRN_EVENT_CLOSE, .close = {.forgotten = true}});
     c->ended = true;
     crn_ckpt_leave(c, crn_comm_free);
 }
 
 cairn_status crn_ckpt_await_finalize(cairn *c)
 {
-    return crn_comm_agree(c->comm, crn_finale_create(settle_at_finalize, c, &c->finale));
+    return crn_comm_agree(c->held.comm, crn_finale_create(settle_at_finalize, c, &c->finale));
 }

@@ -38,14 +38,14 @@ static cairn_status refuse(const cairn *c, const char *was)
                     "run '%s' is another experiment's: it says '%.*s', this program '%.*s'; set "
                     "CAIRN_RUN_NAME to another name for a run of its own, or "
                     "CAIRN_RESUME_IDENTITY=any to go on with this one all the same",
-                    crn_run_name(c->run), (int)SHOWN, was, (int)SHOWN, c->identity);
+                    crn_run_name(c->held.run), (int)SHOWN, was, (int)SHOWN, c->identity);
 }
 
 /* Let the log say whose run it is from now on. */
 static void tell(cairn *c, const char *program, const char *text)
 {
-    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_IDENTITY,
-                                   .identity = {.program = program, .text = text}});
+    crn_holding_event(&c->held, &(crn_event){.kind = CRN_EVENT_IDENTITY,
+                                             .identity = {.program = program, .text = text}});
 }
 
 /* On rank 0. */
@@ -54,16 +54,16 @@ static cairn_status compare(cairn *c, const crn_event_identity *past)
     char path[PATH_MAX];
     const char *program = program_name(path), *by = past->program, *was = past->text;
     const bool other = was && c->identity && strcmp(was, c->identity) != 0;
-    if (other && c->mark.n > 0 && crn_config_word(c->cfg, CRN_OPT_RESUME_IDENTITY) == 0)
+    if (other && c->held.mark.n > 0 && crn_config_word(c->held.cfg, CRN_OPT_RESUME_IDENTITY) == 0)
         return refuse(c, was);
     if (by && strcmp(by, program) != 0)
-        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT,
+        crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_ROOT,
                       "run '%s' was written by '%s', and this program is '%s'",
-                      crn_run_name(c->run), by, program);
+                      crn_run_name(c->held.run), by, program);
     if (was && !c->identity)
-        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT,
+        crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_ROOT,
                       "run '%s' says '%.*s', and this program nothing: cairn_identify",
-                      crn_run_name(c->run), (int)SHOWN, was);
+                      crn_run_name(c->held.run), (int)SHOWN, was);
     if (!by || strcmp(by, program) != 0 || other || (c->identity && !was))
         tell(c, program, c->identity ? c->identity : was);
     return CAIRN_OK;
@@ -75,14 +75,14 @@ cairn_status crn_ckpt_check_identity(cairn *c)
     cairn_status rc = CAIRN_OK;
     if (c->identified)
         return CAIRN_OK;
-    if (crn_comm_rank(c->comm) == 0) {
-        if (crn_run_events(c->run, take, &past) < 0) /* marks matter more than their log */
-            crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT, "whose run it is, is not known: %s",
-                          crn_err_peek()->text);
+    if (crn_comm_rank(c->held.comm) == 0) {
+        if (crn_run_events(c->held.run, take, &past) < 0) /* marks matter more than their log */
+            crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_ROOT,
+                          "whose run it is, is not known: %s", crn_err_peek()->text);
         rc = compare(c, &past.identity);
         crn_event_done(&past);
     }
-    rc = crn_comm_agree(c->comm, rc);
+    rc = crn_comm_agree(c->held.comm, rc);
     c->identified = rc == CAIRN_OK;
     return rc;
 }

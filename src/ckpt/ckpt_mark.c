@@ -12,9 +12,9 @@
 /* Note a failure of this rank's share of the mark. */
 static void fail_job(cairn *c, cairn_status rc)
 {
-    if (rc < 0 && c->job.status == CAIRN_OK) {
-        c->job.status = rc;
-        crn_err_take(&c->job.err);
+    if (rc < 0 && c->leg.job.status == CAIRN_OK) {
+        c->leg.job.status = rc;
+        crn_err_take(&c->leg.job.err);
     }
 }
 
@@ -27,16 +27,16 @@ static void fail_job(cairn *c, cairn_status rc)
 static cairn_status agree_on_mark(cairn *c, uint64_t version, cairn_level level, uint64_t *ret_time,
                                   bool *ret_unchecked)
 {
-    const bool waits = crn_config_word(c->cfg, CRN_OPT_MARK_BUSY) == 0 || c->stopping;
+    const bool waits = crn_config_word(c->held.cfg, CRN_OPT_MARK_BUSY) == 0 || c->stopping;
     uint64_t max[] = {version,
                       ~version,
                       (uint64_t)level,
                       ~(uint64_t)level,
                       !waits && !crn_engine_is_ready(c),
                       crn_wall_ns(),
-                      c->unchecked,
+                      c->leg.unchecked,
                       crn_signals_came(c)};
-    CRN_TRY(crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MAX, max, sizeof max / sizeof *max));
+    CRN_TRY(crn_comm_allreduce_u64(c->held.comm, CRN_REDUCE_MAX, max, sizeof max / sizeof *max));
     CRN_FAIL_IF(max[0] != ~max[1], CAIRN_EINVAL,
                 "the ranks mark different versions, from %" PRIu64 " to %" PRIu64, ~max[1], max[0]);
     CRN_FAIL_IF(max[2] != ~max[3], CAIRN_EINVAL,
@@ -53,9 +53,9 @@ static cairn_status agree_on_mark(cairn *c, uint64_t version, cairn_level level,
 /* The newest mark of this series that counts as being in the trail. */
 static uint64_t newest_in_trail(const cairn *c)
 {
-    for (size_t i = c->mark.n; i-- > 0;)
-        if (c->mark.at[i].series == c->series && c->mark.at[i].levels & CRN_IN_TRAIL)
-            return c->mark.at[i].version;
+    for (size_t i = c->held.mark.n; i-- > 0;)
+        if (c->held.mark.at[i].series == c->held.series && c->held.mark.at[i].levels & CRN_IN_TRAIL)
+            return c->held.mark.at[i].version;
     return CRN_NO_VERSION;
 }
 
@@ -63,9 +63,9 @@ static uint64_t newest_in_trail(const cairn *c)
 static cairn_status clear_series(cairn *c)
 {
     uint64_t nfiles = 0;
-    cairn_status rc = crn_vault_remove_series(c->vault, c->series);
-    if (rc == CAIRN_OK && crn_comm_rank(c->comm) == 0)
-        rc = crn_run_remove_series(c->run, c->series, &nfiles);
+    cairn_status rc = crn_vault_remove_series(c->held.vault, c->held.series);
+    if (rc == CAIRN_OK && crn_comm_rank(c->held.comm) == 0)
+        rc = crn_run_remove_series(c->held.run, c->held.series, &nfiles);
     return rc;
 }
 
@@ -79,33 +79,34 @@ static cairn_status clear_series(cairn *c)
 static cairn_status make_way(cairn *c)
 {
     bool abandons = false;
-    uint32_t newest = c->series;
-    if (!c->rewind)
+    uint32_t newest = c->held.series;
+    if (!c->leg.rewind)
         return CAIRN_OK;
-    for (size_t i = 0; i < c->mark.n; i++) {
-        const crn_manifest_mark *m = &c->mark.at[i];
-        const bool after = c->resumed_from == CRN_NO_VERSION || m->version > c->resumed_from;
-        abandons |= after && m->series == c->series;
+    for (size_t i = 0; i < c->held.mark.n; i++) {
+        const crn_manifest_mark *m = &c->held.mark.at[i];
+        const bool after =
+            c->leg.resumed_from == CRN_NO_VERSION || m->version > c->leg.resumed_from;
+        abandons |= after && m->series == c->held.series;
         newest = CRN_MAX(newest, m->series);
     }
     if (abandons) {
-        c->series = newest + 1;
-        crn_vault_begin_series(c->vault, c->series);
+        c->held.series = newest + 1;
+        crn_vault_begin_series(c->held.vault, c->held.series);
     }
-    if (!crn_ckpt_has_series(c, c->series))
-        return crn_comm_agree(c->comm, clear_series(c));
-    cairn_status rc = crn_vault_rewind(c->vault, c->resumed_from);
+    if (!crn_holding_has_series(&c->held, c->held.series))
+        return crn_comm_agree(c->held.comm, clear_series(c));
+    cairn_status rc = crn_vault_rewind(c->held.vault, c->leg.resumed_from);
     if (rc == CAIRN_OK)
-        rc = crn_vault_rewind_trail(c->vault, newest_in_trail(c));
-    return crn_comm_agree(c->comm, rc);
+        rc = crn_vault_rewind_trail(c->held.vault, newest_in_trail(c));
+    return crn_comm_agree(c->held.comm, rc);
 }
 
 /* Of the mark that the next one follows, or CRN_NO_VERSION. */
 static uint64_t newest_version(const cairn *c)
 {
-    if (c->rewind)
-        return c->resumed_from;
-    return c->mark.n > 0 ? c->mark.at[c->mark.n - 1].version : CRN_NO_VERSION;
+    if (c->leg.rewind)
+        return c->leg.resumed_from;
+    return c->held.mark.n > 0 ? c->held.mark.at[c->held.mark.n - 1].version : CRN_NO_VERSION;
 }
 
 /*
@@ -116,20 +117,21 @@ static uint64_t newest_version(const cairn *c)
  */
 static bool replaces_later(const cairn *c, uint64_t version)
 {
-    if (!c->stopping || !c->rewind || version == CRN_NO_VERSION || version != c->resumed_from)
+    if (!c->stopping || !c->leg.rewind || version == CRN_NO_VERSION ||
+        version != c->leg.resumed_from)
         return false;
-    for (size_t i = 0; i < c->mark.n; i++)
-        if (c->mark.at[i].version > version && c->mark.at[i].version < c->lost_from &&
-            crn_vault_can_load(c->vault, &c->mark.at[i]) == CAIRN_OK)
+    for (size_t i = 0; i < c->held.mark.n; i++)
+        if (c->held.mark.at[i].version > version && c->held.mark.at[i].version < c->leg.lost_from &&
+            crn_vault_can_load(c->held.vault, &c->held.mark.at[i]) == CAIRN_OK)
             return true;
     return false;
 }
 
 static cairn_status check_order(const cairn *c, uint64_t version)
 {
-    CRN_FAIL_IF(c->rewind && c->mark.n > 0 && !c->resumed, CAIRN_EINVAL,
+    CRN_FAIL_IF(c->leg.rewind && c->held.mark.n > 0 && !c->leg.resumed, CAIRN_EINVAL,
                 "run '%s' has marks: resume it before marking, or begin another run",
-                crn_run_name(c->run));
+                crn_run_name(c->held.run));
     const uint64_t newest = newest_version(c);
     CRN_FAIL_IF(version > CRN_VERSION_MAX, CAIRN_EINVAL,
                 "%" PRIu64 " is not a version: they end at %" PRIu64, version, CRN_VERSION_MAX);
@@ -145,20 +147,21 @@ static bool is_there(const cairn *c, uint64_t version)
 {
     if (version == CRN_NO_VERSION || replaces_later(c, version))
         return false;
-    if (c->rewind)
-        return version == c->resumed_from;
-    return c->stopping && c->mark.n > 0 && version == c->mark.at[c->mark.n - 1].version;
+    if (c->leg.rewind)
+        return version == c->leg.resumed_from;
+    return c->stopping && c->held.mark.n > 0 &&
+           version == c->held.mark.at[c->held.mark.n - 1].version;
 }
 
 static cairn_status begin_draft(cairn *c)
 {
     crn_part *part;
-    crn_vault_refresh(c->vault);
-    CRN_TRY(crn_vault_own(c->vault, &part));
-    crn_part_set_staging(part,
-                         c->engine.running ? crn_config_nbytes(c->cfg, CRN_OPT_MARK_STAGING) : 0);
-    CRN_TRY(crn_draft_begin(part, c->job.version, &c->job.draft));
-    crn_draft_set_time(c->job.draft, c->job.wall_ns);
+    crn_vault_refresh(c->held.vault);
+    CRN_TRY(crn_vault_own(c->held.vault, &part));
+    crn_part_set_staging(
+        part, c->engine.running ? crn_config_nbytes(c->held.cfg, CRN_OPT_MARK_STAGING) : 0);
+    CRN_TRY(crn_draft_begin(part, c->leg.job.version, &c->leg.job.draft));
+    crn_draft_set_time(c->leg.job.draft, c->leg.job.wall_ns);
     crn_ckpt_trees_begin(c);
     return CAIRN_OK;
 }
@@ -166,10 +169,10 @@ static cairn_status begin_draft(cairn *c)
 /* What background work has left to say, once. */
 static cairn_status say_behind(cairn *c)
 {
-    if (c->behind.code == 0)
+    if (c->leg.behind.code == 0)
         return CAIRN_OK;
-    cairn_status rc = crn_err_give(&c->behind);
-    memset(&c->behind, 0, sizeof c->behind);
+    cairn_status rc = crn_err_give(&c->leg.behind);
+    memset(&c->leg.behind, 0, sizeof c->leg.behind);
     return rc;
 }
 
@@ -186,8 +189,8 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level, bool te
     uint64_t wall_ns = 0;
     bool unchecked = false;
     crn_ckpt_beat(c);
-    CRN_FAIL_IF(c->open, CAIRN_EINVAL, "mark %" PRIu64 " is open: commit or cancel it first",
-                c->job.version);
+    CRN_FAIL_IF(c->leg.open, CAIRN_EINVAL, "mark %" PRIu64 " is open: commit or cancel it first",
+                c->leg.job.version);
     crn_stop_leave(c);
     cairn_status rc = agree_on_mark(c, version, level, &wall_ns, &unchecked);
     if (rc != CAIRN_OK)
@@ -207,15 +210,15 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level, bool te
         CRN_TRY(crn_ckpt_check_shares(c));
     CRN_TRY(crn_ckpt_levels(c, level, &levels));
     CRN_TRY(make_way(c));
-    c->job = (ckpt_job){.version = version,
-                        .levels = levels,
-                        .interval_s = crn_tune_interval(c),
-                        .wall_ns = wall_ns,
-                        .begin_ns = crn_now_ns()};
+    c->leg.job = (ckpt_job){.version = version,
+                            .levels = levels,
+                            .interval_s = crn_tune_interval(c),
+                            .wall_ns = wall_ns,
+                            .begin_ns = crn_now_ns()};
     for (size_t i = 0; i < c->var.n; i++)
         c->var.at[i].captured = false;
     crn_tally_reset(c);
-    c->open = true;
+    c->leg.open = true;
     crn_ckpt_tell_recorder(version);
     rc = begin_draft(c);
     if (crn_divert_helps(c, rc))
@@ -228,10 +231,10 @@ static cairn_status put_own(cairn *c, ckpt_var *v)
 {
     size_t number;
     const crn_var_spec spec = crn_ckpt_spec(v);
-    cairn_status rc = crn_draft_add(c->job.draft, &spec, &number);
+    cairn_status rc = crn_draft_add(c->leg.job.draft, &spec, &number);
     crn_ckpt_trees_add(c, v);
     CRN_TRY(rc);
-    crn_draft_encode(c->job.draft, number, crn_ckpt_codec(c->cfg, v->name));
+    crn_draft_encode(c->leg.job.draft, number, crn_ckpt_codec(c->held.cfg, v->name));
     CRN_TRY(crn_change_put(c, v, number));
     crn_ckpt_trees_put(c, v, number);
     return CAIRN_OK;
@@ -240,11 +243,11 @@ static cairn_status put_own(cairn *c, ckpt_var *v)
 static void capture(cairn *c, ckpt_var *v)
 {
     v->captured = true;
-    c->job.nbytes += v->nbytes;
-    if (c->job.status < 0)
+    c->leg.job.nbytes += v->nbytes;
+    if (c->leg.job.status < 0)
         return;
-    const size_t nwhole = c->job.draft ? crn_draft_mark(c->job.draft)->nvars : 0;
-    cairn_status rc = c->job.diverted ? crn_divert_put(c, v) : put_own(c, v);
+    const size_t nwhole = c->leg.job.draft ? crn_draft_mark(c->leg.job.draft)->nvars : 0;
+    cairn_status rc = c->leg.job.diverted ? crn_divert_put(c, v) : put_own(c, v);
     if (crn_divert_helps(c, rc)) {
         rc = crn_divert(c, nwhole);
         if (rc == CAIRN_OK) /* what the other draft has of it may be half of it */
@@ -259,14 +262,14 @@ static cairn_status commit(cairn *c)
     for (size_t i = 0; i < c->var.n; i++)
         if (!c->var.at[i].captured)
             capture(c, &c->var.at[i]);
-    c->open = false;
+    c->leg.open = false;
     c->nmarks++;
     c->last_mark_ns = crn_now_ns();
     c->marked_since_stop = c->stopping;
-    c->job.held_ns += c->last_mark_ns - c->open_ns;
+    c->leg.job.held_ns += c->last_mark_ns - c->open_ns;
     crn_engine_submit(c);
     if (!c->engine.running) {
-        c->job.held_ns += crn_now_ns() - c->last_mark_ns;
+        c->leg.job.held_ns += crn_now_ns() - c->last_mark_ns;
         crn_engine_finish(c);
     }
     return say_behind(c);
@@ -278,7 +281,7 @@ int cairn_begin(cairn *c, uint64_t version, cairn_level level)
     const uint64_t start = crn_now_ns();
     cairn_status rc = begin(c, version, level, true);
     if (rc == CAIRN_OK)
-        c->job.held_ns = crn_now_ns() - start;
+        c->leg.job.held_ns = crn_now_ns() - start;
     return crn_ckpt_result(c, rc);
 }
 
@@ -287,7 +290,7 @@ int cairn_capture(cairn *c, const char *name)
     CKPT_NEEDS_ALSO(c, name);
     const uint64_t start = crn_now_ns();
     ckpt_var *v = crn_ckpt_find(c, name);
-    if (!c->open)
+    if (!c->leg.open)
         return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL, "no mark is open"));
     if (!v)
         return crn_ckpt_result(c, crn_fail(CAIRN_ENOTFOUND, "no variable '%s' is protected", name));
@@ -295,32 +298,33 @@ int cairn_capture(cairn *c, const char *name)
         return crn_ckpt_result(
             c, crn_fail(CAIRN_EINVAL, "variable '%s' was captured before in this mark", name));
     capture(c, v);
-    c->job.held_ns += crn_now_ns() - start;
+    c->leg.job.held_ns += crn_now_ns() - start;
     return CAIRN_OK;
 }
 
 static void cancel(cairn *c)
 {
-    crn_draft_drop(c->job.draft);
-    c->job.draft = NULL;
-    c->open = false;
+    crn_draft_drop(c->leg.job.draft);
+    c->leg.job.draft = NULL;
+    c->leg.open = false;
 }
 
 /* What was declared while the mark was open must fit together, too. */
 static cairn_status check_again(cairn *c)
 {
-    uint64_t unchecked = c->unchecked;
-    CRN_TRY(crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MAX, &unchecked, 1));
+    uint64_t unchecked = c->leg.unchecked;
+    CRN_TRY(crn_comm_allreduce_u64(c->held.comm, CRN_REDUCE_MAX, &unchecked, 1));
     return unchecked ? crn_ckpt_check_shares(c) : CAIRN_OK;
 }
 
 int cairn_commit(cairn *c)
 {
     CKPT_NEEDS(c);
-    if (!c->open)
+    if (!c->leg.open)
         return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL, "no mark is open"));
     c->open_ns = crn_now_ns();
-    crn_ckpt_tell_recorder(c->job.version); /* what came since the mark was begun may be in it */
+    crn_ckpt_tell_recorder(
+        c->leg.job.version); /* what came since the mark was begun may be in it */
     cairn_status rc = check_again(c);
     if (rc < 0)
         cancel(c);
@@ -332,7 +336,7 @@ int cairn_commit(cairn *c)
 int cairn_cancel(cairn *c)
 {
     CKPT_NEEDS(c);
-    if (!c->open)
+    if (!c->leg.open)
         return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL, "no mark is open"));
     cancel(c);
     return CAIRN_OK;
@@ -361,9 +365,9 @@ static cairn_status take_trees(cairn *c, uint64_t version)
     uint64_t wall_ns = 0;
     bool unchecked = false;
     crn_ckpt_beat(c);
-    CRN_FAIL_IF(c->open, CAIRN_EINVAL, "mark %" PRIu64 " is open: commit or cancel it first",
-                c->job.version);
-    if (!c->trees)
+    CRN_FAIL_IF(c->leg.open, CAIRN_EINVAL, "mark %" PRIu64 " is open: commit or cancel it first",
+                c->leg.job.version);
+    if (!c->leg.trees)
         return CAIRN_NOTHING;
     cairn_status rc = agree_on_mark(c, version, CAIRN_AUTO, &wall_ns, &unchecked);
     if (rc != CAIRN_OK)
@@ -378,11 +382,11 @@ static cairn_status take_trees(cairn *c, uint64_t version)
                 before);
     if (unchecked)
         CRN_TRY(crn_ckpt_check_shares(c));
-    c->job = (ckpt_job){
+    c->leg.job = (ckpt_job){
         .version = version, .wall_ns = wall_ns, .only_trees = true, .begin_ns = crn_now_ns()};
     crn_ckpt_tell_recorder(version);
     fail_job(c, crn_ckpt_trees_capture(c));
-    c->job.held_ns = crn_now_ns() - c->open_ns;
+    c->leg.job.held_ns = crn_now_ns() - c->open_ns;
     crn_engine_submit(c);
     if (!c->engine.running)
         crn_engine_finish(c);
@@ -401,9 +405,10 @@ int cairn_mark_trees(cairn *c, uint64_t version)
 int cairn_settle(cairn *c)
 {
     CKPT_NEEDS(c);
-    if (c->open)
-        return crn_ckpt_result(
-            c, crn_fail(CAIRN_EINVAL, "mark %" PRIu64 " is open: commit it first", c->job.version));
+    if (c->leg.open)
+        return crn_ckpt_result(c,
+                               crn_fail(CAIRN_EINVAL, "mark %" PRIu64 " is open: commit it first",
+                                        c->leg.job.version));
     crn_engine_settle(c);
     return crn_ckpt_result(c, say_behind(c));
 }

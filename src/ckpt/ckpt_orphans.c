@@ -5,7 +5,7 @@
  */
 #include <mpi.h>
 
-#include "ckpt/ckpt_session.h"
+#include "ckpt/ckpt_holding.h"
 
 #include <cairn/keep.h>
 #include <inttypes.h>
@@ -14,21 +14,21 @@
 
 static void log_orphan(void *arg, const crn_orphan *o)
 {
-    cairn *c = arg;
+    crn_holding *h = arg;
     char size[32];
     if (o->goes)
-        crn_log_write(&c->log, o->need == CRN_NEED_NONE ? CRN_LOG_INFO : CRN_LOG_WARN, CRN_LOG_EACH,
-                      "'%s': removed what run %s had left, %s, for keep.orphans: %s", c->local,
+        crn_log_write(&h->log, o->need == CRN_NEED_NONE ? CRN_LOG_INFO : CRN_LOG_WARN, CRN_LOG_EACH,
+                      "'%s': removed what run %s had left, %s, for keep.orphans: %s", h->local,
                       o->id, crn_format_nbytes(o->nbytes, size, sizeof size), o->why);
 }
 
-void crn_ckpt_clean_node(cairn *c)
+void crn_holding_clean_node(crn_holding *h)
 {
     const crn_sweep how = {
-        .after_s = crn_config_seconds(c->cfg, CRN_OPT_KEEP_ORPHANS), .tell = log_orphan, .arg = c};
+        .after_s = crn_config_seconds(h->cfg, CRN_OPT_KEEP_ORPHANS), .tell = log_orphan, .arg = h};
     const crn_err before = *crn_err_peek();
-    crn_vault_settle(c->vault, crn_config_text(c->cfg, CRN_OPT_RUN_TRAIL));
-    crn_vault_sweep(c->vault, &how);
+    crn_vault_settle(h->vault, crn_config_text(h->cfg, CRN_OPT_RUN_TRAIL));
+    crn_vault_sweep(h->vault, &how);
     (void)crn_err_give(&before); /* what went wrong here is nobody's failure */
 }
 
@@ -66,19 +66,19 @@ static void count_orphan(void *arg, const crn_orphan *o)
         k->how->tell(k->how->arg, text, o->goes);
 }
 
-static cairn_status clean(cairn *c, const char *config, cairn_orphans *how)
+static cairn_status clean(crn_holding *h, const char *config, cairn_orphans *how)
 {
     crn_nodes nodes = {0};
-    CRN_TRY(crn_ckpt_configure(c, config));
-    CRN_TRY(crn_comm_nodes(c->comm, 0, &nodes));
-    cleaning k = {c->local, how, crn_config_seconds(c->cfg, CRN_OPT_KEEP_ORPHANS)};
+    CRN_TRY(crn_holding_configure(h, config));
+    CRN_TRY(crn_comm_nodes(h->comm, 0, &nodes));
+    cleaning k = {h->local, how, crn_config_seconds(h->cfg, CRN_OPT_KEEP_ORPHANS)};
     const crn_sweep sweep = {
         .after_s = k.after_s, .at_once = true, .dry = how->dry, .tell = count_orphan, .arg = &k};
-    if (c->local && nodes.local == 0)
-        crn_local_sweep(c->local, "", &sweep);
+    if (h->local && nodes.local == 0)
+        crn_local_sweep(h->local, "", &sweep);
     crn_nodes_done(&nodes);
     uint64_t sum[] = {how->nruns, how->nkept, how->nbytes};
-    CRN_TRY(crn_comm_allreduce_u64(c->comm, CRN_REDUCE_SUM, sum, 3));
+    CRN_TRY(crn_comm_allreduce_u64(h->comm, CRN_REDUCE_SUM, sum, 3));
     how->nruns = sum[0];
     how->nkept = sum[1];
     how->nbytes = sum[2];
@@ -87,15 +87,14 @@ static cairn_status clean(cairn *c, const char *config, cairn_orphans *how)
 
 int cairn_prune_orphans(MPI_Comm comm, const char *config, cairn_orphans *how)
 {
-    cairn *c;
+    crn_holding h;
     cairn_orphans ours;
     CRN_TRY(crn_struct_in(how, &ours));
     ours.nruns = ours.nkept = ours.nbytes = 0;
-    CRN_TRY(crn_ckpt_create(&c));
-    cairn_status rc = crn_comm_create(comm, &c->comm);
+    crn_holding_init(&h);
+    cairn_status rc = crn_comm_create(comm, &h.comm);
     if (rc == CAIRN_OK)
-        rc = clean(c, config, &ours);
-    crn_err why = *crn_err_peek();
-    crn_ckpt_free(c);
-    return rc < 0 ? crn_err_give(&why) : crn_struct_out(&ours, how);
+        rc = clean(&h, config, &ours);
+    crn_holding_done(&h);
+    return rc < 0 ? rc : crn_struct_out(&ours, how);
 }

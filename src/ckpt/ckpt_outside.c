@@ -3,7 +3,7 @@
  * Global marks as HDF5: what a session adds to the files that the level makes.
  */
 #include "ckpt/ckpt_hdf5.h"
-#include "ckpt/ckpt_session.h"
+#include "ckpt/ckpt_holding.h"
 #include "ckpt/ckpt_xdmf.h"
 
 #include <fcntl.h>
@@ -30,11 +30,12 @@ cairn_status crn_ckpt_frame(int dirfd, const char *name, crn_frame *f, bool piec
 
 /* The moment of one mark; one without fields, or in part files, has none, and one that a loss of
  * power emptied is none. */
-static cairn_status add_moment(cairn *c, const crn_manifest_mark *mark, crn_buf *b, uint64_t *n)
+static cairn_status add_moment(crn_holding *h, const crn_manifest_mark *mark, crn_buf *b,
+                               uint64_t *n)
 {
     char name[CRN_OUTSIDE_NAME], before[32];
     int dir;
-    cairn_status rc = crn_run_series_dir(c->run, mark->series, false, &dir);
+    cairn_status rc = crn_run_series_dir(h->run, mark->series, false, &dir);
     if (rc == CAIRN_OK) {
         snprintf(before, sizeof before, "series-%" PRIu32 "/", mark->series);
         rc = crn_xdmf_add(b, dir, xdmf_name(mark->version, name), before);
@@ -45,34 +46,34 @@ static cairn_status add_moment(cairn *c, const crn_manifest_mark *mark, crn_buf 
 }
 
 /* A series without moments is none: viewers would stumble over it. */
-static cairn_status write_series(cairn *c)
+static cairn_status write_series(crn_holding *h)
 {
     crn_buf b = {0};
     uint64_t n = 0;
     cairn_status rc = CAIRN_OK;
     crn_xdmf_begin(&b);
-    for (size_t i = 0; i < c->mark.n && rc == CAIRN_OK; i++)
-        if (c->mark.at[i].levels & CRN_IN_TRAIL)
-            rc = add_moment(c, &c->mark.at[i], &b, &n);
+    for (size_t i = 0; i < h->mark.n && rc == CAIRN_OK; i++)
+        if (h->mark.at[i].levels & CRN_IN_TRAIL)
+            rc = add_moment(h, &h->mark.at[i], &b, &n);
     if (rc == CAIRN_OK && n > 0)
-        rc = crn_xdmf_end(&b, crn_run_fd(c->run), series_name);
-    else if (rc == CAIRN_OK && crn_unlink(crn_run_fd(c->run), series_name) < 0)
+        rc = crn_xdmf_end(&b, crn_run_fd(h->run), series_name);
+    else if (rc == CAIRN_OK && crn_unlink(crn_run_fd(h->run), series_name) < 0)
         rc = crn_err_peek()->code == CAIRN_ENOTFOUND ? CAIRN_OK : crn_err_peek()->code;
     crn_buf_done(&b);
     return rc;
 }
 
-void crn_ckpt_tell_viewers(cairn *c)
+void crn_holding_tell_viewers(crn_holding *h)
 {
-    if (crn_comm_rank(c->comm) != 0)
+    if (crn_comm_rank(h->comm) != 0)
         return;
     /* a run that had marks as HDF5 before has a series, too */
-    if (crn_config_word(c->cfg, CRN_OPT_GLOBAL_FORMAT) == CRN_FORM_PARTS &&
-        faccessat(crn_run_fd(c->run), series_name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+    if (crn_config_word(h->cfg, CRN_OPT_GLOBAL_FORMAT) == CRN_FORM_PARTS &&
+        faccessat(crn_run_fd(h->run), series_name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
         return;
     const crn_err before = *crn_err_peek();
-    if (write_series(c) < 0) { /* the marks are there all the same */
-        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_EACH, "%s", crn_err_peek()->text);
+    if (write_series(h) < 0) { /* the marks are there all the same */
+        crn_log_write(&h->log, CRN_LOG_WARN, CRN_LOG_EACH, "%s", crn_err_peek()->text);
         (void)crn_err_give(&before);
     }
 }

@@ -6,7 +6,7 @@
  */
 #include <mpi.h>
 
-#include "ckpt/ckpt_session.h"
+#include "ckpt/ckpt_holding.h"
 
 #include <cairn/keep.h>
 #include <inttypes.h>
@@ -20,31 +20,31 @@ enum { IN_TRAIL = 1 << CRN_LEVEL_GLOBAL };
  * program may still resume from its nodes stays; where the trail has the own parts themselves, or
  * the run is finished, nobody will.
  */
-static void forget_marks(cairn *c, cairn_pruning *how)
+static void forget_marks(crn_holding *h, cairn_pruning *how)
 {
-    const bool gone = !c->local || crn_run_manifest(c->run)->finished;
-    const size_t before = c->mark.n;
+    const bool gone = !h->local || crn_run_manifest(h->run)->finished;
+    const size_t before = h->mark.n;
     uint64_t seen = 0;
-    for (size_t i = c->mark.n; i-- > 0;) {
-        crn_manifest_mark *m = &c->mark.at[i];
+    for (size_t i = h->mark.n; i-- > 0;) {
+        crn_manifest_mark *m = &h->mark.at[i];
         if (m->levels & IN_TRAIL && seen++ >= how->keep)
             m->levels = gone ? 0 : m->levels & ~(unsigned)IN_TRAIL;
     }
     if (how->local)
-        crn_ckpt_forget_nodes(c);
+        crn_holding_forget_nodes(h);
     else
-        crn_ckpt_drop_levelless(c);
-    how->nmarks = before - c->mark.n;
+        crn_holding_drop_levelless(h);
+    how->nmarks = before - h->mark.n;
 }
 
 /* How many there are of a series, and the version of the newest. */
-static uint64_t marks_in_trail(const cairn *c, uint32_t series, uint64_t *ret_newest)
+static uint64_t marks_in_trail(const crn_holding *h, uint32_t series, uint64_t *ret_newest)
 {
     uint64_t n = 0;
-    for (size_t i = 0; i < c->mark.n; i++) {
-        if (c->mark.at[i].series != series || !(c->mark.at[i].levels & IN_TRAIL))
+    for (size_t i = 0; i < h->mark.n; i++) {
+        if (h->mark.at[i].series != series || !(h->mark.at[i].levels & IN_TRAIL))
             continue;
-        *ret_newest = c->mark.at[i].version;
+        *ret_newest = h->mark.at[i].version;
         n++;
     }
     return n;
@@ -53,20 +53,20 @@ static uint64_t marks_in_trail(const cairn *c, uint32_t series, uint64_t *ret_ne
 /* --- files ---------------------------------------------------------------------------------- */
 
 /* Let each part of a series retain only the marks that still count. */
-static cairn_status trim_series(cairn *c, uint32_t series, uint32_t nranks, uint64_t *nfiles)
+static cairn_status trim_series(crn_holding *h, uint32_t series, uint32_t nranks, uint64_t *nfiles)
 {
     uint64_t newest = 0;
-    const uint64_t keep = marks_in_trail(c, series, &newest);
+    const uint64_t keep = marks_in_trail(h, series, &newest);
     const crn_part_options opt = {.depth = 1};
     for (uint32_t rank = 0; keep > 0 && rank < nranks; rank++) {
         crn_part *part;
-        CRN_TRY(crn_run_part(c->run, series, rank, nranks, true, &opt, &part));
+        CRN_TRY(crn_run_part(h->run, series, rank, nranks, true, &opt, &part));
         /* first what does not count at all: it was being copied when its program died */
         cairn_status rc = crn_part_rewind(part, newest);
         if (rc == CAIRN_OK)
             rc = crn_part_trim(part, keep);
         if (rc == CAIRN_OK)
-            rc = crn_run_sweep(c->run, part, nfiles);
+            rc = crn_run_sweep(h->run, part, nfiles);
         crn_part_close(part);
         CRN_TRY(rc);
     }
@@ -74,7 +74,7 @@ static cairn_status trim_series(cairn *c, uint32_t series, uint32_t nranks, uint
 }
 
 /* The marks as they were say which series there are. */
-static cairn_status clean_series(cairn *c, const crn_manifest_mark *was, size_t nwas,
+static cairn_status clean_series(crn_holding *h, const crn_manifest_mark *was, size_t nwas,
                                  cairn_pruning *how)
 {
     for (size_t i = 0; i < nwas; i++) {
@@ -82,10 +82,10 @@ static cairn_status clean_series(cairn *c, const crn_manifest_mark *was, size_t 
         uint64_t newest;
         if (i > 0 && was[i - 1].series == series)
             continue;
-        if (marks_in_trail(c, series, &newest) > 0) {
-            CRN_TRY(trim_series(c, series, was[i].nranks, &how->nfiles));
-        } else if (!c->local || crn_run_manifest(c->run)->finished || series != c->series) {
-            CRN_TRY(crn_run_remove_series(c->run, series, &how->nfiles));
+        if (marks_in_trail(h, series, &newest) > 0) {
+            CRN_TRY(trim_series(h, series, was[i].nranks, &how->nfiles));
+        } else if (!h->local || crn_run_manifest(h->run)->finished || series != h->series) {
+            CRN_TRY(crn_run_remove_series(h->run, series, &how->nfiles));
         }
     }
     return CAIRN_OK;
@@ -93,69 +93,68 @@ static cairn_status clean_series(cairn *c, const crn_manifest_mark *was, size_t 
 
 /* --- the call ------------------------------------------------------------------------------- */
 
-static cairn_status check(const cairn *c, const cairn_pruning *how)
+static cairn_status check(const crn_holding *h, const cairn_pruning *how)
 {
-    const bool finished = crn_run_manifest(c->run)->finished;
+    const bool finished = crn_run_manifest(h->run)->finished;
     CRN_FAIL_IF(how->keep == 0 && !finished, CAIRN_EINVAL,
-                "run '%s' is not finished: keep at least one mark of it", crn_run_name(c->run));
+                "run '%s' is not finished: keep at least one mark of it", crn_run_name(h->run));
     CRN_FAIL_IF(how->local && !finished, CAIRN_EINVAL,
                 "run '%s' is not finished: a program may resume from its node-local files",
-                crn_run_name(c->run));
-    const crn_manifest_mark *last = c->mark.n > 0 ? &c->mark.at[c->mark.n - 1] : NULL;
+                crn_run_name(h->run));
+    const crn_manifest_mark *last = h->mark.n > 0 ? &h->mark.at[h->mark.n - 1] : NULL;
     CRN_FAIL_IF(how->local && how->keep > 0 && last && !(last->levels & IN_TRAIL), CAIRN_EINVAL,
                 "run '%s': mark %" PRIu64 ", its last one, is on the nodes only: bring it into the "
                 "trail with 'cairn drain', or keep no mark at all",
-                crn_run_name(c->run), last->version);
+                crn_run_name(h->run), last->version);
     return CAIRN_OK;
 }
 
 /* With was, a copy of the marks as they are. */
-static cairn_status prune_run(cairn *c, const crn_manifest_mark *was, size_t nwas,
+static cairn_status prune_run(crn_holding *h, const crn_manifest_mark *was, size_t nwas,
                               cairn_pruning *how)
 {
-    const bool finished = crn_run_manifest(c->run)->finished;
-    forget_marks(c, how);
+    const bool finished = crn_run_manifest(h->run)->finished;
+    forget_marks(h, how);
     if (how->dry)
         return CAIRN_OK;
-    CRN_TRY(crn_ckpt_publish(c, c->comm, finished));
+    CRN_TRY(crn_holding_publish(h, h->comm, finished));
     cairn_status rc = CAIRN_OK;
-    if (crn_comm_rank(c->comm) == 0)
-        rc = clean_series(c, was, nwas, how);
-    crn_ckpt_tell_viewers(c);
+    if (crn_comm_rank(h->comm) == 0)
+        rc = clean_series(h, was, nwas, how);
+    crn_holding_tell_viewers(h);
     if (rc == CAIRN_OK && how->local)
-        rc = crn_vault_remove(c->vault, &how->nfiles);
-    CRN_TRY(crn_comm_agree(c->comm, rc));
-    CRN_TRY(crn_comm_allreduce_u64(c->comm, CRN_REDUCE_SUM, &how->nfiles, 1));
-    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_PRUNED,
-                                   .pruned = {.marks = how->nmarks, .files = how->nfiles}});
+        rc = crn_vault_remove(h->vault, &how->nfiles);
+    CRN_TRY(crn_comm_agree(h->comm, rc));
+    CRN_TRY(crn_comm_allreduce_u64(h->comm, CRN_REDUCE_SUM, &how->nfiles, 1));
+    crn_holding_event(h, &(crn_event){.kind = CRN_EVENT_PRUNED,
+                                      .pruned = {.marks = how->nmarks, .files = how->nfiles}});
     return CAIRN_OK;
 }
 
-static cairn_status prune(cairn *c, const char *config, cairn_pruning *how)
+static cairn_status prune(crn_holding *h, const char *config, cairn_pruning *how)
 {
     crn_manifest_mark *was = NULL;
-    CRN_TRY(crn_ckpt_join(c, config, crn_ckpt_find_existing));
-    CRN_TRY(check(c, how));
-    const size_t nwas = c->mark.n;
-    CRN_TRY(crn_comm_agree(c->comm, crn_alloc(&was, nwas)));
+    CRN_TRY(crn_holding_join(h, config, crn_find_existing));
+    CRN_TRY(check(h, how));
+    const size_t nwas = h->mark.n;
+    CRN_TRY(crn_comm_agree(h->comm, crn_alloc(&was, nwas)));
     for (size_t i = 0; i < nwas; i++)
-        was[i] = c->mark.at[i];
-    cairn_status rc = prune_run(c, was, nwas, how);
+        was[i] = h->mark.at[i];
+    cairn_status rc = prune_run(h, was, nwas, how);
     free(was);
     return rc;
 }
 
 int cairn_prune(MPI_Comm comm, const char *config, cairn_pruning *how)
 {
-    cairn *c;
+    crn_holding h;
     cairn_pruning ours;
     CRN_TRY(crn_struct_in(how, &ours));
     ours.nmarks = ours.nfiles = 0;
-    CRN_TRY(crn_ckpt_create(&c));
-    cairn_status rc = crn_comm_create(comm, &c->comm);
+    crn_holding_init(&h);
+    cairn_status rc = crn_comm_create(comm, &h.comm);
     if (rc == CAIRN_OK)
-        rc = prune(c, config, &ours);
-    crn_err why = *crn_err_peek();
-    crn_ckpt_free(c);
-    return rc < 0 ? crn_err_give(&why) : crn_struct_out(&ours, how);
+        rc = prune(&h, config, &ours);
+    crn_holding_done(&h);
+    return rc < 0 ? rc : crn_struct_out(&ours, how);
 }

@@ -23,8 +23,8 @@ static cairn_status describe(crn_restart *t, const uint32_t *rank, size_t n)
     cairn_status rc = crn_vec_reserve(&t->rank, n);
     if (rc == CAIRN_OK)
         rc = crn_vec_reserve(&t->share, n);
-    CRN_TRY(crn_comm_agree(t->c->comm, rc));
-    CRN_TRY(crn_vault_describe(t->c->vault, t->mark, rank, n, t->share.at + t->share.n));
+    CRN_TRY(crn_comm_agree(t->c->held.comm, rc));
+    CRN_TRY(crn_vault_describe(t->c->held.vault, t->mark, rank, n, t->share.at + t->share.n));
     memcpy(t->rank.at + t->rank.n, rank, n * sizeof *rank);
     t->rank.n += n;
     t->share.n += n;
@@ -39,7 +39,7 @@ static cairn_status describe_slice(crn_restart *t)
     uint32_t *rank = NULL;
     t->ntold = end - first;
     const size_t n = CRN_MAX(t->ntold, 1);
-    CRN_TRY(crn_comm_agree(t->c->comm, crn_alloc(&rank, n)));
+    CRN_TRY(crn_comm_agree(t->c->held.comm, crn_alloc(&rank, n)));
     for (size_t i = 0; i < n; i++)
         rank[i] = (uint32_t)(t->ntold > 0 ? first + i : t->me % t->nold);
     cairn_status rc = describe(t, rank, n);
@@ -68,15 +68,15 @@ static cairn_status look_back(crn_restart *t)
             crn_census_add(&t->past, t->rank.at[i], &share->var[k].spec,
                            cells_of(&share->var[k].spec), &share->var[k].root);
     }
-    return crn_census_take(&t->past, t->c->comm);
+    return crn_census_take(&t->past, t->c->held.comm);
 }
 
 static void restart_init(crn_restart *t, cairn *c, const crn_manifest_mark *mark)
 {
     *t = (crn_restart){.c = c,
                        .mark = mark,
-                       .me = (uint32_t)crn_comm_rank(c->comm),
-                       .nranks = (uint32_t)crn_comm_size(c->comm),
+                       .me = (uint32_t)crn_comm_rank(c->held.comm),
+                       .nranks = (uint32_t)crn_comm_size(c->held.comm),
                        .nold = mark->nranks};
 }
 
@@ -107,12 +107,12 @@ static cairn_status check_wanted(crn_restart *t)
 {
     uint64_t *wanted = NULL;
     size_t n = 0;
-    if (crn_config_bool(t->c->cfg, CRN_OPT_RESUME_SUBSET))
+    if (crn_config_bool(t->c->held.cfg, CRN_OPT_RESUME_SUBSET))
         return CAIRN_OK;
-    CRN_TRY(crn_comm_agree(t->c->comm, crn_alloc(&wanted, t->past.record.n)));
+    CRN_TRY(crn_comm_agree(t->c->held.comm, crn_alloc(&wanted, t->past.record.n)));
     for (size_t i = 0; i < t->past.record.n; i = crn_census_next(&t->past, i))
         wanted[n++] = crn_ckpt_find(t->c, crn_record_name(t->past.record.at[i])) != NULL;
-    cairn_status rc = crn_comm_allreduce_u64(t->c->comm, CRN_REDUCE_MAX, wanted, n);
+    cairn_status rc = crn_comm_allreduce_u64(t->c->held.comm, CRN_REDUCE_MAX, wanted, n);
     if (rc == CAIRN_OK)
         rc = name_unwanted(t, wanted);
     free(wanted);
@@ -150,7 +150,7 @@ static cairn_status meet_strangers(crn_restart *t)
 {
     uint32_t *rank = NULL;
     size_t n = 0;
-    CRN_TRY(crn_comm_agree(t->c->comm, find_strangers(t, &rank, &n)));
+    CRN_TRY(crn_comm_agree(t->c->held.comm, find_strangers(t, &rank, &n)));
     cairn_status rc = describe(t, rank, n);
     free(rank);
     return rc;
@@ -163,15 +163,15 @@ static cairn_status pull_all(crn_restart *t, crn_load_stats *ret_stats)
         p->share = share_of(t, p->rank);
         p->var = crn_mark_find(p->share, p->name);
     }
-    return crn_pulls_run(&t->pull, t->c->comm, t->c->vault, t->mark, ret_stats);
+    return crn_pulls_run(&t->pull, t->c->held.comm, t->c->held.vault, t->mark, ret_stats);
 }
 
 static cairn_status load(crn_restart *t, crn_load_stats *ret_stats)
 {
     CRN_TRY(look_back(t));
     CRN_TRY(check_wanted(t));
-    CRN_TRY(crn_comm_agree(t->c->comm, plan_all(t)));
-    CRN_TRY(crn_comm_agree(t->c->comm, crn_restart_plan_cells(t)));
+    CRN_TRY(crn_comm_agree(t->c->held.comm, plan_all(t)));
+    CRN_TRY(crn_comm_agree(t->c->held.comm, crn_restart_plan_cells(t)));
     CRN_TRY(meet_strangers(t));
     return pull_all(t, ret_stats);
 }
@@ -218,7 +218,7 @@ cairn_status crn_redist_count_cells(cairn *c, const crn_manifest_mark *mark, con
 {
     crn_restart t;
     crn_cell *want = NULL;
-    CRN_TRY(crn_comm_agree(c->comm, crn_alloc(&want, ncells)));
+    CRN_TRY(crn_comm_agree(c->held.comm, crn_alloc(&want, ncells)));
     for (size_t i = 0; i < ncells; i++)
         want[i].number = cell[i];
     restart_init(&t, c, mark);

@@ -81,9 +81,9 @@ static cairn_status read_indexes(crn_restart *t, const char *name, uint64_t glob
         rc = crn_alloc(&cell, n);
     if (rc == CAIRN_OK)
         rc = plan_indexes(t, name, entry, &pull);
-    CRN_TRY_OUT(rc, crn_comm_agree(t->c->comm, rc));
-    CRN_TRY_OUT(rc, crn_pulls_run(&pull, t->c->comm, t->c->vault, t->mark, &stats));
-    rc = crn_comm_agree(t->c->comm, place_cells(t, name, entry, global, cell));
+    CRN_TRY_OUT(rc, crn_comm_agree(t->c->held.comm, rc));
+    CRN_TRY_OUT(rc, crn_pulls_run(&pull, t->c->held.comm, t->c->held.vault, t->mark, &stats));
+    rc = crn_comm_agree(t->c->held.comm, place_cells(t, name, entry, global, cell));
     *ret = cell;
     *ret_n = n;
 out:
@@ -115,9 +115,9 @@ cairn_status crn_restart_find_cells(crn_restart *t, const char *name, crn_cell *
     CRN_FAIL_IF(!r || r[0]->layout != CKPT_RAGGED, CAIRN_ENOTFOUND,
                 "mark %" PRIu64 " has no items in cells called '%s'", t->mark->version, name);
     const uint64_t global = r[0]->ncells;
-    CRN_TRY(crn_comm_agree(t->c->comm, check_numbers(name, global, want, n)));
+    CRN_TRY(crn_comm_agree(t->c->held.comm, check_numbers(name, global, want, n)));
     CRN_TRY(read_indexes(t, name, global, &have, &nhave));
-    cairn_status rc = crn_cells_find(t->c->comm, name, global, have, nhave, want, n);
+    cairn_status rc = crn_cells_find(t->c->held.comm, name, global, have, nhave, want, n);
     free(have);
     return rc;
 }
@@ -152,12 +152,13 @@ static cairn_status plan_ragged(crn_restart *t, const char *name)
     if (v && v->layout == CKPT_RAGGED)
         index = crn_ckpt_index_of(t->c, name);
     const size_t n = index ? index->nbytes / sizeof(ckpt_cell) : 0;
-    CRN_TRY(crn_comm_agree(t->c->comm, crn_alloc(&want, n)));
+    CRN_TRY(crn_comm_agree(t->c->held.comm, crn_alloc(&want, n)));
     for (size_t i = 0; i < n; i++)
         want[i].number = index->cell[i].number;
     cairn_status rc = crn_restart_find_cells(t, name, want, n);
     if (rc == CAIRN_OK)
-        rc = crn_comm_agree(t->c->comm, index ? plan_items(t, v, index->cell, want, n) : CAIRN_OK);
+        rc = crn_comm_agree(t->c->held.comm,
+                            index ? plan_items(t, v, index->cell, want, n) : CAIRN_OK);
     free(want);
     return rc;
 }
@@ -175,7 +176,7 @@ static cairn_status check_ragged(const crn_restart *t)
 
 cairn_status crn_restart_plan_cells(crn_restart *t)
 {
-    CRN_TRY(crn_comm_agree(t->c->comm, check_ragged(t)));
+    CRN_TRY(crn_comm_agree(t->c->held.comm, check_ragged(t)));
     for (size_t i = 0; i < t->past.record.n; i = crn_census_next(&t->past, i))
         if (t->past.record.at[i]->layout == CKPT_RAGGED)
             CRN_TRY(plan_ragged(t, crn_record_name(t->past.record.at[i])));

@@ -61,10 +61,10 @@ void crn_reference_free(ckpt_reference *r)
 static cairn_status prepare(cairn *c, const char *name)
 {
     ckpt_reference *r;
-    CRN_FAIL_IF(!crn_config_bool(c->cfg, CRN_OPT_COMPARE_TREES), CAIRN_EINVAL,
+    CRN_FAIL_IF(!crn_config_bool(c->held.cfg, CRN_OPT_COMPARE_TREES), CAIRN_EINVAL,
                 "compare.reference needs trees: do not set compare.trees = no");
-    CRN_TRY(crn_alloc(&c->reference, 1));
-    r = c->reference;
+    CRN_TRY(crn_alloc(&c->leg.reference, 1));
+    r = c->leg.reference;
     r->ask.own_bounds = true;
     CRN_TRY(crn_strdup(name, &r->name));
     CRN_TRY(crn_strdup("this run", &r->side[0].name));
@@ -73,10 +73,10 @@ static cairn_status prepare(cairn *c, const char *name)
 
 static cairn_status check_other(const cairn *c)
 {
-    if (!c->reference->side[1].run) /* a golden file */
+    if (!c->leg.reference->side[1].run) /* a golden file */
         return CAIRN_OK;
-    const crn_manifest *mine = crn_run_manifest(c->run);
-    const crn_manifest *theirs = crn_run_manifest(c->reference->side[1].run);
+    const crn_manifest *mine = crn_run_manifest(c->held.run);
+    const crn_manifest *theirs = crn_run_manifest(c->leg.reference->side[1].run);
     CRN_FAIL_IF(memcmp(mine->run, theirs->run, sizeof mine->run) == 0, CAIRN_EINVAL,
                 "a run cannot be its own reference");
     return CAIRN_OK;
@@ -84,13 +84,13 @@ static cairn_status check_other(const cairn *c)
 
 cairn_status crn_reference_open(cairn *c)
 {
-    const char *name = crn_config_text(c->cfg, CRN_OPT_COMPARE_REFERENCE);
+    const char *name = crn_config_text(c->held.cfg, CRN_OPT_COMPARE_REFERENCE);
     if (*name == 0)
         return CAIRN_OK;
-    CRN_TRY(crn_comm_agree(c->comm, prepare(c, name)));
-    cairn_status rc = crn_diff_open(&c->reference->side[1], name, c->comm);
+    CRN_TRY(crn_comm_agree(c->held.comm, prepare(c, name)));
+    cairn_status rc = crn_diff_open(&c->leg.reference->side[1], name, c->held.comm);
     if (rc == CAIRN_OK)
-        rc = crn_comm_agree(c->comm, check_other(c));
+        rc = crn_comm_agree(c->held.comm, check_other(c));
     if (rc < 0)
         crn_err_prefix("compare.reference: ");
     return rc;
@@ -108,13 +108,13 @@ static const diff_mark *find_mark(const diff_side *s, uint64_t version)
 
 uint32_t crn_reference_leaf(cairn *c, const char *name)
 {
-    ckpt_reference *r = c->reference;
-    const diff_mark *theirs = r ? find_mark(&r->side[1], c->job.version) : NULL;
+    ckpt_reference *r = c->leg.reference;
+    const diff_mark *theirs = r ? find_mark(&r->side[1], c->leg.job.version) : NULL;
     diff_share share = {0};
     diff_var v = {0};
     if (!theirs || !theirs->in_trees)
         return 0;
-    const uint32_t rank = (uint32_t)crn_comm_rank(c->comm) % theirs->nranks;
+    const uint32_t rank = (uint32_t)crn_comm_rank(c->held.comm) % theirs->nranks;
     if (crn_diff_share_open(&r->side[1], theirs, rank, &share) == CAIRN_OK)
         (void)crn_diff_share_find(&share, name, &v);
     const uint32_t leaf = v.trees ? v.trees->var.spec.block : 0;
@@ -190,15 +190,15 @@ static void sum_up(finding *f, const diff_rows *rows, uint32_t rank)
 
 static cairn_status compare(cairn *c, const diff_mark *theirs)
 {
-    ckpt_reference *r = c->reference;
-    const ckpt_job *j = &c->job;
+    ckpt_reference *r = c->leg.reference;
+    const ckpt_job *j = &c->leg.job;
     const diff_mark mine = {.version = j->version,
                             .wall_ns = j->wall_ns,
-                            .series = c->series,
-                            .nranks = (uint32_t)crn_comm_size(c->comm)};
+                            .series = c->held.series,
+                            .nranks = (uint32_t)crn_comm_size(c->held.comm)};
     diff_share share = {.side = &r->side[0],
                         .mark = &mine,
-                        .rank = (uint32_t)crn_comm_rank(c->comm),
+                        .rank = (uint32_t)crn_comm_rank(c->held.comm),
                         .described = crn_ckpt_trees_made(c)};
     const diff_mark *mark[2] = {&mine, theirs};
     CRN_FAIL_IF(!share.described, CAIRN_ENOTFOUND, "it has no trees");
@@ -206,7 +206,7 @@ static cairn_status compare(cairn *c, const diff_mark *theirs)
         (void)crn_fail(CAIRN_ENOTFOUND, "this run's mark is for comparing only");
         crn_err_take(&share.err);
     } else {
-        CRN_TRY(crn_vault_own(c->vault, &share.part));
+        CRN_TRY(crn_vault_own(c->held.vault, &share.part));
         CRN_TRY(crn_part_load(share.part, j->version, &share.data));
     }
     cairn_status rc = crn_diff_share(r->worker, &share, r->side, mark, &r->rows);
@@ -222,12 +222,12 @@ static bool is_kept(const ckpt_job *j)
 
 void crn_reference_look(cairn *c)
 {
-    ckpt_reference *r = c->reference;
-    if (!r || !is_kept(&c->job) || is_said(r))
+    ckpt_reference *r = c->leg.reference;
+    if (!r || !is_kept(&c->leg.job) || is_said(r))
         return;
     r->found = (finding){.verdict = CAIRN_SAME};
     crn_diff_rows_done(&r->rows);
-    const diff_mark *theirs = find_mark(&r->side[1], c->job.version);
+    const diff_mark *theirs = find_mark(&r->side[1], c->leg.job.version);
     if (!theirs)
         note_sentence(&r->found, CAIRN_ONLY_FIRST, "the reference does not have it");
     else if (compare(c, theirs) < 0)
@@ -276,15 +276,15 @@ static const char *const verdict_name[] = {
 static void tell_verdict(cairn *c, const finding *f)
 {
     const char *text = f->where.text;
-    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_COMPARED,
-                                   .compared = {.version = c->job.version,
-                                                .reference = c->reference->name,
-                                                .verdict = verdict_name[f->verdict],
-                                                .text = text[0] ? text : NULL}});
+    crn_holding_event(&c->held, &(crn_event){.kind = CRN_EVENT_COMPARED,
+                                             .compared = {.version = c->leg.job.version,
+                                                          .reference = c->leg.reference->name,
+                                                          .verdict = verdict_name[f->verdict],
+                                                          .text = text[0] ? text : NULL}});
     if (f->verdict != CAIRN_SAME)
-        crn_log_write(&c->log, f->verdict == CAIRN_DIFFERENT ? CRN_LOG_WARN : CRN_LOG_INFO,
-                      CRN_LOG_ROOT, "mark %" PRIu64 " and reference '%s', %s: %s", c->job.version,
-                      c->reference->name, verdict_name[f->verdict], text);
+        crn_log_write(&c->held.log, f->verdict == CAIRN_DIFFERENT ? CRN_LOG_WARN : CRN_LOG_INFO,
+                      CRN_LOG_ROOT, "mark %" PRIu64 " and reference '%s', %s: %s",
+                      c->leg.job.version, c->leg.reference->name, verdict_name[f->verdict], text);
 }
 
 /* and one for the first that differs. */
@@ -294,13 +294,13 @@ static void tell_divergence(cairn *c, const cairn_divergence *w)
     json_t *index = placed ? json_array() : NULL;
     for (uint32_t d = 0; placed && d < w->ndims; d++)
         json_array_append_new(index, json_integer((json_int_t)w->index[d]));
-    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_DIVERGED,
-                                   .diverged = {.version = w->version,
-                                                .rank = w->rank,
-                                                .variable = w->variable,
-                                                .index = index,
-                                                .here = placed ? w->here : NULL,
-                                                .there = placed ? w->there : NULL}});
+    crn_holding_event(&c->held, &(crn_event){.kind = CRN_EVENT_DIVERGED,
+                                             .diverged = {.version = w->version,
+                                                          .rank = w->rank,
+                                                          .variable = w->variable,
+                                                          .index = index,
+                                                          .here = placed ? w->here : NULL,
+                                                          .there = placed ? w->there : NULL}});
 }
 
 /* What this rank has found, after the ranks have agreed on what rank 0 compared for all.
@@ -308,8 +308,8 @@ static void tell_divergence(cairn *c, const cairn_divergence *w)
  */
 static cairn_status conclude(cairn *c, crn_comm *comm, finding *ret)
 {
-    ckpt_reference *r = c->reference;
-    const diff_mark *theirs = find_mark(&r->side[1], c->job.version);
+    ckpt_reference *r = c->leg.reference;
+    const diff_mark *theirs = find_mark(&r->side[1], c->leg.job.version);
     if (theirs && theirs->nranks != (uint32_t)crn_comm_size(comm))
         CRN_TRY(crn_reference_alike(comm, crn_ckpt_trees_made(c), &r->rows));
     if (r->found.verdict == CAIRN_SAME)
@@ -320,13 +320,13 @@ static cairn_status conclude(cairn *c, crn_comm *comm, finding *ret)
 
 void crn_reference_agree(cairn *c, crn_comm *comm)
 {
-    ckpt_reference *r = c->reference;
+    ckpt_reference *r = c->leg.reference;
     finding f;
-    if (!r || !is_kept(&c->job) || is_said(r)) /* the same on all ranks */
+    if (!r || !is_kept(&c->leg.job) || is_said(r)) /* the same on all ranks */
         return;
     if (conclude(c, comm, &f) < 0 || agree(comm, &f) < 0)
         return; /* a peer is gone: nothing counts any more */
-    f.where.version = c->job.version;
+    f.where.version = c->leg.job.version;
     tell_verdict(c, &f);
     if (f.verdict != CAIRN_DIFFERENT)
         return;
@@ -340,20 +340,21 @@ void crn_reference_agree(cairn *c, crn_comm *comm)
 
 bool crn_reference_stops(const cairn *c)
 {
-    return c->reference && is_said(c->reference) && crn_config_bool(c->cfg, CRN_OPT_COMPARE_STOP);
+    return c->leg.reference && is_said(c->leg.reference) &&
+           crn_config_bool(c->held.cfg, CRN_OPT_COMPARE_STOP);
 }
 
 bool cairn_diverged(cairn *c, cairn_divergence *ret)
 {
     if (crn_ckpt_check_usable(c, __func__) < 0)
         return false;
-    const ckpt_reference *r = c->reference;
+    const ckpt_reference *r = c->leg.reference;
     crn_ckpt_beat(c);
     if (!r)
         return false;
     crn_engine_progress(c);
     uint64_t all = is_said(r);
-    if (crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MIN, &all, 1) < 0 || !all)
+    if (crn_comm_allreduce_u64(c->held.comm, CRN_REDUCE_MIN, &all, 1) < 0 || !all)
         return false;
     if (ret)
         (void)crn_struct_out(&r->first.where, ret); /* the answer does not depend on it */

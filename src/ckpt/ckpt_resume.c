@@ -39,7 +39,7 @@ static bool all_stay(cairn *c, const crn_mark *share)
         if (!there || !stays(&c->var.at[i], there))
             return false;
     }
-    return c->var.n == share->nvars || crn_config_bool(c->cfg, CRN_OPT_RESUME_SUBSET);
+    return c->var.n == share->nvars || crn_config_bool(c->held.cfg, CRN_OPT_RESUME_SUBSET);
 }
 
 /* --- bringing it back --------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ static cairn_status plan_share(cairn *c, const crn_mark *share, crn_pulls *ret)
         const ckpt_var *v = &c->var.at[i];
         const crn_var_spec spec = crn_ckpt_spec(v);
         const crn_box piece = crn_ckpt_far_piece(&spec);
-        const uint32_t me = (uint32_t)crn_comm_rank(c->comm);
+        const uint32_t me = (uint32_t)crn_comm_rank(c->held.comm);
         unsigned char *to = (unsigned char *)v->data;
         if (v->nbytes == 0 || v->layout == CKPT_INDEX)
             continue;
@@ -69,9 +69,9 @@ static cairn_status load_share(cairn *c, const crn_manifest_mark *mark, const cr
                                crn_load_stats *stats)
 {
     crn_pulls pull = {0};
-    cairn_status rc = crn_comm_agree(c->comm, plan_share(c, share, &pull));
+    cairn_status rc = crn_comm_agree(c->held.comm, plan_share(c, share, &pull));
     if (rc == CAIRN_OK)
-        rc = crn_pulls_run(&pull, c->comm, c->vault, mark, stats);
+        rc = crn_pulls_run(&pull, c->held.comm, c->held.vault, mark, stats);
     crn_vec_done(&pull);
     return rc;
 }
@@ -80,11 +80,11 @@ static cairn_status load_share(cairn *c, const crn_manifest_mark *mark, const cr
 static cairn_status load_same(cairn *c, const crn_manifest_mark *mark, crn_load_stats *stats,
                               bool *ret_moves)
 {
-    const uint32_t me = (uint32_t)crn_comm_rank(c->comm);
+    const uint32_t me = (uint32_t)crn_comm_rank(c->held.comm);
     crn_mark *share = NULL;
-    CRN_TRY(crn_vault_describe(c->vault, mark, &me, 1, &share));
+    CRN_TRY(crn_vault_describe(c->held.vault, mark, &me, 1, &share));
     uint64_t moves = !all_stay(c, share);
-    cairn_status rc = crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MAX, &moves, 1);
+    cairn_status rc = crn_comm_allreduce_u64(c->held.comm, CRN_REDUCE_MAX, &moves, 1);
     if (rc == CAIRN_OK && !moves)
         rc = load_share(c, mark, share, stats);
     crn_mark_free(share);
@@ -103,16 +103,17 @@ static void tell(cairn *c, const crn_manifest_mark *mark, const crn_load_stats *
         v[l][BAD] = mine->from[l].bad;
         v[l][ABSENT] = mine->from[l].absent;
     }
-    if (!c->local)
+    if (!c->held.local)
         v[CRN_LEVEL_LOCAL][BAD] = v[CRN_LEVEL_LOCAL][ABSENT] = 0;
-    if (crn_comm_allreduce_u64(c->comm, CRN_REDUCE_SUM, *v, NCOUNTS * CRN_NLEVELS) < 0)
+    if (crn_comm_allreduce_u64(c->held.comm, CRN_REDUCE_SUM, *v, NCOUNTS * CRN_NLEVELS) < 0)
         return;
     /* whose file it was that a rank found damaged, all others cannot know: no rank inherits */
-    const int own = c->local ? CRN_LEVEL_LOCAL : CRN_LEVEL_GLOBAL; /* where the own part lies */
+    const int own =
+        c->held.local ? CRN_LEVEL_LOCAL : CRN_LEVEL_GLOBAL; /* where the own part lies */
     c->damaged = v[own][BAD] + v[own][ABSENT] > 0;
     for (int l = 0; l < CRN_NLEVELS; l++)
         if (v[l][BAD] > 0)
-            crn_vault_distrust(c->vault, (crn_level)l);
+            crn_vault_distrust(c->held.vault, (crn_level)l);
     const double took = (double)(crn_now_ns() - start) * 1e-9;
     for (int l = 0; l < CRN_NLEVELS; l++)
         blocks[l] = v[l][BLOCKS];
@@ -126,10 +127,12 @@ static void tell(cairn *c, const crn_manifest_mark *mark, const crn_load_stats *
                                                             .bytes = v[l][BYTES],
                                                             .bad = v[l][BAD],
                                                             .absent = v[l][ABSENT]}));
-    crn_ckpt_event(
-        c, &(crn_event){.kind = CRN_EVENT_RESUME,
-                        .resume = {.version = mark->version, .seconds = took, .from = from}});
-    crn_log_write(&c->log, CRN_LOG_INFO, CRN_LOG_ROOT, "resumed from mark %" PRIu64, mark->version);
+    crn_holding_event(
+        &c->held,
+        &(crn_event){.kind = CRN_EVENT_RESUME,
+                     .resume = {.version = mark->version, .seconds = took, .from = from}});
+    crn_log_write(&c->held.log, CRN_LOG_INFO, CRN_LOG_ROOT, "resumed from mark %" PRIu64,
+                  mark->version);
 }
 
 /* Bring back one mark. CAIRN_ENOTFOUND: it cannot be produced, and an older one may be. */
@@ -137,8 +140,8 @@ static cairn_status try_mark(cairn *c, const crn_manifest_mark *mark)
 {
     const uint64_t start = crn_now_ns();
     crn_load_stats stats = {0};
-    bool moves = mark->nranks != (uint32_t)crn_comm_size(c->comm);
-    CRN_TRY(crn_vault_can_load(c->vault, mark));
+    bool moves = mark->nranks != (uint32_t)crn_comm_size(c->held.comm);
+    CRN_TRY(crn_vault_can_load(c->held.vault, mark));
     crn_stage_enter(CRN_STAGE_RESUME);
     if (!moves)
         CRN_TRY(load_same(c, mark, &stats, &moves));
@@ -152,26 +155,26 @@ static cairn_status try_mark(cairn *c, const crn_manifest_mark *mark)
  * newer one turns out to be lost. */
 static cairn_status resume(cairn *c, const uint64_t *wanted, uint64_t *ret)
 {
-    CRN_FAIL_IF(c->open, CAIRN_EINVAL, "mark %" PRIu64 " is open", c->job.version);
+    CRN_FAIL_IF(c->leg.open, CAIRN_EINVAL, "mark %" PRIu64 " is open", c->leg.job.version);
     crn_ckpt_beat(c);
     CRN_TRY(crn_ckpt_check_identity(c));
     CRN_TRY(crn_ckpt_catch_up(c));
-    if (c->mark.n == 0 && !wanted) {
-        c->resumed = true;
+    if (c->held.mark.n == 0 && !wanted) {
+        c->leg.resumed = true;
         return CAIRN_NOTHING;
     }
-    crn_vault_use_comm(c->vault, c->comm);
-    CRN_TRY(crn_vault_survey(c->vault, c->mark.at, c->mark.n));
+    crn_vault_use_comm(c->held.vault, c->held.comm);
+    CRN_TRY(crn_vault_survey(c->held.vault, c->held.mark.at, c->held.mark.n));
     cairn_status rc = CAIRN_NOTHING;
     crn_err first = {0};
-    for (size_t i = c->mark.n; i-- > 0;) {
-        const crn_manifest_mark mark = c->mark.at[i];
+    for (size_t i = c->held.mark.n; i-- > 0;) {
+        const crn_manifest_mark mark = c->held.mark.at[i];
         if (wanted && mark.version != *wanted)
             continue;
         rc = try_mark(c, &mark);
         if (rc == CAIRN_OK) {
-            c->resumed = c->rewind = true;
-            c->resumed_from = mark.version;
+            c->leg.resumed = c->leg.rewind = true;
+            c->leg.resumed_from = mark.version;
             c->last_mark_ns = crn_now_ns();
             crn_ckpt_tell_recorder(mark.version);
             if (ret)
@@ -183,19 +186,19 @@ static cairn_status resume(cairn *c, const uint64_t *wanted, uint64_t *ret)
         if (first.code == 0)
             first = *crn_err_peek();
         /* an older one that was asked for says nothing about those behind it */
-        if (i + 1 == c->mark.n || c->mark.at[i + 1].version >= c->lost_from)
-            c->lost_from = mark.version;
-        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT, "%s", crn_err_peek()->text);
-        crn_ckpt_event(
-            c, &(crn_event){.kind = CRN_EVENT_LOST,
-                            .lost = {.version = mark.version, .text = crn_err_peek()->text}});
+        if (i + 1 == c->held.mark.n || c->held.mark.at[i + 1].version >= c->leg.lost_from)
+            c->leg.lost_from = mark.version;
+        crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_ROOT, "%s", crn_err_peek()->text);
+        crn_holding_event(&c->held, &(crn_event){.kind = CRN_EVENT_LOST,
+                                                 .lost = {.version = mark.version,
+                                                          .text = crn_err_peek()->text}});
     }
     CRN_FAIL_IF(wanted && rc == CAIRN_NOTHING, CAIRN_ENOTFOUND, "run '%s' has no mark %" PRIu64,
-                crn_run_name(c->run), *wanted);
+                crn_run_name(c->held.run), *wanted);
     if (!wanted) { /* nothing can be produced: if the program goes on, it begins anew */
-        c->resumed = true;
+        c->leg.resumed = true;
         rc = crn_err_give(&first);
-        crn_err_prefix("none of %zu marks can be produced; the newest: ", c->mark.n);
+        crn_err_prefix("none of %zu marks can be produced; the newest: ", c->held.mark.n);
     }
     return rc;
 }
@@ -217,21 +220,21 @@ static cairn_status find_newest(cairn *c, crn_manifest_mark *ret)
 {
     CRN_TRY(crn_ckpt_check_identity(c));
     CRN_TRY(crn_ckpt_catch_up(c));
-    if (c->mark.n == 0)
+    if (c->held.mark.n == 0)
         return CAIRN_NOTHING;
-    crn_vault_use_comm(c->vault, c->comm);
-    CRN_TRY(crn_vault_survey(c->vault, c->mark.at, c->mark.n));
-    for (size_t i = c->mark.n; i-- > 0;) {
-        if (c->mark.at[i].version >= c->lost_from)
+    crn_vault_use_comm(c->held.vault, c->held.comm);
+    CRN_TRY(crn_vault_survey(c->held.vault, c->held.mark.at, c->held.mark.n));
+    for (size_t i = c->held.mark.n; i-- > 0;) {
+        if (c->held.mark.at[i].version >= c->leg.lost_from)
             continue;
-        cairn_status rc = crn_vault_can_load(c->vault, &c->mark.at[i]);
+        cairn_status rc = crn_vault_can_load(c->held.vault, &c->held.mark.at[i]);
         if (rc == CAIRN_OK)
-            *ret = c->mark.at[i];
+            *ret = c->held.mark.at[i];
         if (rc != CAIRN_ENOTFOUND)
             return rc;
     }
     return crn_fail(CAIRN_ENOTFOUND, "run '%s' has marks, but none can be produced",
-                    crn_run_name(c->run));
+                    crn_run_name(c->held.run));
 }
 
 int cairn_probe(cairn *c, uint64_t *version)
@@ -247,9 +250,9 @@ int cairn_probe(cairn *c, uint64_t *version)
 static cairn_status count_own(cairn *c, const crn_manifest_mark *mark, const char *name,
                               size_t *ret)
 {
-    const uint32_t me = (uint32_t)crn_comm_rank(c->comm);
+    const uint32_t me = (uint32_t)crn_comm_rank(c->held.comm);
     crn_mark *share;
-    CRN_TRY(crn_vault_describe(c->vault, mark, &me, 1, &share));
+    CRN_TRY(crn_vault_describe(c->held.vault, mark, &me, 1, &share));
     const crn_var *v = crn_mark_find(share, name);
     *ret = v ? (size_t)(v->spec.nbytes / v->spec.item) : 0;
     crn_mark_free(share);
@@ -262,7 +265,7 @@ static cairn_status probe_count(cairn *c, const char *name, size_t *ret)
     cairn_status rc = find_newest(c, &mark);
     if (rc != CAIRN_OK)
         return rc;
-    if (mark.nranks != (uint32_t)crn_comm_size(c->comm))
+    if (mark.nranks != (uint32_t)crn_comm_size(c->held.comm))
         return crn_redist_count(c, &mark, name, ret);
     return count_own(c, &mark, name, ret);
 }

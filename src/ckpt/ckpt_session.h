@@ -15,21 +15,15 @@
 #ifndef CAIRN_CKPT_SESSION_H
 #define CAIRN_CKPT_SESSION_H
 
-#include <pthread.h>
-
 #include <cairn/ckpt.h>
 
 #include "base/base.h"
 #include "ckpt/ckpt_box.h"
 #include "ckpt/ckpt_history.h"
-#include "codec/codec.h"
-#include "comm/comm.h"
+#include "ckpt/ckpt_holding.h"
 #include "diff/diff.h"
-#include "event/event.h"
 #include "hash/hash.h"
-#include "level/level.h"
 #include "plan/plan.h"
-#include "store/store.h"
 #include "track/track.h"
 
 /* How the ranks' shares of a variable belong together (docs/format.md, section 4.6). */
@@ -195,64 +189,71 @@ typedef struct ckpt_engine {
 typedef struct ckpt_trees ckpt_trees;
 typedef struct ckpt_reference ckpt_reference;
 
+/*
+ * A leg of the run, by these ranks: what begins anew with others. It goes with its job: the
+ * engine's while that is BUSY, but for the fields of the program's thread.
+ */
+typedef struct ckpt_leg {
+    ckpt_job job;
+    ckpt_trees *trees;         /* NULL: none are kept */
+    ckpt_reference *reference; /* but for what it has found; NULL: none is named */
+
+    /* Set while the engine does not run; spoken on by the engine alone; NULL when it may not. */
+    crn_comm *engine_comm;
+
+    /* Set by the program's thread while no job is under way; read by both. */
+    uint64_t resumed_from; /* the version, or CRN_NO_VERSION */
+
+    /* The program's thread's. */
+    bool open;          /* between begin and commit */
+    bool resumed;       /* whether there was anything to resume or not */
+    uint64_t lost_from; /* marks from here on turned out to be lost; or CRN_NO_VERSION */
+    bool rewind;        /* until a mark of this leg counts: the next one makes way for itself */
+    bool unchecked;     /* whether shares fit together was not checked since one was declared */
+    crn_err behind;     /* of background work, until a call has said it; code 0: none */
+} ckpt_leg;
+
+static const ckpt_leg ckpt_leg_begun = {
+    .resumed_from = CRN_NO_VERSION, .lost_from = CRN_NO_VERSION, .rewind = true, .unchecked = true};
+
 /* The fields stand by who may touch them; the engine never looks at those of the program's thread.
  */
 struct cairn {
-    /* Set while the engine does not run; then read by both. */
-    crn_config *cfg;
-    crn_log log;
-    crn_comm *comm;        /* spoken on by the program's thread alone */
-    crn_comm *engine_comm; /* by the engine alone; NULL when it may not speak */
-    char *local;           /* node-local directory; NULL: none */
-    unsigned usable;       /* levels that these nodes can give */
+    /* Configuration, log and communicator are set while the engine does not run, and the last is
+     * spoken on by the program's thread alone; the series is set while no job is under way. Run,
+     * vault and marks go with the job; the vault's parts are the engine's, too, while it is
+     * looking. */
+    crn_holding held;
+    ckpt_leg leg;
 
     /* Set by the program's thread while no job is under way; read by both. */
-    uint32_t series;
-    uint64_t resumed_from; /* the version, or CRN_NO_VERSION */
+    unsigned usable;       /* levels that these nodes can give */
     uint64_t last_mark_ns; /* when the last mark was captured, or the session began */
 
     /* Both, at any time. */
-    ckpt_engine engine;           /* its fields say how */
-    pthread_mutex_t events_mutex; /* held to write the run's log */
+    ckpt_engine engine; /* its fields say how */
 
-    /* What goes with a job: the engine's while it is BUSY, and the vault's parts while it is
-     * looking; else the program's thread's. */
-    ckpt_job job;
-    crn_run *run; /* but for its log, and for signs of life, which need no lock */
-    crn_vault *vault;
-    CRN_VEC(crn_manifest_mark) mark; /* those that count, as in the manifest; same on all ranks */
-    uint32_t oldest_series;          /* below it no files are left */
-    bool no_room;                    /* marks go to the trail directly, and that was said */
-    ckpt_trees *trees;               /* NULL: none are kept */
-    ckpt_reference *reference;       /* but for what it has found; NULL: none is named */
-    CRN_VEC(ckpt_tally) tally;       /* of the mark under way */
+    /* What goes with a job, too. */
+    bool no_room;              /* marks go to the trail directly, and that was said */
+    CRN_VEC(ckpt_tally) tally; /* of the mark under way */
     ckpt_rates rates;
 
     /* The program's thread's: what was declared, */
     CRN_VEC(ckpt_type) type; /* the first is number CKPT_TYPE_FIRST */
     CRN_VEC(ckpt_var) var;
     crn_index var_name;   /* of those */
-    bool unchecked;       /* whether shares fit together was not checked since one was declared */
     crn_tracker *tracker; /* made when first wanted */
     bool untracked;       /* the kernel cannot */
 
-    /* where the run stands, */
-    crn_trail *trail;
-    char *name;         /* of the run, once the session was reopened */
-    int home;           /* the vault's, once the session was reopened */
+    /* where it stands, */
     char *identity;     /* what the program has said of its experiment, or NULL */
     bool identified;    /* the run is known to be its own */
     crn_finale *finale; /* settles at MPI_Finalize what nobody has closed; NULL: MPI does not run */
     bool ended;         /* and did */
-    bool open;          /* between begin and commit, */
-    uint64_t open_ns;   /* since then */
+    uint64_t open_ns;   /* since when a mark is open */
     uint64_t nmarks;    /* taken in this session */
-    bool resumed;       /* whether there was anything to resume or not */
-    uint64_t lost_from; /* marks from here on turned out to be lost; or CRN_NO_VERSION */
     bool damaged;       /* the own part has bad blocks: the next mark must not inherit them */
-    bool rewind;        /* until a mark of this leg counts: the next one makes way for itself */
     crn_err err;        /* of the last call that failed */
-    crn_err behind;     /* of background work, until a call has said it; code 0: none */
 
     /* and when to mark and to stop, which rank 0 decides. */
     ckpt_tune tune;
@@ -268,34 +269,6 @@ struct cairn {
 
 /* --- opening ------------------------------------------------------------------------------ */
 
-/* A session that belongs to nothing yet; c->comm is the caller's to set. */
-cairn_status crn_ckpt_create(cairn **ret);
-
-/*
- * Let c know its configuration, its run (which rank 0 finds, and locks, by find), the marks of that
- * and where they lie. No engine runs yet, and no signal is handled. Collective.
- */
-cairn_status crn_ckpt_join(cairn *c, const char *config, cairn_status (*find)(cairn *c));
-
-/* The first part of it: read the configuration, and find the node's storage. Collective. */
-cairn_status crn_ckpt_configure(cairn *c, const char *config);
-
-/* Take possession of this node's storage, and remove from it what other runs have left that nobody
- * needs, as keep.orphans says. Not collective; never fails. */
-void crn_ckpt_clean_node(cairn *c);
-
-/* The second half of that: c->cfg is known. */
-cairn_status crn_ckpt_enter(cairn *c, cairn_status (*find)(cairn *c));
-
-/* The series that this leg writes to: the newest mark's, if it was written by as many ranks, or a
- * new one. */
-void crn_ckpt_choose_series(cairn *c);
-
-/* When the manifest was lost, and what the trail knows is not all: find the marks that the nodes
- * have, and let the manifest say so. goes_on: the program does, with those that are found;
- * otherwise all must be. Collective. */
-cairn_status crn_ckpt_recover(cairn *c, bool goes_on);
-
 /* Let a session that has joined take marks: levels, signals, the engine. Collective. */
 cairn_status crn_ckpt_start(cairn *c);
 
@@ -306,17 +279,11 @@ cairn_status crn_ckpt_reopen(cairn *c, crn_comm *comm);
  * CAIRN_EMISMATCH. */
 cairn_status crn_ckpt_check_identity(cairn *c);
 
-/* Let go of all that belongs to the ranks of c->comm: its communicators by drop. */
+/* Let go of all that belongs to the ranks of c->held.comm: its communicators by drop. */
 void crn_ckpt_leave(cairn *c, void (*drop)(crn_comm *comm));
 
 /* Settle at MPI_Finalize if the program has not closed c by then. Collective. */
 cairn_status crn_ckpt_await_finalize(cairn *c);
-
-/* For find: the run that was begun last and is not finished; NULL when there is none. */
-cairn_status crn_ckpt_newest_unfinished(cairn *c, crn_run **ret);
-
-/* For find: the run that the configuration names, or else that one; it must be there. */
-cairn_status crn_ckpt_find_existing(cairn *c);
 
 void crn_ckpt_free(cairn *c); /* also what is half made; NULL is allowed */
 
@@ -340,9 +307,6 @@ cairn_status crn_ckpt_check_usable(cairn *c, const char *call);
             return crn_ckpt_result((c),                                                            \
                                    crn_fail(CAIRN_EINVAL, "%s: '%s' is NULL", __func__, #arg));    \
     } while (0)
-
-/* The codec that a configuration, cfg, wants for a variable's blocks; for the vault as well. */
-crn_codec_fn crn_ckpt_codec;
 
 /* The declaration of a variable for a draft. */
 crn_var_spec crn_ckpt_spec(const ckpt_var *v);
@@ -460,35 +424,8 @@ void crn_ckpt_scrub(cairn *c);
  * it has just come back to. Collective. */
 cairn_status crn_ckpt_raise_last(cairn *c);
 
-/* Bring the i-th mark into the trail from wherever it is, after a survey. Collective. */
-cairn_status crn_ckpt_drain_mark(cairn *c, size_t i, uint64_t *ret_nbytes);
-
 /* Which bits a level asked for means; CAIRN_EINVAL when these nodes cannot give it. */
 cairn_status crn_ckpt_levels(cairn *c, cairn_level level, unsigned *ret);
-
-/* Let the manifest, on rank 0, say what c->mark says. Collective over comm. */
-cairn_status crn_ckpt_publish(cairn *c, crn_comm *comm, bool finished);
-
-/* Is any of the marks that count in this series? */
-bool crn_ckpt_has_series(const cairn *c, uint32_t series);
-
-/* Of the marks that have a level, let only the newest have it that the configuration keeps. */
-void crn_ckpt_retain(cairn *c, crn_level level);
-uint64_t crn_ckpt_keep(const cairn *c, crn_level level); /* how many those are */
-
-/* What is at no level any more is no mark; and: nothing is at a level below the trail any more. */
-void crn_ckpt_drop_levelless(cairn *c);
-void crn_ckpt_forget_nodes(cairn *c);
-
-/* Make a file for other tools, for the vault. */
-crn_frame_fn crn_ckpt_frame;
-
-/* Let the time series of the run have the marks that it has now. Rank 0 does; never fails. */
-void crn_ckpt_tell_viewers(cairn *c);
-
-/* A line for the run's event log, of which this sets the time; rank 0 writes, all ranks release the
- * JSON members of e. Never fails. */
-void crn_ckpt_event(cairn *c, crn_event *e);
 
 /* --- trees -------------------------------------------------------------------------------- */
 

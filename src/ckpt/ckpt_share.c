@@ -8,8 +8,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-static const crn_opt_id keep_option[CRN_NLEVELS] = {CRN_OPT_KEEP_LOCAL, CRN_OPT_KEEP_PARTNER,
-                                                    CRN_OPT_KEEP_ENCODED, CRN_OPT_KEEP_GLOBAL};
 static const crn_stage stage_of[CRN_NLEVELS] = {
     [CRN_LEVEL_PARTNER] = CRN_STAGE_PARTNER,
     [CRN_LEVEL_ENCODED] = CRN_STAGE_ENCODED,
@@ -19,19 +17,6 @@ static const crn_stage stage_of[CRN_NLEVELS] = {
 enum { LOCAL_BIT = 1 << CRN_LEVEL_LOCAL, GLOBAL_BIT = 1 << CRN_LEVEL_GLOBAL };
 _Static_assert((int)GLOBAL_BIT == (int)CRN_IN_TRAIL, "the manifest's bits are the levels'");
 
-/* Without node-local storage own parts lie in the trail: such a mark is local and global at once.
- */
-static unsigned own_bits(const cairn *c)
-{
-    return c->local ? LOCAL_BIT : LOCAL_BIT | GLOBAL_BIT;
-}
-
-uint64_t crn_ckpt_keep(const cairn *c, crn_level level)
-{
-    return crn_config_count(
-        c->cfg, keep_option[level == CRN_LEVEL_LOCAL && !c->local ? CRN_LEVEL_GLOBAL : level]);
-}
-
 cairn_status crn_ckpt_levels(cairn *c, cairn_level level, unsigned *ret)
 {
     unsigned bits = LOCAL_BIT;
@@ -40,34 +25,13 @@ cairn_status crn_ckpt_levels(cairn *c, cairn_level level, unsigned *ret)
     } else {
         const crn_level l = (crn_level)(level - CAIRN_LEVEL_LOCAL);
         CRN_FAIL_IF((unsigned)l >= CRN_NLEVELS, CAIRN_EINVAL, "there is no level %d", (int)level);
-        CRN_TRY(crn_vault_check(c->vault, l));
+        CRN_TRY(crn_vault_check(c->held.vault, l));
         bits |= 1u << l;
     }
     if (c->stopping) /* what comes after is unknown: the nodes may not come back */
         bits |= GLOBAL_BIT;
     *ret = bits;
     return CAIRN_OK;
-}
-
-/* --- events ------------------------------------------------------------------------------- */
-
-static void write_event(cairn *c, crn_event *e)
-{
-    const crn_err before = *crn_err_peek(); /* of what the event tells: not to be written over */
-    e->time = (double)crn_wall_ns() * 1e-9;
-    char *line = crn_event_encode(e);
-    pthread_mutex_lock(&c->events_mutex);
-    if (line && crn_run_log(c->run, line) < 0) /* the log tells of marks; it must not fail them */
-        (void)crn_err_give(&before);
-    pthread_mutex_unlock(&c->events_mutex);
-    free(line);
-}
-
-void crn_ckpt_event(cairn *c, crn_event *e)
-{
-    if (crn_comm_rank(c->comm) == 0)
-        write_event(c, e);
-    crn_event_done(e);
 }
 
 static double seconds(uint64_t from, uint64_t to)
@@ -80,7 +44,7 @@ static double seconds(uint64_t from, uint64_t to)
 /* The same for a mark that is all trees. */
 static void store_trees(cairn *c)
 {
-    ckpt_job *j = &c->job;
+    ckpt_job *j = &c->leg.job;
     if (j->status == CAIRN_OK && (j->status = crn_ckpt_trees_store(c)) < 0)
         crn_err_take(&j->err);
     j->store_ns = crn_now_ns();
@@ -95,7 +59,7 @@ static void drop_draft(ckpt_job *j)
 /* Commit the draft to the own part; if that cannot take it, it becomes one of the trail's. */
 static void store_own(cairn *c)
 {
-    ckpt_job *j = &c->job;
+    ckpt_job *j = &c->leg.job;
     crn_trees_mark *trees = crn_ckpt_trees_prepare(c);
     /* nothing is dropped before all ranks are known to have this one */
     cairn_status rc = crn_draft_try(j->draft, UINT64_MAX, &j->stats);
@@ -114,7 +78,7 @@ static void store_own(cairn *c)
 
 void crn_ckpt_store(cairn *c)
 {
-    ckpt_job *j = &c->job;
+    ckpt_job *j = &c->leg.job;
     const uint64_t start = crn_now_ns();
     crn_stage_enter(CRN_STAGE_STORE);
     if (j->only_trees) {
@@ -134,59 +98,23 @@ void crn_ckpt_store(cairn *c)
 
 void crn_ckpt_scrub(cairn *c)
 {
-    const ckpt_job *j = &c->job;
+    const ckpt_job *j = &c->leg.job;
     crn_part *part;
     uint64_t n = 0;
     if (!j->stored)
         return;
-    cairn_status rc = crn_vault_own(c->vault, &part);
+    cairn_status rc = crn_vault_own(c->held.vault, &part);
     if (rc == CAIRN_OK)
         rc = crn_part_scrub(part, &n);
     if (rc < 0)
-        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_EACH,
+        crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_EACH,
                       "mark %" PRIu64 ": what it has from earlier ones could not be looked at: %s",
                       j->version, crn_err_peek()->text);
     if (n > 0)
-        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_EACH,
+        crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_EACH,
                       "mark %" PRIu64 ", level local: storage has damaged %" PRIu64
                       " blocks of earlier marks; the next one writes them again",
                       j->version, n);
-}
-
-cairn_status crn_ckpt_publish(cairn *c, crn_comm *comm, bool finished)
-{
-    cairn_status rc = CAIRN_OK;
-    if (crn_comm_rank(comm) == 0)
-        rc = crn_run_replace_marks(c->run, c->mark.at, c->mark.n, finished);
-    return crn_comm_agree(comm, rc);
-}
-
-void crn_ckpt_drop_levelless(cairn *c)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < c->mark.n; i++)
-        if (c->mark.at[i].levels != 0)
-            c->mark.at[n++] = c->mark.at[i];
-    c->mark.n = n;
-}
-
-void crn_ckpt_retain(cairn *c, crn_level level)
-{
-    uint64_t seen = 0;
-    const unsigned bits = level == CRN_LEVEL_LOCAL ? own_bits(c) : 1u << level;
-    for (size_t i = c->mark.n; i-- > 0;) {
-        crn_manifest_mark *m = &c->mark.at[i];
-        if (m->levels & 1u << level && seen++ >= crn_ckpt_keep(c, level))
-            m->levels &= ~bits;
-    }
-    crn_ckpt_drop_levelless(c);
-}
-
-void crn_ckpt_forget_nodes(cairn *c)
-{
-    for (size_t i = 0; i < c->mark.n; i++)
-        c->mark.at[i].levels &= GLOBAL_BIT;
-    crn_ckpt_drop_levelless(c);
 }
 
 /* Note a failure, said by all ranks, of the mark at a level, or of its trees. The first one is
@@ -194,13 +122,13 @@ void crn_ckpt_forget_nodes(cairn *c)
  */
 static void fail_at(cairn *c, const char *where, cairn_status rc)
 {
-    ckpt_job *j = &c->job;
+    ckpt_job *j = &c->leg.job;
     crn_err_prefix("mark %" PRIu64 ", %s%s: ", j->version, j->only_trees ? "" : "level ", where);
-    crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT, "%s", crn_err_peek()->text);
-    crn_ckpt_event(
-        c, &(crn_event){
-               .kind = CRN_EVENT_FAILED,
-               .failed = {.version = j->version, .level = where, .text = crn_err_peek()->text}});
+    crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_ROOT, "%s", crn_err_peek()->text);
+    crn_holding_event(&c->held, &(crn_event){.kind = CRN_EVENT_FAILED,
+                                             .failed = {.version = j->version,
+                                                        .level = where,
+                                                        .text = crn_err_peek()->text}});
     if (j->status == CAIRN_OK) {
         j->status = rc;
         crn_err_take(&j->err);
@@ -215,9 +143,9 @@ static void fail_level(cairn *c, crn_level level, cairn_status rc)
 /* The mark is at a level now: let the manifest say so. */
 static cairn_status publish_at(cairn *c, crn_comm *comm, crn_level level)
 {
-    crn_ckpt_retain(c, level);
+    crn_holding_retain(&c->held, level);
     crn_stage_enter(CRN_STAGE_COMMIT);
-    return crn_ckpt_publish(c, comm, false);
+    return crn_holding_publish(&c->held, comm, false);
 }
 
 /* Let the own part retain what is at any level that it belongs to: all but the trail's copies. */
@@ -225,11 +153,12 @@ static cairn_status retain_own(cairn *c)
 {
     uint64_t *version;
     size_t n = 0;
-    CRN_TRY(crn_alloc(&version, c->mark.n));
-    for (size_t i = 0; i < c->mark.n; i++)
-        if (c->mark.at[i].series == c->series && c->mark.at[i].levels & ~(unsigned)GLOBAL_BIT)
-            version[n++] = c->mark.at[i].version;
-    cairn_status rc = crn_vault_retain_own(c->vault, version, n);
+    CRN_TRY(crn_alloc(&version, c->held.mark.n));
+    for (size_t i = 0; i < c->held.mark.n; i++)
+        if (c->held.mark.at[i].series == c->held.series &&
+            c->held.mark.at[i].levels & ~(unsigned)GLOBAL_BIT)
+            version[n++] = c->held.mark.at[i].version;
+    cairn_status rc = crn_vault_retain_own(c->held.vault, version, n);
     free(version);
     return rc;
 }
@@ -239,21 +168,13 @@ static void settle_at(cairn *c, crn_comm *comm, crn_level level)
 {
     cairn_status rc = CAIRN_OK;
     if (level != CRN_LEVEL_LOCAL)
-        rc = crn_vault_trim(c->vault, level, crn_ckpt_keep(c, level));
+        rc = crn_vault_trim(c->held.vault, level, crn_holding_keep(&c->held, level));
     if (rc == CAIRN_OK)
         rc = retain_own(c);
     rc = crn_comm_agree(comm, rc);
-    c->job.level_ns[level] = crn_now_ns();
+    c->leg.job.level_ns[level] = crn_now_ns();
     if (rc < 0)
         fail_level(c, level, rc);
-}
-
-bool crn_ckpt_has_series(const cairn *c, uint32_t series)
-{
-    for (size_t i = 0; i < c->mark.n; i++)
-        if (c->mark.at[i].series == series)
-            return true;
-    return false;
 }
 
 /* Remove what ranks of another number left behind, once no mark is in it any more. What fails is
@@ -261,13 +182,14 @@ bool crn_ckpt_has_series(const cairn *c, uint32_t series)
 static void drop_old_series(cairn *c)
 {
     uint64_t nfiles = 0;
-    for (; c->oldest_series < c->series && !crn_ckpt_has_series(c, c->oldest_series);
-         c->oldest_series++) {
-        cairn_status rc = crn_vault_remove_series(c->vault, c->oldest_series);
-        if (rc == CAIRN_OK && crn_comm_rank(c->comm) == 0)
-            rc = crn_run_remove_series(c->run, c->oldest_series, &nfiles);
+    for (; c->held.oldest_series < c->held.series &&
+           !crn_holding_has_series(&c->held, c->held.oldest_series);
+         c->held.oldest_series++) {
+        cairn_status rc = crn_vault_remove_series(c->held.vault, c->held.oldest_series);
+        if (rc == CAIRN_OK && crn_comm_rank(c->held.comm) == 0)
+            rc = crn_run_remove_series(c->held.run, c->held.oldest_series, &nfiles);
         if (rc < 0) {
-            crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_EACH, "%s", crn_err_peek()->text);
+            crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_EACH, "%s", crn_err_peek()->text);
             return;
         }
     }
@@ -277,11 +199,11 @@ static void drop_old_series(cairn *c)
  * of that one if it is the same again. */
 static void abandon_marks(cairn *c)
 {
-    for (; c->mark.n > 0; c->mark.n--) {
-        const crn_manifest_mark *m = &c->mark.at[c->mark.n - 1];
-        const bool after = c->resumed_from == CRN_NO_VERSION || m->version > c->resumed_from ||
-                           m->version == c->job.version;
-        if (m->series == c->series || !after)
+    for (; c->held.mark.n > 0; c->held.mark.n--) {
+        const crn_manifest_mark *m = &c->held.mark.at[c->held.mark.n - 1];
+        const bool after = c->leg.resumed_from == CRN_NO_VERSION ||
+                           m->version > c->leg.resumed_from || m->version == c->leg.job.version;
+        if (m->series == c->held.series || !after)
             return;
     }
 }
@@ -289,7 +211,7 @@ static void abandon_marks(cairn *c)
 /* Add up what the ranks have and let the mark count. The same on all ranks from here on. */
 static cairn_status count_local(cairn *c, crn_comm *comm, unsigned levels)
 {
-    ckpt_job *j = &c->job;
+    ckpt_job *j = &c->leg.job;
     uint64_t sum[] = {j->nbytes, j->stats.blocks, j->stats.changed,
                       j->stats.data_bytes + j->stats.meta_bytes, j->stats.healed};
     CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, sum, sizeof sum / sizeof *sum));
@@ -299,12 +221,12 @@ static cairn_status count_local(cairn *c, crn_comm *comm, unsigned levels)
     j->written = sum[3];
     j->stats.healed = sum[4];
     abandon_marks(c);
-    return crn_vec_push(&c->mark, (crn_manifest_mark){.version = j->version,
-                                                      .wall_ns = j->wall_ns,
-                                                      .nbytes = j->nbytes,
-                                                      .series = c->series,
-                                                      .nranks = (uint32_t)crn_comm_size(comm),
-                                                      .levels = levels});
+    return crn_vec_push(&c->held.mark, (crn_manifest_mark){.version = j->version,
+                                                           .wall_ns = j->wall_ns,
+                                                           .nbytes = j->nbytes,
+                                                           .series = c->held.series,
+                                                           .nranks = (uint32_t)crn_comm_size(comm),
+                                                           .levels = levels});
 }
 
 /* Give up a mark that some rank does not have or that the manifest could not take in. It must not
@@ -312,20 +234,20 @@ static cairn_status count_local(cairn *c, crn_comm *comm, unsigned levels)
 static void give_up(cairn *c, crn_comm *comm, const crn_manifest_mark *before, size_t nbefore,
                     bool published, crn_level level, cairn_status rc)
 {
-    ckpt_job *j = &c->job;
+    ckpt_job *j = &c->leg.job;
     crn_err why = *crn_err_peek();
     drop_draft(j);
     if (before)
-        memcpy(c->mark.at, before, nbefore * sizeof *before);
-    c->mark.n = nbefore;
+        memcpy(c->held.mark.at, before, nbefore * sizeof *before);
+    c->held.mark.n = nbefore;
     /* a manifest that could not be finished may be the one that is found: what it names must stay
      * until the one before it is back */
-    const bool stays = published && crn_ckpt_publish(c, comm, false) < 0;
-    const uint64_t newest = nbefore > 0 ? c->mark.at[nbefore - 1].version : CRN_NO_VERSION;
+    const bool stays = published && crn_holding_publish(&c->held, comm, false) < 0;
+    const uint64_t newest = nbefore > 0 ? c->held.mark.at[nbefore - 1].version : CRN_NO_VERSION;
     if (j->stored && !stays)
-        (void)crn_vault_rewind(c->vault, newest);
+        (void)crn_vault_rewind(c->held.vault, newest);
     else if (j->diverted && !stays) /* its own part has nothing, and may not be writable */
-        (void)crn_vault_rewind_trail(c->vault, newest);
+        (void)crn_vault_rewind_trail(c->held.vault, newest);
     j->stored = false;
     j->status = CAIRN_OK;
     crn_err_give(&why);
@@ -336,20 +258,20 @@ static void give_up(cairn *c, crn_comm *comm, const crn_manifest_mark *before, s
  * first time also in the log. Collective. */
 static bool tell_diverted(cairn *c, crn_comm *comm)
 {
-    ckpt_job *j = &c->job;
-    if (!c->local || !(j->levels & GLOBAL_BIT))
+    ckpt_job *j = &c->leg.job;
+    if (!c->held.local || !(j->levels & GLOBAL_BIT))
         return false;
     const bool said = c->no_room;
     c->no_room = crn_comm_agree(comm, j->diverted ? crn_err_give(&j->no_room) : CAIRN_OK) < 0;
     if (!c->no_room)
         return false;
     crn_err_prefix("mark %" PRIu64 ", level local: ", j->version);
-    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_FAILED,
-                                   .failed = {.version = j->version,
-                                              .level = crn_level_name(CRN_LEVEL_LOCAL),
-                                              .text = crn_err_peek()->text}});
+    crn_holding_event(&c->held, &(crn_event){.kind = CRN_EVENT_FAILED,
+                                             .failed = {.version = j->version,
+                                                        .level = crn_level_name(CRN_LEVEL_LOCAL),
+                                                        .text = crn_err_peek()->text}});
     if (!said)
-        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT,
+        crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_ROOT,
                       "%s; while that is so, marks for the trail go there alone",
                       crn_err_peek()->text);
     return true;
@@ -366,14 +288,14 @@ static uint64_t count_blocks(const crn_mark *m)
 /* Bring a diverted mark to the trail, from drafts and from those own parts that have it. */
 static cairn_status raise_diverted(cairn *c, crn_comm *comm)
 {
-    ckpt_job *j = &c->job;
+    ckpt_job *j = &c->leg.job;
     crn_raise_stats stats;
     crn_draft *draft = j->draft;
     const uint64_t nblocks = draft ? count_blocks(crn_draft_mark(draft)) : 0;
     crn_stage_enter(CRN_STAGE_GLOBAL);
     j->draft = NULL;
-    CRN_TRY(crn_vault_raise_diverted(c->vault, j->version, draft,
-                                     crn_ckpt_keep(c, CRN_LEVEL_GLOBAL), &stats));
+    CRN_TRY(crn_vault_raise_diverted(c->held.vault, j->version, draft,
+                                     crn_holding_keep(&c->held, CRN_LEVEL_GLOBAL), &stats));
     if (draft)
         j->stats = (crn_draft_stats){.blocks = nblocks, .changed = stats.nblocks};
     uint64_t sum = stats.stored_bytes;
@@ -387,18 +309,19 @@ static cairn_status raise_diverted(cairn *c, crn_comm *comm)
 static cairn_status agree(cairn *c, crn_comm *comm, bool diverted)
 {
     const crn_level level = diverted ? CRN_LEVEL_GLOBAL : CRN_LEVEL_LOCAL;
-    ckpt_job *j = &c->job;
+    ckpt_job *j = &c->leg.job;
     crn_manifest_mark *before = NULL;
-    const size_t nbefore = c->mark.n;
+    const size_t nbefore = c->held.mark.n;
     if (j->status < 0)
         crn_err_give(&j->err);
     else if ((j->status = crn_alloc(&before, nbefore)) == CAIRN_OK && nbefore > 0)
-        memcpy(before, c->mark.at, nbefore * sizeof *before);
+        memcpy(before, c->held.mark.at, nbefore * sizeof *before);
     cairn_status rc = crn_comm_agree(comm, j->status);
     if (rc == CAIRN_OK && diverted)
         rc = raise_diverted(c, comm);
     if (rc == CAIRN_OK)
-        rc = crn_comm_agree(comm, count_local(c, comm, diverted ? GLOBAL_BIT : own_bits(c)));
+        rc = crn_comm_agree(
+            comm, count_local(c, comm, diverted ? GLOBAL_BIT : crn_holding_own_bits(&c->held)));
     const bool publishes = rc == CAIRN_OK;
     if (publishes)
         rc = publish_at(c, comm, level);
@@ -416,11 +339,12 @@ static double held_since(const cairn *c, uint64_t start)
 
 static void raise_to(cairn *c, crn_comm *comm, crn_level level)
 {
-    ckpt_job *j = &c->job;
+    ckpt_job *j = &c->leg.job;
     crn_raise_stats stats = {0};
     const uint64_t start = crn_now_ns();
     crn_stage_enter(stage_of[level]);
-    cairn_status rc = crn_vault_raise(c->vault, level, j->version, crn_ckpt_keep(c, level), &stats);
+    cairn_status rc = crn_vault_raise(c->held.vault, level, j->version,
+                                      crn_holding_keep(&c->held, level), &stats);
     if (rc < 0) {
         uint64_t damaged = rc == CAIRN_ECORRUPT;
         fail_level(c, level, rc);
@@ -432,12 +356,12 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
     if (crn_comm_allreduce_u64(comm, CRN_REDUCE_SUM, sum, 3) < 0)
         return; /* a peer is gone: nothing counts any more */
     if (sum[2] > 0)
-        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT,
+        crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_ROOT,
                       "mark %" PRIu64 ", level %s: storage has damaged %" PRIu64
                       " blocks of earlier marks; they are written again",
                       j->version, crn_level_name(level), sum[2]);
     j->level_bytes[level] = sum[1];
-    c->mark.at[c->mark.n - 1].levels |= 1u << level;
+    c->held.mark.at[c->held.mark.n - 1].levels |= 1u << level;
     rc = publish_at(c, comm, level);
     if (rc < 0) { /* the copies are there, and the next manifest will say so */
         fail_level(c, level, rc);
@@ -445,9 +369,10 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
     }
     settle_at(c, comm, level);
     if (level == CRN_LEVEL_GLOBAL)
-        crn_ckpt_tell_viewers(c);
-    const char *format = crn_config_text(c->cfg, CRN_OPT_GLOBAL_FORMAT);
-    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_RAISED,
+        crn_holding_tell_viewers(&c->held);
+    const char *format = crn_config_text(c->held.cfg, CRN_OPT_GLOBAL_FORMAT);
+    crn_holding_event(&c->held,
+                      &(crn_event){.kind = CRN_EVENT_RAISED,
                                    .raised = {.version = j->version,
                                               .level = crn_level_name(level),
                                               .format = level == CRN_LEVEL_GLOBAL ? format : NULL,
@@ -462,8 +387,8 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
  * leg that came back to an older mark does not stand at the newest. */
 static size_t find_last(const cairn *c)
 {
-    for (size_t i = c->mark.n; i > 0 && !(c->mark.at[i - 1].levels & GLOBAL_BIT); i--)
-        if (!c->rewind || c->mark.at[i - 1].version == c->resumed_from)
+    for (size_t i = c->held.mark.n; i > 0 && !(c->held.mark.at[i - 1].levels & GLOBAL_BIT); i--)
+        if (!c->leg.rewind || c->held.mark.at[i - 1].version == c->leg.resumed_from)
             return i;
     return 0;
 }
@@ -475,36 +400,36 @@ cairn_status crn_ckpt_raise_last(cairn *c)
     c->marked_since_stop = true;
     if (n == 0)
         return CAIRN_OK;
-    const crn_manifest_mark *m = &c->mark.at[n - 1];
-    crn_vault_use_comm(c->vault, c->comm);
+    const crn_manifest_mark *m = &c->held.mark.at[n - 1];
+    crn_vault_use_comm(c->held.vault, c->held.comm);
     /* what is not whole in the own parts comes from wherever this leg had it from */
-    if (n < c->mark.n || m->series != c->series || (c->rewind && c->damaged))
-        return crn_ckpt_drain_mark(c, n - 1, &nbytes);
-    c->job = (ckpt_job){.version = m->version, .begin_ns = crn_now_ns()};
-    raise_to(c, c->comm, CRN_LEVEL_GLOBAL);
-    return c->job.status < 0 ? crn_err_give(&c->job.err) : CAIRN_OK;
+    if (n < c->held.mark.n || m->series != c->held.series || (c->leg.rewind && c->damaged))
+        return crn_holding_drain_mark(&c->held, n - 1, &nbytes);
+    c->leg.job = (ckpt_job){.version = m->version, .begin_ns = crn_now_ns()};
+    raise_to(c, c->held.comm, CRN_LEVEL_GLOBAL);
+    return c->leg.job.status < 0 ? crn_err_give(&c->leg.job.err) : CAIRN_OK;
 }
 
 static void tell_mark(cairn *c)
 {
-    const ckpt_job *j = &c->job;
-    crn_ckpt_event(
-        c, &(crn_event){.kind = CRN_EVENT_MARK,
-                        .mark = {.version = j->version,
-                                 .held = seconds(0, j->held_ns) + held_since(c, c->last_mark_ns),
-                                 .stored = seconds(j->begin_ns, j->store_ns),
-                                 .interval = j->interval_s,
-                                 .nbytes = j->nbytes,
-                                 .blocks = j->stats.blocks,
-                                 .changed = j->stats.changed,
-                                 .written = j->written,
-                                 .healed = j->stats.healed}});
+    const ckpt_job *j = &c->leg.job;
+    crn_holding_event(&c->held, &(crn_event){.kind = CRN_EVENT_MARK,
+                                             .mark = {.version = j->version,
+                                                      .held = seconds(0, j->held_ns) +
+                                                              held_since(c, c->last_mark_ns),
+                                                      .stored = seconds(j->begin_ns, j->store_ns),
+                                                      .interval = j->interval_s,
+                                                      .nbytes = j->nbytes,
+                                                      .blocks = j->stats.blocks,
+                                                      .changed = j->stats.changed,
+                                                      .written = j->written,
+                                                      .healed = j->stats.healed}});
 }
 
 /* A mark that is all trees: do all ranks have theirs? */
 static void share_trees(cairn *c, crn_comm *comm)
 {
-    ckpt_job *j = &c->job;
+    ckpt_job *j = &c->leg.job;
     cairn_status rc = j->status < 0 ? crn_err_give(&j->err) : CAIRN_OK;
     rc = crn_comm_agree(comm, rc);
     if (rc == CAIRN_OK)
@@ -514,31 +439,32 @@ static void share_trees(cairn *c, crn_comm *comm)
         fail_at(c, "trees", rc);
         return;
     }
-    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_TREES,
-                                   .trees = {.version = j->version,
-                                             .nranks = (uint64_t)crn_comm_size(comm),
-                                             .held = seconds(0, j->held_ns),
-                                             .stored = seconds(j->begin_ns, j->store_ns),
-                                             .nbytes = j->nbytes}});
+    crn_holding_event(&c->held, &(crn_event){.kind = CRN_EVENT_TREES,
+                                             .trees = {.version = j->version,
+                                                       .nranks = (uint64_t)crn_comm_size(comm),
+                                                       .held = seconds(0, j->held_ns),
+                                                       .stored = seconds(j->begin_ns, j->store_ns),
+                                                       .nbytes = j->nbytes}});
 }
 
 /* The rest of a diverted mark's way: older ones in the trail may go. Where own parts have it, it
  * stays as what the next one inherits from. */
 static void settle_diverted(cairn *c, crn_comm *comm)
 {
-    ckpt_job *j = &c->job;
+    ckpt_job *j = &c->leg.job;
     const crn_level level = CRN_LEVEL_GLOBAL;
     j->stored = false; /* not on all ranks: there is nothing to compare */
     j->level_ns[level] = crn_now_ns();
     tell_mark(c);
-    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_RAISED,
+    crn_holding_event(&c->held,
+                      &(crn_event){.kind = CRN_EVENT_RAISED,
                                    .raised = {.version = j->version,
                                               .level = crn_level_name(level),
                                               .seconds = seconds(j->store_ns, j->level_ns[level]),
                                               .held = held_since(c, j->store_ns),
                                               .stored = j->level_bytes[level]}});
     crn_tally_tell(c, comm);
-    cairn_status rc = crn_vault_trim(c->vault, level, crn_ckpt_keep(c, level));
+    cairn_status rc = crn_vault_trim(c->held.vault, level, crn_holding_keep(&c->held, level));
     rc = crn_comm_agree(comm, rc);
     if (rc < 0)
         fail_level(c, level, rc);
@@ -547,12 +473,12 @@ static void settle_diverted(cairn *c, crn_comm *comm)
 
 void crn_ckpt_share(cairn *c, crn_comm *comm)
 {
-    ckpt_job *j = &c->job;
+    ckpt_job *j = &c->leg.job;
     if (j->only_trees) {
         share_trees(c, comm);
         return;
     }
-    crn_vault_use_comm(c->vault, comm);
+    crn_vault_use_comm(c->held.vault, comm);
     const bool diverted = tell_diverted(c, comm);
     if (agree(c, comm, diverted) < 0)
         return;
@@ -561,12 +487,12 @@ void crn_ckpt_share(cairn *c, crn_comm *comm)
         return;
     }
     settle_at(c, comm, CRN_LEVEL_LOCAL);
-    if (!c->local)
+    if (!c->held.local)
         j->level_ns[CRN_LEVEL_GLOBAL] = j->level_ns[CRN_LEVEL_LOCAL];
     tell_mark(c);
     crn_tally_tell(c, comm);
     for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++)
-        if (j->levels & 1u << l & ~own_bits(c))
+        if (j->levels & 1u << l & ~crn_holding_own_bits(&c->held))
             raise_to(c, comm, l);
     drop_old_series(c);
 }

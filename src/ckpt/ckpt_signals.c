@@ -234,7 +234,7 @@ static void uninstall(int number)
 /* Call fn for each signal that the configuration names. */
 static cairn_status each_signal(cairn *c, cairn_status (*fn)(cairn *c, int number))
 {
-    for (const char *p = crn_config_text(c->cfg, CRN_OPT_STOP_SIGNALS); *p;) {
+    for (const char *p = crn_config_text(c->held.cfg, CRN_OPT_STOP_SIGNALS); *p;) {
         size_t n = strcspn(p, " ,");
         int number = n > 0 ? signal_number(p, n) : 0;
         CRN_FAIL_IF(n > 0 && number == 0, CAIRN_EINVAL, "stop.signals: there is no signal '%.*s'",
@@ -248,7 +248,7 @@ static cairn_status each_signal(cairn *c, cairn_status (*fn)(cairn *c, int numbe
 
 cairn_status crn_signals_init(cairn *c)
 {
-    const double seconds = crn_config_seconds(c->cfg, CRN_OPT_STOP_PATIENCE);
+    const double seconds = crn_config_seconds(c->held.cfg, CRN_OPT_STOP_PATIENCE);
     SET(patience_ns, (uint64_t)(CRN_MIN(seconds, 1e9) * 1e9));
     c->signals_at_open = GET(signals_seen);
     CRN_TRY(each_signal(c, check));

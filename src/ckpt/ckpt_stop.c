@@ -13,10 +13,10 @@
  */
 static uint64_t job_end(const cairn *c)
 {
-    const double limit = crn_config_seconds(c->cfg, CRN_OPT_STOP_LIMIT);
+    const double limit = crn_config_seconds(c->held.cfg, CRN_OPT_STOP_LIMIT);
     if (limit > 0)
         return crn_now_ns() + (uint64_t)(CRN_MIN(limit, 1e9) * 1e9);
-    const uint64_t seconds = crn_slurm_end_s(crn_comm_rank(c->comm) == 0);
+    const uint64_t seconds = crn_slurm_end_s(crn_comm_rank(c->held.comm) == 0);
     if (seconds == 0)
         return UINT64_MAX;
     const uint64_t now = crn_now_ns(), wall = crn_wall_ns(), then = seconds * 1000000000u;
@@ -37,15 +37,15 @@ cairn_status crn_stop_init(cairn *c)
 static bool time_is_up(const cairn *c)
 {
     const double left = ((double)c->end_ns - (double)crn_now_ns()) * 1e-9;
-    return left <
-           crn_config_seconds(c->cfg, CRN_OPT_STOP_MARGIN) + 2 * CRN_MAX(c->trail_s, c->cost_s);
+    return left < crn_config_seconds(c->held.cfg, CRN_OPT_STOP_MARGIN) +
+                      2 * CRN_MAX(c->trail_s, c->cost_s);
 }
 
 /* A program may act upon a signal by itself, and never ask. */
 void crn_stop_ask(cairn *c)
 {
     uint64_t told = c->stopping || crn_signals_came(c);
-    if (crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MAX, &told, 1) == CAIRN_OK)
+    if (crn_comm_allreduce_u64(c->held.comm, CRN_REDUCE_MAX, &told, 1) == CAIRN_OK)
         c->stopping = told;
 }
 
@@ -55,8 +55,8 @@ void crn_stop_begin(cairn *c)
         return;
     c->stopping = true;
     c->marked_since_stop = false;
-    crn_log_write(&c->log, CRN_LOG_INFO, CRN_LOG_ROOT, "told to stop");
-    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_STOP});
+    crn_log_write(&c->held.log, CRN_LOG_INFO, CRN_LOG_ROOT, "told to stop");
+    crn_holding_event(&c->held, &(crn_event){.kind = CRN_EVENT_STOP});
 }
 
 void crn_stop_leave(cairn *c)
@@ -72,7 +72,7 @@ void crn_stop_leave(cairn *c)
 /* Of a mark, rank 0 decides. */
 static bool is_due(const cairn *c)
 {
-    if (crn_comm_rank(c->comm) != 0)
+    if (crn_comm_rank(c->held.comm) != 0)
         return false;
     return (double)(crn_now_ns() - c->last_mark_ns) * 1e-9 >= crn_tune_interval(c);
 }
@@ -85,7 +85,7 @@ static bool is_due(const cairn *c)
 static cairn_status look(cairn *c, bool asks)
 {
     ckpt_poll *p = &c->poll;
-    const bool waits = crn_engine_waits(c), root = crn_comm_rank(c->comm) == 0;
+    const bool waits = crn_engine_waits(c), root = crn_comm_rank(c->held.comm) == 0;
     enum { STOP, GO_ON, DUE, BUSY, ASKS, STOP_NEAR, DUE_NEAR, N };
     uint64_t max[N] = {
         [STOP] = c->stopping || crn_signals_came(c) || ((asks || c->asks) && time_is_up(c)),
@@ -96,7 +96,7 @@ static cairn_status look(cairn *c, bool asks)
         [STOP_NEAR] = root && p->whether_stop.near,
         [DUE_NEAR] = root && p->whether_due.near,
     };
-    CRN_TRY(crn_comm_allreduce_u64(c->comm, CRN_REDUCE_MAX, max, N));
+    CRN_TRY(crn_comm_allreduce_u64(c->held.comm, CRN_REDUCE_MAX, max, N));
     if (max[STOP] || !max[GO_ON])
         crn_stop_begin(c);
     p->due = max[DUE] || (c->stopping && !c->marked_since_stop);
@@ -143,7 +143,7 @@ bool cairn_due(cairn *c)
     if (crn_ckpt_check_usable(c, __func__) < 0)
         return false;
     crn_ckpt_beat(c);
-    if (c->open)
+    if (c->leg.open)
         return false;
     crn_stop_leave(c);
     if (!is_answered(&c->poll, &c->poll.whether_due) && look(c, false) < 0)
@@ -159,8 +159,8 @@ void crn_ckpt_beat(cairn *c)
 {
     const uint64_t now = crn_now_ns();
     crn_signals_called(now);
-    if (crn_comm_rank(c->comm) != 0 || now - c->beat_ns < 1000000000u)
+    if (crn_comm_rank(c->held.comm) != 0 || now - c->beat_ns < 1000000000u)
         return;
     c->beat_ns = now;
-    crn_run_beat(c->run);
+    crn_run_beat(c->held.run);
 }

@@ -169,9 +169,10 @@ static void tell(cairn *c, crn_comm *comm, const uint64_t *sum, size_t nvars)
         json_array_append_new(
             list, json_of_variable(c, &c->tally.at[t.var[k]], sum + NCOUNTS * t.var[k]));
     format_ranks(sum + NCOUNTS * nvars, nbins_of(comm), ranks);
-    crn_ckpt_event(
-        c, &(crn_event){.kind = CRN_EVENT_CHANGES,
-                        .changes = {.version = c->job.version, .ranks = ranks, .variables = list}});
+    crn_holding_event(&c->held, &(crn_event){.kind = CRN_EVENT_CHANGES,
+                                             .changes = {.version = c->leg.job.version,
+                                                         .ranks = ranks,
+                                                         .variables = list}});
 }
 
 void crn_tally_tell(cairn *c, crn_comm *comm)

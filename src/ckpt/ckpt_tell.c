@@ -6,21 +6,22 @@
 
 #include <inttypes.h>
 
-#define TELL(c, ...) crn_log_write(&(c)->log, CRN_LOG_INFO, CRN_LOG_ROOT, __VA_ARGS__)
+#define TELL(c, ...) crn_log_write(&(c)->held.log, CRN_LOG_INFO, CRN_LOG_ROOT, __VA_ARGS__)
 
 static void tell_run(const cairn *c)
 {
-    const size_t n = crn_run_manifest(c->run)->mark.n;
+    const size_t n = crn_run_manifest(c->held.run)->mark.n;
     TELL(c, "trail '%s', run '%s', which has %zu mark%s",
-         crn_config_text(c->cfg, CRN_OPT_RUN_TRAIL), crn_run_name(c->run), n, n == 1 ? "" : "s");
+         crn_config_text(c->held.cfg, CRN_OPT_RUN_TRAIL), crn_run_name(c->held.run), n,
+         n == 1 ? "" : "s");
 }
 
 static void tell_nodes(const cairn *c)
 {
-    const int size = crn_comm_size(c->comm), nodes = crn_vault_nodes(c->vault)->nnodes;
+    const int size = crn_comm_size(c->held.comm), nodes = crn_vault_nodes(c->held.vault)->nnodes;
     TELL(c, "%d rank%s on %d node%s, local storage %s%s%s", size, size == 1 ? "" : "s", nodes,
-         nodes == 1 ? "" : "s", c->local ? "'" : "none: all is in the trail",
-         c->local ? c->local : "", c->local ? "'" : "");
+         nodes == 1 ? "" : "s", c->held.local ? "'" : "none: all is in the trail",
+         c->held.local ? c->held.local : "", c->held.local ? "'" : "");
 }
 
 /* Local is every mark; what the configuration wants and cannot be had is left out. */
@@ -34,7 +35,7 @@ static void tell_levels(const cairn *c)
             n += (size_t)snprintf(text + n, sizeof text - n, ", %s every %" PRIu64,
                                   crn_level_name(l), every);
     }
-    TELL(c, "levels: %s; plan.tune = %s", text, crn_config_text(c->cfg, CRN_OPT_PLAN_TUNE));
+    TELL(c, "levels: %s; plan.tune = %s", text, crn_config_text(c->held.cfg, CRN_OPT_PLAN_TUNE));
 }
 
 static void tell_io(const cairn *c)
@@ -45,7 +46,7 @@ static void tell_io(const cairn *c)
         return;
     }
     TELL(c, "input and output by %s, marks in mode %s", crn_io_name(io),
-         crn_config_text(c->cfg, CRN_OPT_MARK_MODE));
+         crn_config_text(c->held.cfg, CRN_OPT_MARK_MODE));
     crn_io_free(io);
 }
 
@@ -54,16 +55,16 @@ static void tell_tracking(const cairn *c)
     crn_tracker *t;
     const bool kernel = crn_tracker_create(&t) == CAIRN_OK;
     TELL(c, "tracking: variable.track = %s, the kernel %s; trees for comparing: %s",
-         crn_config_text(c->cfg, CRN_OPT_VARIABLE_TRACK),
+         crn_config_text(c->held.cfg, CRN_OPT_VARIABLE_TRACK),
          kernel ? "tells what was written" : "cannot tell what was written",
-         crn_config_bool(c->cfg, CRN_OPT_COMPARE_TREES) ? "yes" : "no");
+         crn_config_bool(c->held.cfg, CRN_OPT_COMPARE_TREES) ? "yes" : "no");
     if (kernel)
         crn_tracker_free(t);
 }
 
 void crn_ckpt_tell(const cairn *c)
 {
-    if (c->log.level < CRN_LOG_INFO || crn_comm_rank(c->comm) != 0)
+    if (c->held.log.level < CRN_LOG_INFO || crn_comm_rank(c->held.comm) != 0)
         return;
     tell_run(c);
     tell_nodes(c);

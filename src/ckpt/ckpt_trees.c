@@ -145,12 +145,12 @@ static void on_block(void *arg, size_t number, uint64_t i, const void *data, uin
 
 void crn_ckpt_trees_begin(cairn *c)
 {
-    ckpt_trees *t = c->trees;
+    ckpt_trees *t = c->leg.trees;
     if (!t)
         return;
     forget_vars(t);
     t->err.code = CAIRN_OK;
-    crn_draft_watch(c->job.draft, on_block, t);
+    crn_draft_watch(c->leg.job.draft, on_block, t);
 }
 
 /* What the digests of a variable's leaves need. own: the part has none that would do. */
@@ -185,12 +185,12 @@ static cairn_status add_digests(tree_var *tv, const ckpt_var *v, bool own)
 static uint32_t leaf_of(cairn *c, const ckpt_var *v)
 {
     const uint32_t theirs = crn_reference_leaf(c, v->name);
-    return theirs ? theirs : (uint32_t)crn_config_nbytes(c->cfg, CRN_OPT_COMPARE_LEAF);
+    return theirs ? theirs : (uint32_t)crn_config_nbytes(c->held.cfg, CRN_OPT_COMPARE_LEAF);
 }
 
 static cairn_status add_var(cairn *c, const ckpt_var *v, bool alone)
 {
-    ckpt_trees *t = c->trees;
+    ckpt_trees *t = c->leg.trees;
     CRN_TRY(crn_vec_reserve(&t->var, 1));
     tree_var *tv = &t->var.at[t->var.n++];
     *tv = (tree_var){.block = v->block, .leaf = leaf_of(c, v), .nbytes = v->nbytes};
@@ -202,7 +202,7 @@ static cairn_status add_var(cairn *c, const ckpt_var *v, bool alone)
 
 void crn_ckpt_trees_add(cairn *c, const ckpt_var *v)
 {
-    ckpt_trees *t = c->trees;
+    ckpt_trees *t = c->leg.trees;
     if (t && t->err.code == 0)
         note(t, add_var(c, v, false));
 }
@@ -241,10 +241,10 @@ static cairn_status look_at_leaf(void *arg, uint64_t i, const unsigned char *dat
 
 void crn_ckpt_trees_put(cairn *c, const ckpt_var *v, size_t number)
 {
-    ckpt_trees *t = c->trees;
+    ckpt_trees *t = c->leg.trees;
     if (!t || t->err.code < 0 || !t->var.at[number].seen)
         return;
-    tree_look l = {c->job.draft, number, &t->var.at[number], NULL};
+    tree_look l = {c->leg.job.draft, number, &t->var.at[number], NULL};
     note(t, crn_ckpt_each_stretch(v, l.v->leaf, look_at_leaf, &l));
 }
 
@@ -280,9 +280,9 @@ static bool has_leaf(const crn_trees_var *old, uint64_t i, const crn_digest *exa
 /* The trees of the mark that the draft inherits from; NULL: they are not in memory. */
 static const crn_trees_mark *base_of(const cairn *c)
 {
-    const crn_trees_mark *m = c->trees->stored;
+    const crn_trees_mark *m = c->leg.trees->stored;
     uint64_t wall_ns = 0;
-    const uint64_t version = crn_draft_base(c->job.draft, &wall_ns);
+    const uint64_t version = crn_draft_base(c->leg.job.draft, &wall_ns);
     return m && m->version == version && m->wall_ns == wall_ns ? m : NULL;
 }
 
@@ -290,11 +290,11 @@ static const crn_trees_mark *base_of(const cairn *c)
 static cairn_status read_leaf(cairn *c, const tree_look *l, uint64_t leaf, unsigned char *data)
 {
     const tree_var *tv = l->v;
-    const crn_mark *m = crn_draft_mark(c->job.draft);
+    const crn_mark *m = crn_draft_mark(c->leg.job.draft);
     crn_part *part;
     const uint64_t off = leaf * tv->leaf, first = off / tv->block;
     const uint64_t last = (off + leaf_bytes(tv, leaf) - 1) / tv->block;
-    CRN_TRY(crn_vault_own(c->vault, &part));
+    CRN_TRY(crn_vault_own(c->held.vault, &part));
     CRN_TRY(crn_mark_read(part, m, &m->var[l->number], first, last - first + 1, data, NULL));
     digest_leaf(l->v, leaf, data + off % tv->block);
     return CAIRN_OK;
@@ -304,10 +304,10 @@ static cairn_status read_leaf(cairn *c, const tree_look *l, uint64_t leaf, unsig
  * is read. */
 static cairn_status inherit(cairn *c, size_t number, tree_var *tv)
 {
-    const tree_look l = {c->job.draft, number, tv, NULL};
-    const crn_var_spec *spec = &crn_draft_mark(c->job.draft)->var[number].spec;
+    const tree_look l = {c->leg.job.draft, number, tv, NULL};
+    const crn_var_spec *spec = &crn_draft_mark(c->leg.job.draft)->var[number].spec;
     const crn_trees_var *base = find_alike(base_of(c), spec, tv);
-    const crn_trees_var *last = tv->exact ? NULL : find_alike(c->trees->last, spec, tv);
+    const crn_trees_var *last = tv->exact ? NULL : find_alike(c->leg.trees->last, spec, tv);
     unsigned char *data = NULL;
     cairn_status rc = CAIRN_OK;
     for (uint64_t i = 0; i < tv->nleaves && rc == CAIRN_OK; i++) {
@@ -316,7 +316,7 @@ static cairn_status inherit(cairn *c, size_t number, tree_var *tv)
         if (base && i < base->var.nblocks &&
             crn_var_block_bytes(&base->var, i) == leaf_bytes(tv, i))
             take_over(base, tv, i);
-        else if (last && has_leaf(last, i, crn_draft_inherited(c->job.draft, number, i)))
+        else if (last && has_leaf(last, i, crn_draft_inherited(c->leg.job.draft, number, i)))
             take_over(last, tv, i);
         else if (data || (rc = crn_io_memory(CRN_MAX(tv->leaf, tv->block), &data)) == CAIRN_OK)
             rc = read_leaf(c, &l, i, data);
@@ -327,10 +327,10 @@ static cairn_status inherit(cairn *c, size_t number, tree_var *tv)
 
 static cairn_status open_file(cairn *c)
 {
-    ckpt_trees *t = c->trees;
+    ckpt_trees *t = c->leg.trees;
     if (t->file)
         return CAIRN_OK;
-    CRN_TRY(crn_run_trees(c->run, (uint32_t)crn_comm_rank(c->comm), true, &t->file));
+    CRN_TRY(crn_run_trees(c->held.run, (uint32_t)crn_comm_rank(c->held.comm), true, &t->file));
     const size_t n = crn_trees_nmarks(t->file);
     if (n == 0)
         return CAIRN_OK;
@@ -364,16 +364,16 @@ static cairn_status declare(crn_trees_var *v, const crn_var_spec *spec, const tr
 /* Declarations, and exact leaves where they are the part's: both are lost with the draft. */
 static cairn_status outline(cairn *c, crn_trees_mark **ret)
 {
-    const crn_mark *m = crn_draft_mark(c->job.draft);
+    const crn_mark *m = crn_draft_mark(c->leg.job.draft);
     crn_trees_mark *made;
     cairn_status rc = CAIRN_OK;
     CRN_TRY(crn_trees_mark_create(m->nvars, &made));
-    made->version = c->job.version;
-    made->wall_ns = c->job.wall_ns;
-    made->series = c->series;
-    made->nranks = (uint32_t)crn_comm_size(c->comm);
+    made->version = c->leg.job.version;
+    made->wall_ns = c->leg.job.wall_ns;
+    made->series = c->held.series;
+    made->nranks = (uint32_t)crn_comm_size(c->held.comm);
     for (size_t i = 0; i < m->nvars; i++) {
-        const tree_var *tv = &c->trees->var.at[i];
+        const tree_var *tv = &c->leg.trees->var.at[i];
         CRN_TRY_OUT(rc, declare(&made->var[i], &m->var[i].spec, tv));
         if (!tv->exact)
             CRN_TRY_OUT(rc, tree_of_table(&m->var[i], &made->var[i].exact));
@@ -388,7 +388,7 @@ out:
 
 static cairn_status prepare(cairn *c, crn_trees_mark **ret)
 {
-    ckpt_trees *t = c->trees;
+    ckpt_trees *t = c->leg.trees;
     CRN_TRY(open_file(c));
     for (size_t i = 0; i < t->var.n; i++)
         if (is_wanted(&t->var.at[i]))
@@ -399,8 +399,8 @@ static cairn_status prepare(cairn *c, crn_trees_mark **ret)
 crn_trees_mark *crn_ckpt_trees_prepare(cairn *c)
 {
     crn_trees_mark *made = NULL;
-    if (c->trees && c->trees->err.code == 0)
-        note(c->trees, prepare(c, &made));
+    if (c->leg.trees && c->leg.trees->err.code == 0)
+        note(c->leg.trees, prepare(c, &made));
     return made;
 }
 
@@ -441,20 +441,20 @@ static cairn_status complete(ckpt_trees *t, crn_trees_mark *made)
 
 static void say_failure(cairn *c)
 {
-    if (c->trees->failing)
+    if (c->leg.trees->failing)
         return;
-    c->trees->failing = true;
-    crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_EACH, "mark %" PRIu64 " has no trees: %s",
-                  c->job.version, c->trees->err.text);
-    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_FAILED,
-                                   .failed = {.version = c->job.version,
-                                              .level = "trees",
-                                              .text = c->trees->err.text}});
+    c->leg.trees->failing = true;
+    crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_EACH, "mark %" PRIu64 " has no trees: %s",
+                  c->leg.job.version, c->leg.trees->err.text);
+    crn_holding_event(&c->held, &(crn_event){.kind = CRN_EVENT_FAILED,
+                                             .failed = {.version = c->leg.job.version,
+                                                        .level = "trees",
+                                                        .text = c->leg.trees->err.text}});
 }
 
 void crn_ckpt_trees_finish(cairn *c, crn_trees_mark *made, bool stored)
 {
-    ckpt_trees *t = c->trees;
+    ckpt_trees *t = c->leg.trees;
     if (!t)
         return;
     if (stored && t->err.code == 0)
@@ -516,11 +516,11 @@ static cairn_status digest_now(ckpt_trees *t, size_t i, const ckpt_var *v)
  * none is needed when the program waits anyhow. */
 static void make_room(cairn *c)
 {
-    ckpt_trees *t = c->trees;
+    ckpt_trees *t = c->leg.trees;
     uint64_t wanted = 0;
     for (size_t i = 0; i < c->var.n; i++)
         wanted += c->var.at[i].nbytes;
-    wanted = CRN_MIN(wanted, crn_config_nbytes(c->cfg, CRN_OPT_MARK_STAGING));
+    wanted = CRN_MIN(wanted, crn_config_nbytes(c->held.cfg, CRN_OPT_MARK_STAGING));
     if (!c->engine.running || wanted <= t->room_bytes)
         return;
     free(t->room);
@@ -530,12 +530,12 @@ static void make_room(cairn *c)
 
 static cairn_status capture_var(cairn *c, size_t i, size_t *used)
 {
-    ckpt_trees *t = c->trees;
+    ckpt_trees *t = c->leg.trees;
     const ckpt_var *v = &c->var.at[i];
     const crn_var_spec spec = crn_ckpt_spec(v);
     CRN_TRY(add_var(c, v, true));
     CRN_TRY(declare(&t->alone->var[i], &spec, &t->var.at[i]));
-    c->job.nbytes += v->nbytes;
+    c->leg.job.nbytes += v->nbytes;
     if (!c->engine.running || v->nbytes > t->room_bytes - *used)
         return digest_now(t, i, v);
     if (v->nbytes == 0)
@@ -552,15 +552,15 @@ static cairn_status capture_var(cairn *c, size_t i, size_t *used)
 
 cairn_status crn_ckpt_trees_capture(cairn *c)
 {
-    ckpt_trees *t = c->trees;
+    ckpt_trees *t = c->leg.trees;
     size_t used = 0;
     forget_vars(t);
     make_room(c);
     CRN_TRY(crn_trees_mark_create(c->var.n, &t->alone));
-    t->alone->version = c->job.version;
-    t->alone->wall_ns = c->job.wall_ns;
-    t->alone->series = c->series;
-    t->alone->nranks = (uint32_t)crn_comm_size(c->comm);
+    t->alone->version = c->leg.job.version;
+    t->alone->wall_ns = c->leg.job.wall_ns;
+    t->alone->series = c->held.series;
+    t->alone->nranks = (uint32_t)crn_comm_size(c->held.comm);
     for (size_t i = 0; i < c->var.n; i++)
         CRN_TRY(capture_var(c, i, &used));
     return crn_trees_index(t->alone);
@@ -568,7 +568,7 @@ cairn_status crn_ckpt_trees_capture(cairn *c)
 
 static cairn_status store_alone(cairn *c)
 {
-    ckpt_trees *t = c->trees;
+    ckpt_trees *t = c->leg.trees;
     CRN_TRY(open_file(c));
     for (size_t i = 0; i < t->var.n; i++)
         if (t->var.at[i].copy)
@@ -586,19 +586,21 @@ static cairn_status store_alone(cairn *c)
 cairn_status crn_ckpt_trees_store(cairn *c)
 {
     cairn_status rc = store_alone(c);
-    forget_vars(c->trees);
+    forget_vars(c->leg.trees);
     return rc;
 }
 
 uint64_t crn_ckpt_trees_version(const cairn *c)
 {
-    return c->trees && c->trees->made ? c->trees->made->version : CRN_NO_VERSION;
+    return c->leg.trees && c->leg.trees->made ? c->leg.trees->made->version : CRN_NO_VERSION;
 }
 
 crn_trees_mark *crn_ckpt_trees_made(cairn *c)
 {
-    crn_trees_mark *made = c->trees ? c->trees->made : NULL;
-    return made && made->version == c->job.version && made->wall_ns == c->job.wall_ns ? made : NULL;
+    crn_trees_mark *made = c->leg.trees ? c->leg.trees->made : NULL;
+    return made && made->version == c->leg.job.version && made->wall_ns == c->leg.job.wall_ns
+               ? made
+               : NULL;
 }
 
 cairn_status crn_ckpt_trees_create(const crn_config *cfg, ckpt_trees **ret)

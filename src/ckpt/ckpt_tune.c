@@ -20,12 +20,12 @@ static const crn_opt_id every_option[CRN_NLEVELS] = {
 
 uint64_t crn_tune_every(const cairn *c, crn_level level)
 {
-    return crn_config_count(c->cfg, every_option[level]);
+    return crn_config_count(c->held.cfg, every_option[level]);
 }
 
 bool crn_tune_is_configured(const cairn *c, crn_level level)
 {
-    return crn_config_is_given(c->cfg, every_option[level]);
+    return crn_config_is_given(c->held.cfg, every_option[level]);
 }
 
 /* Without node-local storage the own part is in the trail, and there is no other global copy. */
@@ -34,7 +34,7 @@ static void choose_levels(cairn *c)
     ckpt_ladder *ladder = &c->tune.ladder;
     ladder->level[ladder->n++] = CRN_LEVEL_LOCAL;
     for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++) {
-        const bool apart = c->local || l != CRN_LEVEL_GLOBAL;
+        const bool apart = c->held.local || l != CRN_LEVEL_GLOBAL;
         if (apart && c->usable & 1u << l && crn_tune_every(c, l) > 0)
             ladder->level[ladder->n++] = l;
         c->tune.sets_levels &= !crn_tune_is_configured(c, l);
@@ -56,10 +56,10 @@ cairn_status crn_tune_levels(cairn *c, unsigned *ret)
 {
     unsigned bits = configured_levels(c);
     if (c->tune.sets_levels) {
-        if (crn_comm_rank(c->comm) == 0)
+        if (crn_comm_rank(c->held.comm) == 0)
             bits = 1u << CRN_LEVEL_LOCAL |
                    1u << c->tune.ladder.level[crn_plan_tuner_level(&c->tune.tuner)];
-        CRN_TRY(crn_comm_bcast(c->comm, &bits, sizeof bits, 0));
+        CRN_TRY(crn_comm_bcast(c->held.comm, &bits, sizeof bits, 0));
     }
     *ret = bits;
     return CAIRN_OK;
@@ -72,15 +72,15 @@ static crn_plan_options options_of(const cairn *c)
     static const crn_plan_mode mode[] = {CRN_PLAN_AUTO, CRN_PLAN_FROZEN, CRN_PLAN_OFF};
     const ckpt_ladder *ladder = &c->tune.ladder;
     crn_plan_options opt = {
-        .mode = mode[crn_config_word(c->cfg, CRN_OPT_PLAN_TUNE)],
+        .mode = mode[crn_config_word(c->held.cfg, CRN_OPT_PLAN_TUNE)],
         .nlevels = ladder->n,
         .trust = CKPT_TRUST,
-        .limits = {.interval_min = crn_config_seconds(c->cfg, CRN_OPT_PLAN_INTERVAL_MIN),
-                   .interval_max = crn_config_seconds(c->cfg, CRN_OPT_PLAN_INTERVAL_MAX),
-                   .ratio_max = (unsigned)crn_config_count(c->cfg, CRN_OPT_PLAN_RATIO_MAX)}};
+        .limits = {.interval_min = crn_config_seconds(c->held.cfg, CRN_OPT_PLAN_INTERVAL_MIN),
+                   .interval_max = crn_config_seconds(c->held.cfg, CRN_OPT_PLAN_INTERVAL_MAX),
+                   .ratio_max = (unsigned)crn_config_count(c->held.cfg, CRN_OPT_PLAN_RATIO_MAX)}};
     for (crn_level class = CRN_LEVEL_LOCAL; class < CRN_NLEVELS; class ++)
         opt.rate[crn_ladder_needed(ladder, class)] +=
-            1 / crn_config_seconds(c->cfg, crn_mtbf_option[class]);
+            1 / crn_config_seconds(c->held.cfg, crn_mtbf_option[class]);
     return opt;
 }
 
@@ -105,11 +105,12 @@ static cairn_status init_tuner(cairn *c)
 {
     crn_plan_options opt = options_of(c);
     ckpt_history h = {0};
-    if (crn_comm_rank(c->comm) != 0)
+    if (crn_comm_rank(c->held.comm) != 0)
         return crn_plan_tuner_init(&c->tune.tuner, &opt);
-    if (crn_run_events(c->run, crn_history_take, &h) < 0) { /* marks matter more than their log */
-        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT, "what earlier legs learnt is lost: %s",
-                      crn_err_peek()->text);
+    if (crn_run_events(c->held.run, crn_history_take, &h) <
+        0) { /* marks matter more than their log */
+        crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_ROOT,
+                      "what earlier legs learnt is lost: %s", crn_err_peek()->text);
         crn_history_done(&h);
         h = (ckpt_history){0};
     }
@@ -121,10 +122,10 @@ static cairn_status init_tuner(cairn *c)
 cairn_status crn_tune_init(cairn *c)
 {
     c->tune = (ckpt_tune){.leg_ns = crn_now_ns(),
-                          .sets_levels = crn_config_word(c->cfg, CRN_OPT_PLAN_TUNE) == 0};
+                          .sets_levels = crn_config_word(c->held.cfg, CRN_OPT_PLAN_TUNE) == 0};
     choose_levels(c);
-    CRN_TRY(crn_comm_agree(c->comm, init_tuner(c)));
-    return crn_comm_bcast(c->comm, &c->tune.nbefore, sizeof c->tune.nbefore, 0);
+    CRN_TRY(crn_comm_agree(c->held.comm, init_tuner(c)));
+    return crn_comm_bcast(c->held.comm, &c->tune.nbefore, sizeof c->tune.nbefore, 0);
 }
 
 /* --- measuring ------------------------------------------------------------------------------ */
@@ -159,7 +160,8 @@ static void tell(cairn *c)
 {
     const ckpt_tune *t = &c->tune;
     const crn_plan_model m = crn_plan_tuner_model(&t->tuner);
-    crn_ckpt_event(c, &(crn_event){.kind = CRN_EVENT_TUNED,
+    crn_holding_event(&c->held,
+                      &(crn_event){.kind = CRN_EVENT_TUNED,
                                    .tuned = {.interval = t->tuner.schedule.interval,
                                              .every = ratios(t, &t->tuner.schedule),
                                              .efficiency = t->tuner.prediction.efficiency,
@@ -179,7 +181,7 @@ static double seconds(uint64_t from, uint64_t to)
 static void report(cairn *c, cairn_status rc, uint64_t nretuned_before)
 {
     if (rc < 0)
-        crn_log_write(&c->log, CRN_LOG_WARN, CRN_LOG_ROOT, "%s", crn_err_peek()->text);
+        crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_ROOT, "%s", crn_err_peek()->text);
     else if (c->tune.tuner.nretuned > nretuned_before)
         tell(c);
 }
@@ -187,11 +189,11 @@ static void report(cairn *c, cairn_status rc, uint64_t nretuned_before)
 void crn_tune_mark(cairn *c)
 {
     ckpt_tune *t = &c->tune;
-    const ckpt_job *j = &c->job;
+    const ckpt_job *j = &c->leg.job;
     size_t n = t->ladder.n;
     while (n > 0 && j->level_ns[t->ladder.level[n - 1]] == 0)
         n--;
-    if (n == 0 || crn_comm_rank(c->comm) != 0)
+    if (n == 0 || crn_comm_rank(c->held.comm) != 0)
         return; /* it came to nothing */
     const crn_level level = t->ladder.level[n - 1];
     const uint64_t before = t->tuner.nretuned;
@@ -226,7 +228,7 @@ void crn_tune_restart(cairn *c, const uint64_t blocks[CRN_NLEVELS], double took)
     for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++)
         if (blocks[l] > 0)
             level = l;
-    if (crn_comm_rank(c->comm) == 0)
+    if (crn_comm_rank(c->held.comm) == 0)
         report(c, go_on(t, crn_ladder_needed(&t->ladder, level), took), before);
 }
 
@@ -234,16 +236,16 @@ void crn_tune_restart(cairn *c, const uint64_t blocks[CRN_NLEVELS], double took)
 
 double crn_tune_interval(const cairn *c)
 {
-    const double fixed = crn_config_seconds(c->cfg, CRN_OPT_MARK_INTERVAL);
+    const double fixed = crn_config_seconds(c->held.cfg, CRN_OPT_MARK_INTERVAL);
     double young;
     if (fixed > 0)
         return fixed;
-    if (c->nmarks == 0 && c->resumed_from == CRN_NO_VERSION)
+    if (c->nmarks == 0 && c->leg.resumed_from == CRN_NO_VERSION)
         return 0; /* the first mark tells what marks cost */
     if (c->tune.tuner.opt.mode != CRN_PLAN_OFF)
         return c->tune.tuner.schedule.interval;
     const double cost = CRN_MAX(c->cost_s, 1e-6);
-    if (crn_plan_young(cost, crn_config_seconds(c->cfg, CRN_OPT_PLAN_MTBF), &young) < 0)
+    if (crn_plan_young(cost, crn_config_seconds(c->held.cfg, CRN_OPT_PLAN_MTBF), &young) < 0)
         return 10 * cost;
     return young;
 }

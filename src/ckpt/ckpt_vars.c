@@ -16,7 +16,7 @@ int crn_ckpt_result(cairn *c, cairn_status rc)
 cairn_status crn_ckpt_check_usable(cairn *c, const char *call)
 {
     CRN_FAIL_IF(!c, CAIRN_EINVAL, "%s: there is no session: did cairn_open fail?", call);
-    if (!c->vault)
+    if (!c->held.vault)
         return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL, "%s: %s can only be closed", call,
                                            c->ended ? "MPI has ended, and the session"
                                                     : "the session was not reopened, and"));
@@ -60,7 +60,7 @@ static cairn_status take_bounds(const cairn *c, const ckpt_var *old, ckpt_var *v
         v->own_bounds = true;
         return CAIRN_OK;
     }
-    const char *text = crn_config_for_variable(c->cfg, CRN_OPT_VARIABLE_BOUND, v->name);
+    const char *text = crn_config_for_variable(c->held.cfg, CRN_OPT_VARIABLE_BOUND, v->name);
     cairn_status rc = crn_bounds_parse(text, v->bound, &v->nbounds);
     if (rc < 0)
         crn_err_prefix("configuration, bound of variable '%s': ", v->name);
@@ -81,7 +81,7 @@ void crn_ckpt_undeclare(cairn *c, ckpt_var *v)
     free(v->cell);
     crn_change_done(&v->change);
     *v = *last;
-    c->unchecked = true;
+    c->leg.unchecked = true;
 }
 
 /* Do both say the same of which share of the whole this rank has? */
@@ -101,9 +101,9 @@ static bool same_share(const ckpt_var *a, const ckpt_var *b)
 cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
 {
     ckpt_var *old = crn_ckpt_find(c, v->name), new = *v;
-    CRN_FAIL_IF(c->open && old && old->captured, CAIRN_EINVAL,
+    CRN_FAIL_IF(c->leg.open && old && old->captured, CAIRN_EINVAL,
                 "variable '%s' is part of the mark that is open", v->name);
-    new.block = (uint32_t)crn_config_variable(c->cfg, CRN_OPT_VARIABLE_BLOCK, v->name).n;
+    new.block = (uint32_t)crn_config_variable(c->held.cfg, CRN_OPT_VARIABLE_BLOCK, v->name).n;
     CRN_TRY(take_bounds(c, old, &new));
     crn_var_spec spec = crn_ckpt_spec(&new);
     CRN_TRY(crn_var_spec_check(&spec));
@@ -116,10 +116,10 @@ cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
             return rc;
         }
         c->var.at[c->var.n++] = new;
-        c->unchecked = true;
+        c->leg.unchecked = true;
         return CAIRN_OK;
     }
-    c->unchecked = c->unchecked || !same_share(old, v);
+    c->leg.unchecked = c->leg.unchecked || !same_share(old, v);
     if (old->layout == CKPT_RAGGED && v->layout != CKPT_RAGGED) {
         crn_ckpt_undeclare(c, crn_ckpt_index_of(c, v->name));
         old = crn_ckpt_find(c, v->name);
@@ -262,7 +262,7 @@ static cairn_status set_bounds(cairn *c, const char *name, const char *bounds)
     crn_bound bound[CRN_BOUNDS_MAX];
     size_t n;
     CRN_FAIL_IF(!v, CAIRN_ENOTFOUND, "no variable '%s' is protected", name);
-    CRN_FAIL_IF(c->open && v->captured, CAIRN_EINVAL,
+    CRN_FAIL_IF(c->leg.open && v->captured, CAIRN_EINVAL,
                 "variable '%s' is part of the mark that is open", name);
     CRN_TRY(crn_bounds_parse(bounds, bound, &n));
     memcpy(v->bound, bound, n * sizeof *bound);
@@ -284,7 +284,7 @@ int cairn_release(cairn *c, const char *name)
     ckpt_var *v = crn_ckpt_find(c, name);
     if (!v || v->layout == CKPT_INDEX)
         return crn_ckpt_result(c, crn_fail(CAIRN_ENOTFOUND, "no variable '%s' is protected", name));
-    if (c->open && v->captured)
+    if (c->leg.open && v->captured)
         return crn_ckpt_result(
             c, crn_fail(CAIRN_EINVAL, "variable '%s' is part of the mark that is open", name));
     if (v->layout == CKPT_RAGGED)

@@ -162,7 +162,7 @@ static void check_mark(const program *p, cairn *c, uint64_t version)
     crn_mark *m;
     crn_part_options opt = {CRN_IO_AUTO, 4, false};
     static unsigned char got[ROOM];
-    must(crn_run_part(c->run, c->series, 0, 1, false, &opt, &part) == CAIRN_OK);
+    must(crn_run_part(c->held.run, c->held.series, 0, 1, false, &opt, &part) == CAIRN_OK);
     must(crn_part_load(part, version, &m) == CAIRN_OK);
     for (int i = 0; i < NVARS; i++) {
         crn_var *v = crn_mark_find(m, name_of[i]);

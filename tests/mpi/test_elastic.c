@@ -419,9 +419,9 @@ static void die(const place *at, cairn *c)
 {
     char gone[128];
     crn_engine_abandon(c);
-    crn_comm_abandon(c->comm);
-    crn_comm_abandon(c->engine_comm);
-    c->comm = c->engine_comm = NULL;
+    crn_comm_abandon(c->held.comm);
+    crn_comm_abandon(c->leg.engine_comm);
+    c->held.comm = c->leg.engine_comm = NULL;
     crn_ckpt_free(c);
     snprintf(gone, sizeof gone, "%s/local/node-%d", at->dir, at->rank);
     remove_tree(gone);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The marks of a run: what the manifest says of them, which of them are kept, and what its log
+ * tells.
+ */
+#include "ckpt/ckpt_holding.h"
+
+static const crn_opt_id keep_option[CRN_NLEVELS] = {CRN_OPT_KEEP_LOCAL, CRN_OPT_KEEP_PARTNER,
+                                                    CRN_OPT_KEEP_ENCODED, CRN_OPT_KEEP_GLOBAL};
+
+/* Without node-local storage own parts lie in the trail: such a mark is local and global at once.
+ */
+unsigned crn_holding_own_bits(const crn_holding *h)
+{
+    return 1u << CRN_LEVEL_LOCAL | (h->local ? 0 : CRN_IN_TRAIL);
+}
+
+uint64_t crn_holding_keep(const crn_holding *h, crn_level level)
+{
+    return crn_config_count(
+        h->cfg, keep_option[level == CRN_LEVEL_LOCAL && !h->local ? CRN_LEVEL_GLOBAL : level]);
+}
+
+cairn_status crn_holding_publish(crn_holding *h, crn_comm *comm, bool finished)
+{
+    cairn_status rc = CAIRN_OK;
+    if (crn_comm_rank(comm) == 0)
+        rc = crn_run_replace_marks(h->run, h->mark.at, h->mark.n, finished);
+    return crn_comm_agree(comm, rc);
+}
+
+void crn_holding_drop_levelless(crn_holding *h)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < h->mark.n; i++)
+        if (h->mark.at[i].levels != 0)
+            h->mark.at[n++] = h->mark.at[i];
+    h->mark.n = n;
+}
+
+void crn_holding_retain(crn_holding *h, crn_level level)
+{
+    uint64_t seen = 0;
+    const unsigned bits = level == CRN_LEVEL_LOCAL ? crn_holding_own_bits(h) : 1u << level;
+    for (size_t i = h->mark.n; i-- > 0;) {
+        crn_manifest_mark *m = &h->mark.at[i];
+        if (m->levels & 1u << level && seen++ >= crn_holding_keep(h, level))
+            m->levels &= ~bits;
+    }
+    crn_holding_drop_levelless(h);
+}
+
+void crn_holding_forget_nodes(crn_holding *h)
+{
+    for (size_t i = 0; i < h->mark.n; i++)
+        h->mark.at[i].levels &= CRN_IN_TRAIL;
+    crn_holding_drop_levelless(h);
+}
+
+bool crn_holding_has_series(const crn_holding *h, uint32_t series)
+{
+    for (size_t i = 0; i < h->mark.n; i++)
+        if (h->mark.at[i].series == series)
+            return true;
+    return false;
+}
+
+/* --- events ------------------------------------------------------------------------------- */
+
+static void write_event(crn_holding *h, crn_event *e)
+{
+    const crn_err before = *crn_err_peek(); /* of what the event tells: not to be written over */
+    e->time = (double)crn_wall_ns() * 1e-9;
+    char *line = crn_event_encode(e);
+    pthread_mutex_lock(&h->events_mutex);
+    if (line && crn_run_log(h->run, line) < 0) /* the log tells of marks; it must not fail them */
+        (void)crn_err_give(&before);
+    pthread_mutex_unlock(&h->events_mutex);
+    free(line);
+}
+
+void crn_holding_event(crn_holding *h, crn_event *e)
+{
+    if (crn_comm_rank(h->comm) == 0)
+        write_event(h, e);
+    crn_event_done(e);
+}
