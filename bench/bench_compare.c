@@ -306,9 +306,9 @@ static void write_raw(const state *s, const char *path)
 
 static void write_hdf5(const char *run, const char *path)
 {
-    cairn_exporting what = {
+    cairn_export_options what = {
         .struct_bytes = sizeof what, .trail = TRAIL, .run = run, .version = 1, .path = path};
-    need(cairn_export(&what), NULL);
+    need(cairn_export(&what, NULL), NULL);
 }
 
 /* Seconds that we take for two files, cold. */

@@ -44,10 +44,10 @@ extern "C" {
 /* In ascending order of what a summary has to say. */
 typedef enum cairn_verdict {
     CAIRN_SAME = 0,
-    CAIRN_UNPROVEN = 1,   /* trees do not prove it, and data to look at is gone: perhaps the same */
-    CAIRN_UNTOLD = 2,     /* could not tell: damaged, unreadable, or cannot be compared */
-    CAIRN_ONLY_FIRST = 3, /* the second run does not have it */
-    CAIRN_ONLY_SECOND = 4, /* the first run does not have it */
+    CAIRN_UNPROVEN = 1, /* trees do not prove it, and data to look at is gone: perhaps the same */
+    CAIRN_INCONCLUSIVE = 2, /* could not tell: damaged, unreadable, or cannot be compared */
+    CAIRN_ONLY_FIRST = 3,   /* the second run does not have it */
+    CAIRN_ONLY_SECOND = 4,  /* the first run does not have it */
     CAIRN_DIFFERENT = 5
 } cairn_verdict;
 
@@ -87,7 +87,7 @@ typedef struct cairn_comparison_row {
 typedef enum cairn_marks {
     CAIRN_MARKS_AUTO = 0,   /* with cairn_gate CAIRN_MARKS_ALL, otherwise CAIRN_MARKS_COMMON */
     CAIRN_MARKS_COMMON = 1, /* nothing: it is told, and counted; but if no mark is common, the
-                               verdict is CAIRN_UNTOLD */
+                               verdict is CAIRN_INCONCLUSIVE */
     CAIRN_MARKS_ALL = 2     /* that they differ: CAIRN_ONLY_FIRST or CAIRN_ONLY_SECOND */
 } cairn_marks;
 
@@ -153,7 +153,7 @@ CAIRN_API CAIRN_CHECK int cairn_compare(MPI_Comm comm, const char *first, const 
  * groups and datasets, of numbers, structures, texts and whatever else; or, with how->raw, raw
  * values. Rows have the path of the dataset as variable ("values" for raw ones), of an attribute
  * that of its owner, a slash, '@' and its name, and version and rank 0. What could not be compared
- * is CAIRN_UNTOLD, unless how->exclude names it. In files that Cairn itself has exported,
+ * is CAIRN_INCONCLUSIVE, unless how->exclude names it. In files that Cairn itself has exported,
  * attributes that say where they come from (cairn, run, version, time, date, nranks) are left out.
  * All is read, in parallel as far as HDF5 is not needed for that (contiguous datasets of the
  * machine's own types). CAIRN_ENOTFOUND also when there is nothing to compare; CAIRN_EIO for what
@@ -180,12 +180,12 @@ typedef struct cairn_bless_options {
 } cairn_bless_options;
 
 /* What a golden file has become. */
-typedef struct cairn_blessing {
+typedef struct cairn_bless_result {
     size_t struct_bytes;
     uint64_t nmarks, nsketched; /* marks; of these, with a sketch */
     uint64_t nbytes;            /* of state that they stand for */
     uint64_t file_bytes, sketch_bytes;
-} cairn_blessing;
+} cairn_bless_result;
 
 /*
  * Make a golden file of a run, small enough to be kept beside a program's sources. Replaces a file
@@ -194,7 +194,7 @@ typedef struct cairn_blessing {
  * CAIRN_EINVAL (too large for a golden file). how  NULL: the defaults ret  [out] NULL is allowed
  */
 CAIRN_API CAIRN_CHECK int cairn_bless_as(const char *run, const char *golden,
-                                         const cairn_bless_options *how, cairn_blessing *ret);
+                                         const cairn_bless_options *how, cairn_bless_result *ret);
 
 /* The same with the defaults. */
 CAIRN_API CAIRN_CHECK int cairn_bless(const char *run, const char *golden);

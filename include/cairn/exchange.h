@@ -29,7 +29,7 @@ extern "C" {
 /* Called from time to time. Nonzero ends the work: CAIRN_NOTHING, and nothing was made. */
 typedef int cairn_progress_fn(void *arg, uint64_t done_bytes, uint64_t total_bytes);
 
-typedef struct cairn_exporting {
+typedef struct cairn_export_options {
     size_t struct_bytes; /* <cairn/version.h> */
     const char *trail, *run;
     uint64_t version;            /* of the mark, which must be in the trail */
@@ -38,20 +38,25 @@ typedef struct cairn_exporting {
                                     next moment, the first one making it anew; or NULL */
     cairn_progress_fn *progress; /* or NULL */
     void *arg;
-    uint64_t nvars, nbytes; /* result: datasets, and bytes in them */
-    uint64_t nmoments;      /* moments that series has so far; 0 before the first call */
-} cairn_exporting;
+    uint64_t nmoments; /* moments that series has so far: 0, or that of the last result */
+} cairn_export_options;
+
+typedef struct cairn_export_result {
+    size_t struct_bytes;
+    uint64_t nvars, nbytes; /* datasets, and bytes in them */
+    uint64_t nmoments;      /* moments that series has now */
+} cairn_export_result;
 
 /*
  * Make an HDF5 file of a mark, each block verified on the way, and an XDMF file beside it (the
  * path's ".h5" replaced by ".xmf") if it has an array that can be shown. Not collective. On failure
- * what was at path stays. CAIRN_ENOTFOUND (no such run or mark, or not in the trail),
- * CAIRN_ECORRUPT, CAIRN_EMISMATCH (ranks disagree on a variable), CAIRN_EUNSUPPORTED, CAIRN_EIO,
- * CAIRN_ENOSPC, CAIRN_ENOMEM, CAIRN_EINVAL.
+ * what was at path stays. ret may be NULL. CAIRN_ENOTFOUND (no such run or mark, or not in the
+ * trail), CAIRN_ECORRUPT, CAIRN_EMISMATCH (ranks disagree on a variable), CAIRN_EUNSUPPORTED,
+ * CAIRN_EIO, CAIRN_ENOSPC, CAIRN_ENOMEM, CAIRN_EINVAL.
  */
-CAIRN_API CAIRN_CHECK int cairn_export(cairn_exporting *what);
+CAIRN_API CAIRN_CHECK int cairn_export(const cairn_export_options *how, cairn_export_result *ret);
 
-typedef struct cairn_importing {
+typedef struct cairn_import_options {
     size_t struct_bytes; /* <cairn/version.h> */
     const char *path;    /* of the HDF5 file */
     const char *trail;   /* made if there is none */
@@ -61,21 +66,25 @@ typedef struct cairn_importing {
                             says, which is one if it does not come from Cairn */
     cairn_progress_fn *progress; /* or NULL */
     void *arg;
-    char name[129];         /* result: of the run */
-    uint64_t nvars, nbytes; /* result: variables, and bytes of state */
-    uint64_t nskipped;      /* result: what was left out: datasets whose elements are no numbers, or
-                               that lie in other files, and groups that were met before */
-} cairn_importing;
+} cairn_import_options;
+
+typedef struct cairn_import_result {
+    size_t struct_bytes;
+    char name[129];         /* of the run */
+    uint64_t nvars, nbytes; /* variables, and bytes of state */
+    uint64_t nskipped; /* datasets whose elements are no numbers or that lie in other files, and
+                          groups that were met before: left out */
+} cairn_import_result;
 
 /*
  * Make a run with one mark of the datasets of an HDF5 file. A program that protects variables of
  * these names and types resumes from it. An array of up to 8 dimensions becomes a global one; a
  * single value, and a variable of each rank in a file that Cairn wrote, is a variable of each rank
- * again. Not collective. CAIRN_ENOTFOUND (no such file), CAIRN_EIO (not HDF5, or it cannot be
- * read), CAIRN_EBUSY (the run exists), CAIRN_EMISMATCH (the ranks that the file has variables of
- * are not nranks), CAIRN_EUNSUPPORTED, CAIRN_ENOSPC, CAIRN_ENOMEM, CAIRN_EINVAL.
+ * again. Not collective; ret may be NULL. CAIRN_ENOTFOUND (no such file), CAIRN_EIO (not HDF5, or
+ * it cannot be read), CAIRN_EBUSY (the run exists), CAIRN_EMISMATCH (the ranks that the file has
+ * variables of are not nranks), CAIRN_EUNSUPPORTED, CAIRN_ENOSPC, CAIRN_ENOMEM, CAIRN_EINVAL.
  */
-CAIRN_API CAIRN_CHECK int cairn_import(cairn_importing *what);
+CAIRN_API CAIRN_CHECK int cairn_import(const cairn_import_options *how, cairn_import_result *ret);
 
 #ifdef __cplusplus
 }

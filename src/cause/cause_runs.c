@@ -70,7 +70,7 @@ static int on_row(void *arg, const cairn_comparison_row *r)
     begin_mark(c, r->version);
     c->agrees &= r->verdict == CAIRN_SAME;
     c->p->verdict = CRN_MAX(c->p->verdict, r->verdict);
-    c->p->differ = r->verdict > CAIRN_UNTOLD;
+    c->p->differ = r->verdict > CAIRN_INCONCLUSIVE;
     c->p->to = r->version;
     if (c->p->differ || (r->verdict != CAIRN_SAME && c->p->first.struct_bytes == 0))
         c->failed = !keep_row(c->x, r);

@@ -29,7 +29,7 @@ cairn_status crn_holding_drain_mark(crn_holding *h, size_t i, uint64_t *ret_nbyt
     return CAIRN_OK;
 }
 
-static cairn_status drain(crn_holding *h, const char *config, cairn_drained *out)
+static cairn_status drain(crn_holding *h, const char *config, cairn_drain_result *out)
 {
     CRN_TRY(crn_holding_join(h, config, crn_find_existing));
     CRN_FAIL_IF(h->mark.n == 0, CAIRN_ENOTFOUND, "run '%s' has no mark", crn_run_name(h->run));
@@ -52,10 +52,10 @@ static cairn_status drain(crn_holding *h, const char *config, cairn_drained *out
     return CAIRN_ENOTFOUND;
 }
 
-int cairn_drain(MPI_Comm comm, const char *config, cairn_drained *ret)
+int cairn_drain(MPI_Comm comm, const char *config, cairn_drain_result *ret)
 {
     crn_holding h;
-    cairn_drained out = {0};
+    cairn_drain_result out = {0};
     CRN_TRY(crn_struct_check(ret));
     crn_holding_init(&h);
     cairn_status rc = crn_comm_create(comm, &h.comm);

@@ -12,7 +12,8 @@
 #include "ckpt/ckpt_xdmf.h"
 
 typedef struct exporter {
-    cairn_exporting *what;
+    const cairn_export_options *how;
+    cairn_export_result result;
     crn_trail *trail;
     crn_run *run;
     crn_manifest_mark mark;
@@ -34,7 +35,7 @@ static cairn_status find_mark(exporter *e)
 {
     const crn_manifest *m = crn_run_manifest(e->run);
     for (size_t i = 0; i < m->mark.n; i++) {
-        if (m->mark.at[i].version != e->what->version)
+        if (m->mark.at[i].version != e->how->version)
             continue;
         e->mark = m->mark.at[i];
         CRN_FAIL_IF(!(e->mark.levels & CRN_IN_TRAIL), CAIRN_ENOTFOUND,
@@ -44,8 +45,8 @@ static cairn_status find_mark(exporter *e)
         return CAIRN_OK;
     }
     return crn_fail(CAIRN_ENOTFOUND,
-                    "run '%s' has no mark %" PRIu64 "; 'cairn ls' lists those it has", e->what->run,
-                    e->what->version);
+                    "run '%s' has no mark %" PRIu64 "; 'cairn ls' lists those it has", e->how->run,
+                    e->how->version);
 }
 
 /* Why a mark could not be read: a program that keeps few may have dropped it under our hands. */
@@ -53,12 +54,11 @@ static cairn_status explain(const exporter *e, cairn_status rc)
 {
     const crn_err why = *crn_err_peek();
     const bool suspect = rc == CAIRN_ENOTFOUND || rc == CAIRN_ECORRUPT || rc == CAIRN_EMISMATCH;
-    CRN_FAIL_IF(suspect && e->mark.nranks > 0 &&
-                    crn_trail_dropped(e->trail, e->what->run, &e->mark),
+    CRN_FAIL_IF(suspect && e->mark.nranks > 0 && crn_trail_dropped(e->trail, e->how->run, &e->mark),
                 CAIRN_ENOTFOUND,
                 "mark %" PRIu64 " of run '%s' went while it was read: its program keeps few "
                 "(keep.global); export the newest instead, or keep more",
-                e->mark.version, e->what->run);
+                e->mark.version, e->how->run);
     return crn_err_give(&why);
 }
 
@@ -98,8 +98,7 @@ static cairn_status write_rank(exporter *e, uint32_t rank, crn_part *part, crn_m
         const uint32_t codec = crn_array_place(crn_frame_find(&e->frame, v->spec.name), rank, &off);
         CRN_TRY(crn_scatter_variable(e->scatter, part, share, v, codec, off));
         e->done_bytes += v->spec.nbytes;
-        if (e->what->progress &&
-            e->what->progress(e->what->arg, e->done_bytes, e->mark.nbytes) != 0)
+        if (e->how->progress && e->how->progress(e->how->arg, e->done_bytes, e->mark.nbytes) != 0)
             return CAIRN_NOTHING;
     }
     return CAIRN_OK;
@@ -110,7 +109,7 @@ static cairn_status write_rank(exporter *e, uint32_t rank, crn_part *part, crn_m
 /* The directory and the name in it that the path stands for. */
 static cairn_status find_place(exporter *e)
 {
-    const char *path = e->what->path, *slash = strrchr(path, '/');
+    const char *path = e->how->path, *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     const size_t n = (size_t)(name - path), cap = strlen(name) + 6;
     char *dir;
@@ -157,16 +156,16 @@ static cairn_status add_moment(exporter *e, const char *moment)
 {
     crn_buf b = {0};
     cairn_status rc = CAIRN_OK;
-    if (e->what->nmoments == 0)
+    if (e->how->nmoments == 0)
         crn_xdmf_begin(&b);
     else
-        rc = crn_xdmf_reopen(&b, e->dir, e->what->series);
+        rc = crn_xdmf_reopen(&b, e->dir, e->how->series);
     if (rc == CAIRN_OK)
         rc = crn_xdmf_add(&b, e->dir, moment, "");
     if (rc == CAIRN_OK)
-        rc = crn_xdmf_end(&b, e->dir, e->what->series);
+        rc = crn_xdmf_end(&b, e->dir, e->how->series);
     crn_buf_done(&b);
-    e->what->nmoments += rc == CAIRN_OK;
+    e->result.nmoments += rc == CAIRN_OK;
     return rc;
 }
 
@@ -175,7 +174,7 @@ static cairn_status write_xdmf(exporter *e)
     char *name;
     CRN_TRY(xdmf_name(e, &name));
     cairn_status rc = crn_xdmf_write(e->dir, name, &e->frame, e->name);
-    if (rc == CAIRN_OK && e->what->series)
+    if (rc == CAIRN_OK && e->how->series)
         rc = add_moment(e, name);
     free(name);
     return rc < 0 ? rc : CAIRN_OK; /* there may be nothing to show */
@@ -185,11 +184,11 @@ static cairn_status write_xdmf(exporter *e)
 
 static cairn_status prepare(exporter *e)
 {
-    CRN_TRY(crn_trail_open(e->what->trail, false, &e->trail));
-    CRN_TRY(crn_run_open(e->trail, e->what->run, false, &e->run));
+    CRN_TRY(crn_trail_open(e->how->trail, false, &e->trail));
+    CRN_TRY(crn_run_open(e->trail, e->how->run, false, &e->run));
     CRN_TRY(find_mark(e));
     CRN_TRY(find_place(e));
-    e->frame.run = e->what->run;
+    e->frame.run = e->how->run;
     e->frame.version = e->mark.version;
     e->frame.wall_ns = e->mark.wall_ns;
     e->frame.nranks = e->mark.nranks;
@@ -228,18 +227,21 @@ static cairn_status export_mark(exporter *e)
     return rc;
 }
 
-int cairn_export(cairn_exporting *what)
+int cairn_export(const cairn_export_options *how, cairn_export_result *ret)
 {
-    cairn_exporting ours;
-    exporter e = {.what = &ours, .dir = -1};
-    CRN_TRY(crn_struct_in(what, &ours));
+    cairn_export_options ours;
+    exporter e = {.how = &ours, .dir = -1};
+    CRN_TRY(crn_struct_in(how, &ours));
+    if (ret)
+        CRN_TRY(crn_struct_check(ret));
     CRN_FAIL_IF(!ours.trail || !ours.run || !ours.path, CAIRN_EINVAL,
                 "cairn_export: trail, run or path is missing");
     CRN_FAIL_IF(ours.series && strchr(ours.series, '/'), CAIRN_EINVAL,
                 "cairn_export: '%s' is no name of a file beside '%s'", ours.series, ours.path);
+    e.result.nmoments = ours.nmoments;
     cairn_status rc = export_mark(&e);
-    ours.nvars = e.frame.array.n;
-    ours.nbytes = e.done_bytes;
+    e.result.nvars = e.frame.array.n;
+    e.result.nbytes = e.done_bytes;
     done(&e);
-    return rc == CAIRN_OK ? crn_struct_out(&ours, what) : rc;
+    return rc == CAIRN_OK && ret ? crn_struct_out(&e.result, ret) : rc;
 }

@@ -135,9 +135,9 @@ static cairn_status copy_share(crn_importer *im, crn_draft *d, const crn_source 
         CRN_TRY(read_rows(im, s, sh.axis, i, n, im->window + fill));
         fill += n * row;
         CRN_TRY(put_blocks(d, v, im->window, &fill, &block, i + n == sh.first + sh.n));
-        im->what->nbytes += n * row;
-        if (im->what->progress &&
-            im->what->progress(im->what->arg, im->what->nbytes, im->total_bytes) != 0)
+        im->result.nbytes += n * row;
+        if (im->how->progress &&
+            im->how->progress(im->how->arg, im->result.nbytes, im->total_bytes) != 0)
             return CAIRN_NOTHING;
     }
     return CAIRN_OK;
@@ -149,7 +149,7 @@ static cairn_status write_rank(crn_importer *im, uint32_t rank, uint64_t wall_ns
     crn_part *part;
     crn_draft *draft = NULL;
     CRN_TRY(crn_run_part(im->run, 1, rank, im->nranks, true, &opt, &part));
-    cairn_status rc = crn_draft_begin(part, im->what->version, &draft);
+    cairn_status rc = crn_draft_begin(part, im->how->version, &draft);
     if (rc == CAIRN_OK)
         crn_draft_set_time(draft, wall_ns);
     for (size_t i = 0; rc == CAIRN_OK && i < im->source.n; i++)
@@ -167,12 +167,12 @@ static cairn_status check_room(const crn_importer *im)
 {
     struct statvfs fs;
     char wanted[CRN_NUMBER_TEXT], left[CRN_NUMBER_TEXT];
-    if (statvfs(im->what->trail, &fs) < 0)
-        return crn_fail_sys(errno, "cannot inspect '%s'", im->what->trail);
+    if (statvfs(im->how->trail, &fs) < 0)
+        return crn_fail_sys(errno, "cannot inspect '%s'", im->how->trail);
     CRN_FAIL_IF(im->total_bytes / fs.f_frsize >= fs.f_bavail, CAIRN_ENOSPC,
-                "the datasets of '%s' have %s, and there is room for %s in '%s'", im->what->path,
+                "the datasets of '%s' have %s, and there is room for %s in '%s'", im->how->path,
                 crn_format_nbytes(im->total_bytes, wanted, sizeof wanted),
-                crn_format_nbytes(fs.f_bavail * fs.f_frsize, left, sizeof left), im->what->trail);
+                crn_format_nbytes(fs.f_bavail * fs.f_frsize, left, sizeof left), im->how->trail);
     return CAIRN_OK;
 }
 
@@ -180,24 +180,24 @@ static cairn_status check_room(const crn_importer *im)
  * which it is there. */
 static cairn_status write_run(crn_importer *im)
 {
-    cairn_importing *what = im->what;
+    const cairn_import_options *how = im->how;
     const uint64_t wall_ns = crn_wall_ns();
-    CRN_TRY(crn_trail_open(what->trail, true, &im->trail));
-    CRN_TRY(crn_run_prepare(im->trail, what->run, &im->run));
+    CRN_TRY(crn_trail_open(how->trail, true, &im->trail));
+    CRN_TRY(crn_run_prepare(im->trail, how->run, &im->run));
     cairn_status rc = check_room(im);
     for (uint32_t rank = 0; rank < im->nranks && rc == CAIRN_OK; rank++)
         rc = write_rank(im, rank, wall_ns);
     if (rc != CAIRN_OK)
         return rc;
-    const crn_manifest_mark mark = {.version = what->version,
+    const crn_manifest_mark mark = {.version = how->version,
                                     .wall_ns = wall_ns,
-                                    .nbytes = what->nbytes,
+                                    .nbytes = im->result.nbytes,
                                     .series = 1,
                                     .nranks = im->nranks,
                                     .levels = CRN_IN_TRAIL};
     CRN_TRY(crn_run_commit(im->run, &mark, 1));
-    CRN_TRY(crn_run_present(im->trail, im->run, what->run));
-    snprintf(what->name, sizeof what->name, "%s", crn_run_name(im->run));
+    CRN_TRY(crn_run_present(im->trail, im->run, how->run));
+    snprintf(im->result.name, sizeof im->result.name, "%s", crn_run_name(im->run));
     return CAIRN_OK;
 }
 
@@ -221,8 +221,8 @@ static uint32_t useful_ranks(const crn_importer *im)
 static cairn_status check_sources(crn_importer *im)
 {
     CRN_FAIL_IF(im->source.n == 0, CAIRN_ENOTFOUND, "'%s' has no dataset of numbers",
-                im->what->path);
-    if (im->what->nranks == 0)
+                im->how->path);
+    if (im->how->nranks == 0)
         im->nranks = useful_ranks(im);
     for (size_t i = 0; i < im->source.n; i++) {
         const crn_source *s = &im->source.at[i];
@@ -232,10 +232,10 @@ static cairn_status check_sources(crn_importer *im)
             CRN_TRY(crn_var_spec_check(&sh.spec));
             CRN_FAIL_IF(__builtin_add_overflow(im->total_bytes, sh.spec.nbytes, &im->total_bytes),
                         CAIRN_EINVAL, "the datasets of '%s' are larger than any file",
-                        im->what->path);
+                        im->how->path);
         }
     }
-    im->what->nvars = im->source.n;
+    im->result.nvars = im->source.n;
     return CAIRN_OK;
 }
 
@@ -252,19 +252,19 @@ static cairn_status import_file(crn_importer *im)
     return rc;
 }
 
-int cairn_import(cairn_importing *what)
+int cairn_import(const cairn_import_options *how, cairn_import_result *ret)
 {
-    cairn_importing ours;
-    crn_importer im = {.what = &ours, .file = -1};
-    CRN_TRY(crn_struct_in(what, &ours));
+    cairn_import_options ours;
+    crn_importer im = {.how = &ours, .file = -1};
+    CRN_TRY(crn_struct_in(how, &ours));
+    if (ret)
+        CRN_TRY(crn_struct_check(ret));
     CRN_FAIL_IF(!ours.trail || !ours.path, CAIRN_EINVAL, "cairn_import: trail or path is missing");
     CRN_FAIL_IF(ours.version > CRN_VERSION_MAX || ours.nranks > CRN_RANKS_MAX, CAIRN_EINVAL,
                 "cairn_import: a version or a number of ranks that cannot be");
-    ours.nvars = ours.nbytes = ours.nskipped = 0;
-    ours.name[0] = 0;
     cairn_status rc = import_file(&im);
     free(im.window);
     crn_run_withdraw(im.trail, im.run);
     crn_trail_close(im.trail);
-    return rc == CAIRN_OK ? crn_struct_out(&ours, what) : rc;
+    return rc == CAIRN_OK && ret ? crn_struct_out(&im.result, ret) : rc;
 }

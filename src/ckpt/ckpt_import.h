@@ -22,7 +22,8 @@ typedef struct crn_source {
 } crn_source;
 
 typedef struct crn_importer {
-    cairn_importing *what;
+    const cairn_import_options *how;
+    cairn_import_result result;
     const crn_h5 *h5; /* locked */
     hid_t file;
     uint32_t nranks;

@@ -245,7 +245,7 @@ static cairn_status add_dataset(crn_importer *im, const char *name, hid_t datase
     }
     source_done(im->h5, &s);
     if (rc == CAIRN_EUNSUPPORTED) {
-        im->what->nskipped++;
+        im->result.nskipped++;
         return CAIRN_OK;
     }
     crn_err_prefix("dataset '%s': ", name);
@@ -258,7 +258,7 @@ static cairn_status add_entry(void *arg, const crn_hdf5_entry *e)
     crn_importer *im = arg;
     if (e->kind == CRN_HDF5_DATASET)
         return add_dataset(im, e->name, e->id);
-    im->what->nskipped += e->kind != CRN_HDF5_GROUP && e->kind != CRN_HDF5_TYPE;
+    im->result.nskipped += e->kind != CRN_HDF5_GROUP && e->kind != CRN_HDF5_TYPE;
     return CAIRN_OK;
 }
 
@@ -267,8 +267,8 @@ static cairn_status add_entry(void *arg, const crn_hdf5_entry *e)
 cairn_status crn_import_look(crn_importer *im)
 {
     const crn_h5 *h5 = im->h5;
-    CRN_TRY(crn_hdf5_open(h5, im->what->path, &im->file));
-    im->nranks = im->what->nranks > 0 ? im->what->nranks : file_ranks(h5, im->file);
+    CRN_TRY(crn_hdf5_open(h5, im->how->path, &im->file));
+    im->nranks = im->how->nranks > 0 ? im->how->nranks : file_ranks(h5, im->file);
     return crn_hdf5_visit(h5, im->file, 0, add_entry, im);
 }
 

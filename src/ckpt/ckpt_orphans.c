@@ -36,7 +36,8 @@ void crn_holding_clean_node(crn_holding *h)
 
 typedef struct cleaning {
     const char *local;
-    cairn_orphans *how;
+    const cairn_orphan_options *how;
+    cairn_orphan_result *ret;
     double after_s;
 } cleaning;
 
@@ -58,43 +59,47 @@ static void count_orphan(void *arg, const crn_orphan *o)
 {
     cleaning *k = arg;
     char text[2 * CRN_ERR_TEXT];
-    k->how->nruns += o->goes;
-    k->how->nkept += !o->goes;
-    k->how->nbytes += o->goes ? o->nbytes : 0;
+    k->ret->nruns += o->goes;
+    k->ret->nkept += !o->goes;
+    k->ret->nbytes += o->goes ? o->nbytes : 0;
     describe(k, o, text, sizeof text);
-    if (k->how->tell)
-        k->how->tell(k->how->arg, text, o->goes);
+    if (k->how->report)
+        k->how->report(k->how->arg, text, o->goes);
 }
 
-static cairn_status clean(crn_holding *h, const char *config, cairn_orphans *how)
+static cairn_status clean(crn_holding *h, const char *config, const cairn_orphan_options *how,
+                          cairn_orphan_result *ret)
 {
     crn_nodes nodes = {0};
     CRN_TRY(crn_holding_configure(h, config));
     CRN_TRY(crn_comm_nodes(h->comm, 0, &nodes));
-    cleaning k = {h->local, how, crn_config_seconds(h->cfg, CRN_OPT_KEEP_ORPHANS)};
+    cleaning k = {h->local, how, ret, crn_config_seconds(h->cfg, CRN_OPT_KEEP_ORPHANS)};
     const crn_sweep sweep = {
         .after_s = k.after_s, .at_once = true, .dry = how->dry, .tell = count_orphan, .arg = &k};
     if (h->local && nodes.local == 0)
         crn_local_sweep(h->local, "", &sweep);
     crn_nodes_done(&nodes);
-    uint64_t sum[] = {how->nruns, how->nkept, how->nbytes};
+    uint64_t sum[] = {ret->nruns, ret->nkept, ret->nbytes};
     CRN_TRY(crn_comm_allreduce_u64(h->comm, CRN_REDUCE_SUM, sum, 3));
-    how->nruns = sum[0];
-    how->nkept = sum[1];
-    how->nbytes = sum[2];
+    ret->nruns = sum[0];
+    ret->nkept = sum[1];
+    ret->nbytes = sum[2];
     return CAIRN_OK;
 }
 
-int cairn_prune_orphans(MPI_Comm comm, const char *config, cairn_orphans *how)
+int cairn_prune_orphans(MPI_Comm comm, const char *config, const cairn_orphan_options *how,
+                        cairn_orphan_result *ret)
 {
     crn_holding h;
-    cairn_orphans ours;
+    cairn_orphan_options ours;
+    cairn_orphan_result result = {0};
     CRN_TRY(crn_struct_in(how, &ours));
-    ours.nruns = ours.nkept = ours.nbytes = 0;
+    if (ret)
+        CRN_TRY(crn_struct_check(ret));
     crn_holding_init(&h);
     cairn_status rc = crn_comm_create(comm, &h.comm);
     if (rc == CAIRN_OK)
-        rc = clean(&h, config, &ours);
+        rc = clean(&h, config, &ours, &result);
     crn_holding_done(&h);
-    return rc < 0 ? rc : crn_struct_out(&ours, how);
+    return rc < 0 || !ret ? rc : crn_struct_out(&result, ret);
 }

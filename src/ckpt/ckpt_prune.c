@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Letting go of what is no longer needed of a run. The manifest goes first: a mark that it names
+ * Deleting what is no longer needed of a run. The manifest goes first: a mark that it names
  * must not be gone; what it does not name is only in the way. Rank 0 cleans up the trail, one rank
  * of each node that node's storage.
  */
@@ -20,7 +20,7 @@ enum { IN_TRAIL = 1 << CRN_LEVEL_GLOBAL };
  * program may still resume from its nodes stays; where the trail has the own parts themselves, or
  * the run is finished, nobody will.
  */
-static void forget_marks(crn_holding *h, cairn_pruning *how)
+static void forget_marks(crn_holding *h, const cairn_prune_options *how, cairn_prune_result *ret)
 {
     const bool gone = !h->local || crn_run_manifest(h->run)->finished;
     const size_t before = h->mark.n;
@@ -34,7 +34,7 @@ static void forget_marks(crn_holding *h, cairn_pruning *how)
         crn_holding_forget_nodes(h);
     else
         crn_holding_drop_levelless(h);
-    how->nmarks = before - h->mark.n;
+    ret->nmarks = before - h->mark.n;
 }
 
 /* How many there are of a series, and the version of the newest. */
@@ -75,7 +75,7 @@ static cairn_status trim_series(crn_holding *h, uint32_t series, uint32_t nranks
 
 /* The marks as they were say which series there are. */
 static cairn_status clean_series(crn_holding *h, const crn_manifest_mark *was, size_t nwas,
-                                 cairn_pruning *how)
+                                 uint64_t *nfiles)
 {
     for (size_t i = 0; i < nwas; i++) {
         const uint32_t series = was[i].series;
@@ -83,9 +83,9 @@ static cairn_status clean_series(crn_holding *h, const crn_manifest_mark *was, s
         if (i > 0 && was[i - 1].series == series)
             continue;
         if (marks_in_trail(h, series, &newest) > 0) {
-            CRN_TRY(trim_series(h, series, was[i].nranks, &how->nfiles));
+            CRN_TRY(trim_series(h, series, was[i].nranks, nfiles));
         } else if (!h->local || crn_run_manifest(h->run)->finished || series != h->series) {
-            CRN_TRY(crn_run_remove_series(h->run, series, &how->nfiles));
+            CRN_TRY(crn_run_remove_series(h->run, series, nfiles));
         }
     }
     return CAIRN_OK;
@@ -93,7 +93,7 @@ static cairn_status clean_series(crn_holding *h, const crn_manifest_mark *was, s
 
 /* --- the call ------------------------------------------------------------------------------- */
 
-static cairn_status check(const crn_holding *h, const cairn_pruning *how)
+static cairn_status check(const crn_holding *h, const cairn_prune_options *how)
 {
     const bool finished = crn_run_manifest(h->run)->finished;
     CRN_FAIL_IF(how->keep == 0 && !finished, CAIRN_EINVAL,
@@ -111,27 +111,28 @@ static cairn_status check(const crn_holding *h, const cairn_pruning *how)
 
 /* With was, a copy of the marks as they are. */
 static cairn_status prune_run(crn_holding *h, const crn_manifest_mark *was, size_t nwas,
-                              cairn_pruning *how)
+                              const cairn_prune_options *how, cairn_prune_result *ret)
 {
     const bool finished = crn_run_manifest(h->run)->finished;
-    forget_marks(h, how);
+    forget_marks(h, how, ret);
     if (how->dry)
         return CAIRN_OK;
     CRN_TRY(crn_holding_publish(h, h->comm, finished));
     cairn_status rc = CAIRN_OK;
     if (crn_comm_rank(h->comm) == 0)
-        rc = clean_series(h, was, nwas, how);
+        rc = clean_series(h, was, nwas, &ret->nfiles);
     crn_holding_tell_viewers(h);
     if (rc == CAIRN_OK && how->local)
-        rc = crn_vault_remove(h->vault, &how->nfiles);
+        rc = crn_vault_remove(h->vault, &ret->nfiles);
     CRN_TRY(crn_comm_agree(h->comm, rc));
-    CRN_TRY(crn_comm_allreduce_u64(h->comm, CRN_REDUCE_SUM, &how->nfiles, 1));
+    CRN_TRY(crn_comm_allreduce_u64(h->comm, CRN_REDUCE_SUM, &ret->nfiles, 1));
     crn_holding_event(h, &(crn_event){.kind = CRN_EVENT_PRUNED,
-                                      .pruned = {.marks = how->nmarks, .files = how->nfiles}});
+                                      .pruned = {.marks = ret->nmarks, .files = ret->nfiles}});
     return CAIRN_OK;
 }
 
-static cairn_status prune(crn_holding *h, const char *config, cairn_pruning *how)
+static cairn_status prune(crn_holding *h, const char *config, const cairn_prune_options *how,
+                          cairn_prune_result *ret)
 {
     crn_manifest_mark *was = NULL;
     CRN_TRY(crn_holding_join(h, config, crn_find_existing));
@@ -140,21 +141,24 @@ static cairn_status prune(crn_holding *h, const char *config, cairn_pruning *how
     CRN_TRY(crn_comm_agree(h->comm, crn_alloc(&was, nwas)));
     for (size_t i = 0; i < nwas; i++)
         was[i] = h->mark.at[i];
-    cairn_status rc = prune_run(h, was, nwas, how);
+    cairn_status rc = prune_run(h, was, nwas, how, ret);
     free(was);
     return rc;
 }
 
-int cairn_prune(MPI_Comm comm, const char *config, cairn_pruning *how)
+int cairn_prune(MPI_Comm comm, const char *config, const cairn_prune_options *how,
+                cairn_prune_result *ret)
 {
     crn_holding h;
-    cairn_pruning ours;
+    cairn_prune_options ours;
+    cairn_prune_result result = {0};
     CRN_TRY(crn_struct_in(how, &ours));
-    ours.nmarks = ours.nfiles = 0;
+    if (ret)
+        CRN_TRY(crn_struct_check(ret));
     crn_holding_init(&h);
     cairn_status rc = crn_comm_create(comm, &h.comm);
     if (rc == CAIRN_OK)
-        rc = prune(&h, config, &ours);
+        rc = prune(&h, config, &ours, &result);
     crn_holding_done(&h);
-    return rc < 0 ? rc : crn_struct_out(&ours, how);
+    return rc < 0 || !ret ? rc : crn_struct_out(&result, ret);
 }

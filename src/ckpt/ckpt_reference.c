@@ -231,7 +231,7 @@ void crn_reference_look(cairn *c)
     if (!theirs)
         note_sentence(&r->found, CAIRN_ONLY_FIRST, "the reference does not have it");
     else if (compare(c, theirs) < 0)
-        note_sentence(&r->found, CAIRN_UNTOLD, crn_err_peek()->text);
+        note_sentence(&r->found, CAIRN_INCONCLUSIVE, crn_err_peek()->text);
 }
 
 /* --- all ranks' ----------------------------------------------------------------------------- */
@@ -266,7 +266,7 @@ static cairn_status agree(crn_comm *comm, finding *f)
 static const char *const verdict_name[] = {
     [CAIRN_SAME] = "same",
     [CAIRN_UNPROVEN] = "not proven equal",
-    [CAIRN_UNTOLD] = "could not tell",
+    [CAIRN_INCONCLUSIVE] = "could not tell",
     [CAIRN_ONLY_FIRST] = "only in this run",
     [CAIRN_ONLY_SECOND] = "only in the reference",
     [CAIRN_DIFFERENT] = "different",

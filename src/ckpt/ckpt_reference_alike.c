@@ -90,7 +90,7 @@ cairn_status crn_reference_alike(crn_comm *comm, const crn_trees_mark *mine, dif
             continue;
         r->verdict = CAIRN_SAME; /* what rank 0 alone has found does not count */
         r->ndiffering = 0;
-        crn_diff_row_judge(r, CAIRN_UNTOLD, "the ranks of this run do not hold it alike");
+        crn_diff_row_judge(r, CAIRN_INCONCLUSIVE, "the ranks of this run do not hold it alike");
     }
     crn_vec_done(&asked);
     return rc;

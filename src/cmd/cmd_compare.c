@@ -7,7 +7,7 @@
 static const char *const verdict_name[] = {
     [CAIRN_SAME] = "same",
     [CAIRN_UNPROVEN] = "not proven equal",
-    [CAIRN_UNTOLD] = "could not tell",
+    [CAIRN_INCONCLUSIVE] = "could not tell",
     [CAIRN_ONLY_FIRST] = "only in the first",
     [CAIRN_ONLY_SECOND] = "only in the second",
     [CAIRN_DIFFERENT] = "different",
@@ -24,7 +24,7 @@ const char *cmd_comparison_word(cairn_verdict v)
 
 int cmd_comparison_code(cairn_verdict v)
 {
-    return v == CAIRN_SAME ? CMD_YES : v > CAIRN_UNTOLD ? CMD_NO : CMD_UNKNOWN;
+    return v == CAIRN_SAME ? CMD_YES : v > CAIRN_INCONCLUSIVE ? CMD_NO : CMD_UNKNOWN;
 }
 
 /* "200x300" as the shape of raw values. */
@@ -292,7 +292,7 @@ static int print_json(cmd_comparison *c, const cairn_comparison *r)
                             verdict_name[r->verdict], "marks", (json_int_t)r->nmarks, "left",
                             (json_int_t)r->nleft, "only_first", (json_int_t)r->nonly_first,
                             "only_second", (json_int_t)r->nonly_second, "nbytes",
-                            (json_int_t)r->nbytes, "treed", (json_int_t)r->tree_bytes, "read",
+                            (json_int_t)r->nbytes, "tree_bytes", (json_int_t)r->tree_bytes, "read",
                             (json_int_t)r->read_bytes, "first", first, "rows", c->rows);
     if (c->files)
         all = cmd_json_merge(all, json_pack("{s:I}", "skipped", (json_int_t)r->nskipped));
@@ -318,7 +318,7 @@ void cmd_comparison_print_first(const cairn_comparison_row *r)
 {
     char index[INDEX_TEXT];
     const char *const head =
-        r->verdict <= CAIRN_UNTOLD ? verdict_name[r->verdict] : "first difference";
+        r->verdict <= CAIRN_INCONCLUSIVE ? verdict_name[r->verdict] : "first difference";
     if (r->ndiffering > 0)
         cmd_line("%s: mark %" PRIu64 ", rank %" PRIu32 ", variable '%s', index %s: %s and %s", head,
                  r->version, r->rank, r->variable,

@@ -9,7 +9,7 @@
 
 static const char usage[] = "cairn drain [--json] [--config FILE] TRAIL[/RUN]";
 
-static int print(const cairn_drained *d, bool already, bool json)
+static int print(const cairn_drain_result *d, bool already, bool json)
 {
     char nbytes[CRN_NUMBER_TEXT];
     if (json)
@@ -37,7 +37,7 @@ typedef struct request {
 static int drain(MPI_Comm comm, int rank, void *arg)
 {
     const request *r = arg;
-    cairn_drained d = {.struct_bytes = sizeof d};
+    cairn_drain_result d = {.struct_bytes = sizeof d};
     int rc = cairn_drain(comm, r->config, &d);
     if (rank > 0)
         return rc < 0 ? CMD_UNKNOWN : CMD_YES;

@@ -19,8 +19,9 @@ typedef struct exporting {
     const char *mark, *output;
     const char *place; /* as named */
     uint64_t version;  /* what mark says */
-    cairn_exporting what;
-    char path[4096], series[4096]; /* of what */
+    cairn_export_options how;
+    cairn_export_result made;
+    char path[4096], series[4096]; /* of how */
     json_t *list;                  /* of files, with json */
     uint64_t nfiles;
     char why[CRN_ERR_TEXT]; /* the last mark failed */
@@ -38,55 +39,56 @@ static int on_progress(void *arg, uint64_t done_bytes, uint64_t total_bytes)
 /* The file of a mark: as told, before the ".h5" of which the version comes if there are several. */
 static void name_file(exporting *e)
 {
-    const char *name = e->output ? e->output : e->what.run;
+    const char *name = e->output ? e->output : e->how.run;
     const size_t n = strlen(name);
     const bool suffix = n > 3 && strcmp(name + n - 3, ".h5") == 0;
     if (e->output && !e->all)
         snprintf(e->path, sizeof e->path, "%s", name);
     else
         snprintf(e->path, sizeof e->path, "%.*s-%" PRIu64 ".h5", (int)(suffix ? n - 3 : n), name,
-                 e->what.version);
+                 e->how.version);
 }
 
 /* Returns what the library says. */
 static int export_mark(exporting *e, uint64_t version)
 {
     char what[CRN_ERR_TEXT], nbytes[CRN_NUMBER_TEXT];
-    e->what.version = version;
-    e->what.path = e->path;
-    e->what.progress = on_progress;
-    e->what.arg = &e->progress;
+    e->how.version = version;
+    e->how.path = e->path;
+    e->how.progress = on_progress;
+    e->how.arg = &e->progress;
     name_file(e);
     snprintf(what, sizeof what, "writing '%.256s'", e->path);
     cmd_progress_start(&e->progress, what);
-    int rc = cairn_export(&e->what);
+    int rc = cairn_export(&e->how, &e->made);
     cmd_progress_end(&e->progress);
     if (rc < 0) {
         snprintf(e->why, sizeof e->why, "%s", cairn_error_text());
         return rc;
     }
+    e->how.nmoments = e->made.nmoments;
     e->nfiles++;
     if (e->json)
         cmd_json_append(&e->list,
                         json_pack("{s:I, s:o, s:I, s:I}", "version", (json_int_t)version, "file",
-                                  cmd_json_text(e->path), "variables", (json_int_t)e->what.nvars,
-                                  "nbytes", (json_int_t)e->what.nbytes));
+                                  cmd_json_text(e->path), "variables", (json_int_t)e->made.nvars,
+                                  "nbytes", (json_int_t)e->made.nbytes));
     else
         cmd_line("mark %" PRIu64 ": '%s', %" PRIu64 " variable%s, %s", version, e->path,
-                 e->what.nvars, e->what.nvars == 1 ? "" : "s",
-                 crn_format_nbytes(e->what.nbytes, nbytes, sizeof nbytes));
+                 e->made.nvars, e->made.nvars == 1 ? "" : "s",
+                 crn_format_nbytes(e->made.nbytes, nbytes, sizeof nbytes));
     return CAIRN_OK;
 }
 
 /* The time series of all marks is called as their files are, without a version. */
 static void name_series(exporting *e)
 {
-    const char *name = e->output ? e->output : e->what.run, *slash = strrchr(name, '/');
+    const char *name = e->output ? e->output : e->how.run, *slash = strrchr(name, '/');
     name = slash ? slash + 1 : name;
     const size_t n = strlen(name);
     const bool suffix = n > 3 && strcmp(name + n - 3, ".h5") == 0;
     snprintf(e->series, sizeof e->series, "%.*s.xmf", (int)(suffix ? n - 3 : n), name);
-    e->what.series = e->series;
+    e->how.series = e->series;
 }
 
 /* The newest mark of a run that the trail has, or with only, that very one. */
@@ -113,7 +115,7 @@ static bool has_gone(const exporting *e, int rc)
     if (rc != CAIRN_ENOTFOUND || cmd_place_open(e->place, &place) != CMD_YES)
         return false;
     const bool gone = cairn_trail_run(place.trail, place.first, &run) == CAIRN_OK &&
-                      !find_mark(&place, run.nmarks, &e->what.version, &version);
+                      !find_mark(&place, run.nmarks, &e->how.version, &version);
     cmd_place_close(&place);
     return gone;
 }
@@ -142,7 +144,7 @@ static int export_run(exporting *e, const cmd_place *place)
     uint64_t version = e->version;
     if (cairn_trail_run(place->trail, place->first, &run) < 0)
         return cmd_fail("%s", cairn_error_text());
-    e->what.run = run.name;
+    e->how.run = run.name;
     if (e->all)
         return export_all(e, place, &run);
     if (!e->mark && !find_mark(place, run.nmarks, NULL, &version))
@@ -165,7 +167,7 @@ static int export_place(exporting *e)
     if (place.end - place.first != 1) {
         cmd_fail("'%s' has %zu runs: name one", e->place, place.end - place.first);
     } else if (cmd_place_names(e->place, &trail, &run) == CMD_YES) {
-        e->what.trail = trail;
+        e->how.trail = trail;
         code = export_run(e, &place);
         free(trail);
         free(run);
@@ -176,7 +178,7 @@ static int export_place(exporting *e)
 
 int cmd_export(int argc, char **argv)
 {
-    exporting e = {.what = {.struct_bytes = sizeof e.what}};
+    exporting e = {.how.struct_bytes = sizeof e.how, .made.struct_bytes = sizeof e.made};
     int code;
     const cmd_option options[] = {
         CMD_JSON(&e.json),

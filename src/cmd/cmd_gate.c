@@ -25,7 +25,7 @@ static int gate(MPI_Comm comm, int rank, void *arg)
     cmd_comparison_begin(c, rank == 0, "checking");
     int rc = cairn_gate(comm, c->first, c->second, &c->how, &result);
     int code = cmd_comparison_end(c, rc, &result);
-    if (rc >= 0 && c->speaks && !c->json && !c->csv && result.verdict != CAIRN_UNTOLD)
+    if (rc >= 0 && c->speaks && !c->json && !c->csv && result.verdict != CAIRN_INCONCLUSIVE)
         cmd_line("%s", result.verdict == CAIRN_SAME       ? "pass"
                        : result.verdict == CAIRN_UNPROVEN ? "not proven"
                                                           : "fail");
@@ -47,7 +47,7 @@ static bool parse_sketch(gate_request *r)
     return !r->sketch;
 }
 
-static int print_blessing(const gate_request *r, const cairn_blessing *b)
+static int print_blessing(const gate_request *r, const cairn_bless_result *b)
 {
     char file[CRN_NUMBER_TEXT], sketch[CRN_NUMBER_TEXT];
     const double share = b->nbytes > 0 ? 100.0 * (double)b->file_bytes / (double)b->nbytes : 0;
@@ -72,7 +72,7 @@ static int print_blessing(const gate_request *r, const cairn_blessing *b)
 static int bless(MPI_Comm comm, int rank, void *arg)
 {
     const gate_request *r = arg;
-    cairn_blessing made = {.struct_bytes = sizeof made};
+    cairn_bless_result made = {.struct_bytes = sizeof made};
     (void)comm;
     if (rank > 0)
         return CMD_YES;

@@ -14,45 +14,46 @@ static int on_progress(void *arg, uint64_t done_bytes, uint64_t total_bytes)
     return 0;
 }
 
-static int print(const cairn_importing *what, bool json)
+static int print(const cairn_import_result *r, uint64_t version, bool json)
 {
     char nbytes[CRN_NUMBER_TEXT];
     if (json)
-        return cmd_print_json(json_pack("{s:s, s:I, s:I, s:I, s:I}", "run", what->name, "version",
-                                        (json_int_t)what->version, "variables",
-                                        (json_int_t)what->nvars, "nbytes", (json_int_t)what->nbytes,
-                                        "skipped", (json_int_t)what->nskipped),
+        return cmd_print_json(json_pack("{s:s, s:I, s:I, s:I, s:I}", "run", r->name, "version",
+                                        (json_int_t)version, "variables", (json_int_t)r->nvars,
+                                        "nbytes", (json_int_t)r->nbytes, "skipped",
+                                        (json_int_t)r->nskipped),
                               CMD_YES);
-    cmd_line("run '%s', mark %" PRIu64 ": %" PRIu64 " variable%s, %s", what->name, what->version,
-             what->nvars, what->nvars == 1 ? "" : "s",
-             crn_format_nbytes(what->nbytes, nbytes, sizeof nbytes));
-    if (what->nskipped > 0)
-        cmd_line("%" PRIu64 " dataset%s left out: no numbers, or in other files", what->nskipped,
-                 what->nskipped == 1 ? " was" : "s were");
+    cmd_line("run '%s', mark %" PRIu64 ": %" PRIu64 " variable%s, %s", r->name, version, r->nvars,
+             r->nvars == 1 ? "" : "s", crn_format_nbytes(r->nbytes, nbytes, sizeof nbytes));
+    if (r->nskipped > 0)
+        cmd_line("%" PRIu64 " dataset%s left out: no numbers, or in other files", r->nskipped,
+                 r->nskipped == 1 ? " was" : "s were");
     return CMD_YES;
 }
 
-static int import_file(cairn_importing *what, cmd_progress *progress, const char *place, bool json)
+static int import_file(cairn_import_options *how, cmd_progress *progress, const char *place,
+                       bool json)
 {
     char *trail, *run, title[CRN_ERR_TEXT];
+    cairn_import_result made = {.struct_bytes = sizeof made};
     if (cmd_place_names(place, &trail, &run) != CMD_YES)
         return CMD_UNKNOWN;
-    what->trail = trail;
-    what->run = run;
-    what->progress = on_progress;
-    what->arg = progress;
-    snprintf(title, sizeof title, "reading '%.256s'", what->path);
+    how->trail = trail;
+    how->run = run;
+    how->progress = on_progress;
+    how->arg = progress;
+    snprintf(title, sizeof title, "reading '%.256s'", how->path);
     cmd_progress_start(progress, title);
-    int rc = cairn_import(what);
+    int rc = cairn_import(how, &made);
     cmd_progress_end(progress);
     free(trail);
     free(run);
-    return rc < 0 ? cmd_fail("%s", cairn_error_text()) : print(what, json);
+    return rc < 0 ? cmd_fail("%s", cairn_error_text()) : print(&made, how->version, json);
 }
 
 int cmd_import(int argc, char **argv)
 {
-    cairn_importing what = {.struct_bytes = sizeof what};
+    cairn_import_options how = {.struct_bytes = sizeof how};
     cmd_progress progress;
     bool json = false;
     const char *mark = "0", *ranks = "0";
@@ -66,11 +67,11 @@ int cmd_import(int argc, char **argv)
         return code;
     if (argc != 2)
         return cmd_misuse(usage, "a file and a trail must be named");
-    if (crn_parse_count(mark, &what.version) < 0)
+    if (crn_parse_count(mark, &how.version) < 0)
         return cmd_misuse(usage, "--mark: %s", crn_err_peek()->text);
     if (crn_parse_count(ranks, &nranks) < 0 || nranks > UINT32_MAX)
         return cmd_misuse(usage, "--ranks: '%s' is no number of ranks", ranks);
-    what.nranks = (uint32_t)nranks;
-    what.path = argv[0];
-    return import_file(&what, &progress, argv[1], json);
+    how.nranks = (uint32_t)nranks;
+    how.path = argv[0];
+    return import_file(&how, &progress, argv[1], json);
 }

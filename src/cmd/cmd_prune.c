@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * cairn prune: let go of marks and files that are no longer needed. Started by mpirun or srun, one
+ * cairn prune: delete marks and files that are no longer needed. Started by mpirun or srun, one
  * process on each node, it removes the node-local files of all of them.
  */
 #include "cmd/cmd_ranks.h"
@@ -11,13 +11,13 @@ static const char usage[] =
     "cairn prune [--json] [--dry-run] [--local] [--keep N] [--config FILE] TRAIL[/RUN]\n"
     "cairn prune [--json] [--dry-run] --local --orphans [--config FILE]";
 
-static int print(const cairn_pruning *p, bool json)
+static int print(const cairn_prune_result *p, bool dry, bool json)
 {
     if (json)
         return cmd_print_json(json_pack("{s:I, s:I, s:b}", "marks", (json_int_t)p->nmarks, "files",
-                                        (json_int_t)p->nfiles, "dry_run", p->dry),
+                                        (json_int_t)p->nfiles, "dry_run", dry),
                               CMD_YES);
-    if (p->dry)
+    if (dry)
         cmd_line("%" PRIu64 " mark%s would be dropped", p->nmarks, p->nmarks == 1 ? "" : "s");
     else
         cmd_line("%" PRIu64 " mark%s dropped, %" PRIu64 " file%s removed", p->nmarks,
@@ -26,7 +26,7 @@ static int print(const cairn_pruning *p, bool json)
 }
 
 typedef struct request {
-    cairn_pruning how;
+    cairn_prune_options how;
     const char *config;
     bool json, orphans;
 } request;
@@ -34,13 +34,14 @@ typedef struct request {
 static int prune(MPI_Comm comm, int rank, void *arg)
 {
     request *r = arg;
-    int rc = cairn_prune(comm, r->config, &r->how);
+    cairn_prune_result done = {.struct_bytes = sizeof done};
+    int rc = cairn_prune(comm, r->config, &r->how, &done);
     if (rank > 0)
         return rc < 0 ? CMD_UNKNOWN : CMD_YES;
-    return rc < 0 ? cmd_fail("%s", cairn_error_text()) : print(&r->how, r->json);
+    return rc < 0 ? cmd_fail("%s", cairn_error_text()) : print(&done, r->how.dry, r->json);
 }
 
-static void tell_orphan(void *arg, const char *text, bool goes)
+static void print_orphan(void *arg, const char *text, bool goes)
 {
     const request *r = arg;
     (void)goes;
@@ -48,29 +49,30 @@ static void tell_orphan(void *arg, const char *text, bool goes)
         cmd_line("%s", text);
 }
 
-static int print_orphans(const cairn_orphans *o, bool json)
+static int print_orphans(const cairn_orphan_result *o, bool dry, bool json)
 {
     char size[32];
     if (json)
         return cmd_print_json(json_pack("{s:I, s:I, s:I, s:b}", "runs", (json_int_t)o->nruns,
                                         "kept", (json_int_t)o->nkept, "nbytes",
-                                        (json_int_t)o->nbytes, "dry_run", o->dry),
+                                        (json_int_t)o->nbytes, "dry_run", dry),
                               CMD_YES);
     cmd_line("%s of %" PRIu64 " run%s %s, %" PRIu64 " run%s kept",
              crn_format_nbytes(o->nbytes, size, sizeof size), o->nruns, o->nruns == 1 ? "" : "s",
-             o->dry ? "would be removed" : "removed", o->nkept, o->nkept == 1 ? "" : "s");
+             dry ? "would be removed" : "removed", o->nkept, o->nkept == 1 ? "" : "s");
     return CMD_YES;
 }
 
 static int prune_orphans(MPI_Comm comm, int rank, void *arg)
 {
     request *r = arg;
-    cairn_orphans how = {
-        .struct_bytes = sizeof how, .dry = r->how.dry, .tell = tell_orphan, .arg = r};
-    int rc = cairn_prune_orphans(comm, r->config, &how);
+    const cairn_orphan_options how = {
+        .struct_bytes = sizeof how, .dry = r->how.dry, .report = print_orphan, .arg = r};
+    cairn_orphan_result done = {.struct_bytes = sizeof done};
+    int rc = cairn_prune_orphans(comm, r->config, &how, &done);
     if (rank > 0)
         return rc < 0 ? CMD_UNKNOWN : CMD_YES;
-    return rc < 0 ? cmd_fail("%s", cairn_error_text()) : print_orphans(&how, r->json);
+    return rc < 0 ? cmd_fail("%s", cairn_error_text()) : print_orphans(&done, how.dry, r->json);
 }
 
 int cmd_prune(int argc, char **argv)

@@ -280,7 +280,7 @@ static void judge_hollow(const diff_array *a, const diff_array *b, diff_row *row
     crn_format_nbytes(a->nvalues * a->item, claimed, sizeof claimed);
     crn_format_nbytes(a->stored_bytes, first, sizeof first);
     crn_format_nbytes(b->stored_bytes, second, sizeof second);
-    crn_diff_row_judge(row, CAIRN_UNTOLD,
+    crn_diff_row_judge(row, CAIRN_INCONCLUSIVE,
                        "it claims %s, of which %s were written in the first file and %s in the "
                        "second: too much to be read",
                        claimed, first, second);
@@ -322,14 +322,14 @@ static void judge_values(const pair *p, diff_row *row)
 {
     const diff_array *a = p->a[0], *b = p->a[1];
     if (a->why || b->why)
-        crn_diff_row_judge(row, CAIRN_UNTOLD, "it cannot be compared: %s",
+        crn_diff_row_judge(row, CAIRN_INCONCLUSIVE, "it cannot be compared: %s",
                            a->why ? a->why : b->why);
     else if (!same_type(a, b))
         judge_types(a, b, row);
     else if (!same_shape(a, b))
         judge_shapes(a, b, row);
     else if (larger_item(a, b) > DIFF_MEMORY)
-        crn_diff_row_judge(row, CAIRN_UNTOLD, "its elements are too large");
+        crn_diff_row_judge(row, CAIRN_INCONCLUSIVE, "its elements are too large");
     else if (!p->alike)
         judge_hollow(a, b, row);
 }
@@ -346,8 +346,8 @@ static void judge_others(const diff_array *a, const diff_array *b, diff_row *row
                            "nothing is",
                            a->why, b->why);
     else if (a->kind == DIFF_AGAIN && !same)
-        crn_diff_row_judge(row, CAIRN_UNTOLD, "it is the group '/%s' again, and the second's '/%s'",
-                           a->why, b->why);
+        crn_diff_row_judge(row, CAIRN_INCONCLUSIVE,
+                           "it is the group '/%s' again, and the second's '/%s'", a->why, b->why);
 }
 
 static void judge_pair(const diff_files *f, const pair *p, diff_row *row)
@@ -366,7 +366,8 @@ static void judge_pair(const diff_files *f, const pair *p, diff_row *row)
     }
     const diff_array *const link = a->kind == DIFF_OUTWARD ? a : b->kind == DIFF_OUTWARD ? b : NULL;
     if (link)
-        crn_diff_row_judge(row, CAIRN_UNTOLD, "it leads into another file, to %s: %s", link->why,
+        crn_diff_row_judge(row, CAIRN_INCONCLUSIVE, "it leads into another file, to %s: %s",
+                           link->why,
                            f->follow ? "nothing could be opened there" : "--follow compares that");
     else if (a->kind != b->kind)
         crn_diff_row_judge(row, CAIRN_DIFFERENT, "it is %s in the first file and %s in the second",
@@ -509,7 +510,7 @@ static cairn_status look_at_slab(diff_worker *w, const diff_files *f, const pair
     if (rc == CAIRN_OK && !p->a[0]->form)
         compare_slab(w, spec, &s, row);
     else if (rc < 0 && rc != CAIRN_ENOMEM)
-        crn_diff_row_judge(row, CAIRN_UNTOLD, "%s", crn_err_peek()->text);
+        crn_diff_row_judge(row, CAIRN_INCONCLUSIVE, "%s", crn_err_peek()->text);
     crn_diff_see(w, s.n * spec->item);
     return rc == CAIRN_ENOMEM ? rc : CAIRN_OK;
 }

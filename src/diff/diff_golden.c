@@ -21,7 +21,7 @@ typedef struct blessing {
     diff_side side;
     crn_sketch_kind kind;
     uint64_t *nmissing; /* by mark: variables without a sketch that should have one */
-    cairn_blessing result;
+    cairn_bless_result result;
 } blessing;
 
 /* Append a section, its length first. */
@@ -123,7 +123,7 @@ static cairn_status kind_of(cairn_sketch sketch, crn_sketch_kind *ret)
 }
 
 int cairn_bless_as(const char *run, const char *golden, const cairn_bless_options *how,
-                   cairn_blessing *ret)
+                   cairn_bless_result *ret)
 {
     cairn_bless_options options = {.sketch = CAIRN_SKETCH_BYTES};
     blessing b = {.kind = CRN_SKETCH_NONE};

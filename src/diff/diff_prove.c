@@ -93,7 +93,7 @@ static cairn_status judge_blocks(proof *p, uint64_t first, size_t n)
     cairn_status rc = crn_diff_read_leaves(p->run, p->var, leaf, first, n, data, &bad);
     for (size_t i = 0; i < n && rc == CAIRN_OK; i++) {
         if (is_bad(&bad, first + i))
-            crn_diff_row_judge(p->row, CAIRN_UNTOLD,
+            crn_diff_row_judge(p->row, CAIRN_INCONCLUSIVE,
                                "block %" PRIu64 " of rank %u is damaged or cannot be read in '%s'",
                                first + i, p->rank, p->run->side->name);
         else

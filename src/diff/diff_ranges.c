@@ -255,7 +255,7 @@ static bool is_bad(effort *e, const reading *rd, uint64_t value, uint64_t n)
     for (size_t i = 0; i < rd->bad.n; i++) {
         if (rd->bad.at[i] < first || rd->bad.at[i] > last)
             continue;
-        crn_diff_row_judge(&e->row, CAIRN_UNTOLD,
+        crn_diff_row_judge(&e->row, CAIRN_INCONCLUSIVE,
                            "block %" PRIu64 " of rank %u is damaged or cannot be read in '%s'",
                            rd->bad.at[i], rd->of->share->rank, rd->of->share->side->name);
         return true;
@@ -438,7 +438,7 @@ static cairn_status compare_pieces(ranges *r, diff_worker *w, diff_row *row)
     for (size_t i = 1; i < r->piece.n; i++)
         ncommon += r->piece.at[i].overlap.n * r->piece.at[i].overlap.nruns;
     if (ncommon < r->nvalues)
-        crn_diff_row_judge(row, CAIRN_UNTOLD,
+        crn_diff_row_judge(row, CAIRN_INCONCLUSIVE,
                            "of rank %u's values, the second run has only %" PRIu64 " of %" PRIu64
                            " as %s of this array",
                            r->piece.at->share->rank, ncommon, r->nvalues, r->spec->type);

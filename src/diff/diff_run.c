@@ -268,7 +268,7 @@ static cairn_status compare_marks(comparison *c)
             CRN_TRY(is_over(c, &over));
     }
     if (c->result.nmarks == 0 && !needs_all_marks(c)) /* they may still be the same, or not */
-        c->result.verdict = CAIRN_UNTOLD;
+        c->result.verdict = CAIRN_INCONCLUSIVE;
     return CAIRN_OK;
 }
 

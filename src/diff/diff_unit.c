@@ -212,7 +212,7 @@ bool crn_diff_same_place(const crn_var_spec *a, const crn_var_spec *b)
 static cairn_status explain(unit *u, cairn_status rc)
 {
     const crn_err why = *crn_err_peek();
-    const bool partly = rc == CAIRN_OK && u->row.verdict == CAIRN_UNTOLD;
+    const bool partly = rc == CAIRN_OK && u->row.verdict == CAIRN_INCONCLUSIVE;
     if (!partly && rc != CAIRN_ENOTFOUND && rc != CAIRN_ECORRUPT && rc != CAIRN_EMISMATCH)
         return rc;
     for (int k = 0; k < 2; k++) {
@@ -234,7 +234,7 @@ static cairn_status judge_failure(unit *u, cairn_status rc, uint64_t nblocks)
     switch (rc) {
     case CAIRN_ENOTFOUND:
         if (u->why[0])
-            crn_diff_row_judge(&u->row, CAIRN_UNTOLD, "%s", u->why);
+            crn_diff_row_judge(&u->row, CAIRN_INCONCLUSIVE, "%s", u->why);
         crn_diff_row_judge(&u->row, CAIRN_UNPROVEN,
                            "%" PRIu64 " block%s of rank %u %s not proven equal: %s", nblocks,
                            nblocks == 1 ? "" : "s", u->share[0].rank, nblocks == 1 ? "is" : "are",
@@ -244,7 +244,7 @@ static cairn_status judge_failure(unit *u, cairn_status rc, uint64_t nblocks)
     case CAIRN_EIO:
     case CAIRN_EMISMATCH:
     case CAIRN_EUNSUPPORTED:
-        crn_diff_row_judge(&u->row, CAIRN_UNTOLD, "%s", crn_err_peek()->text);
+        crn_diff_row_judge(&u->row, CAIRN_INCONCLUSIVE, "%s", crn_err_peek()->text);
         return CAIRN_OK;
     default:
         return rc;
@@ -386,14 +386,14 @@ static cairn_status compare_alike(unit *u, const diff_var v[2])
     for (int k = u->lonely; k < 2; k++) {
         if (crn_diff_is_alike(&u->side[k], u->mark[k], v[k].var, why))
             continue;
-        crn_diff_row_judge(&u->row, CAIRN_UNTOLD, "%s", why);
+        crn_diff_row_judge(&u->row, CAIRN_INCONCLUSIVE, "%s", why);
         return CAIRN_OK;
     }
     if (crn_diff_same_place(a, b) && is_proven(u, v))
         return CAIRN_OK;
     if (crn_diff_same_place(a, b))
         return is_blockwise(v) ? compare_blocks(u, v) : compare_ranges(u, a);
-    crn_diff_row_judge(&u->row, CAIRN_UNTOLD,
+    crn_diff_row_judge(&u->row, CAIRN_INCONCLUSIVE,
                        "it is no global array, and each rank has %" PRIu64 " values in '%s' and "
                        "%" PRIu64 " in '%s'",
                        a->nbytes / a->item, u->side[0].name, b->nbytes / b->item, u->side[1].name);
@@ -533,7 +533,7 @@ static cairn_status compare_unpaired(unit *u, int k, diff_var v[2])
         return rc;
     }
     if (spec->ndims == 0 && !same_ranks(u) && is_elsewhere(u, !k, spec->name))
-        crn_diff_row_judge(&u->row, CAIRN_UNTOLD,
+        crn_diff_row_judge(&u->row, CAIRN_INCONCLUSIVE,
                            "rank %u of '%s' does not have it, and others have", u->share[!k].rank,
                            u->side[!k].name);
     else
@@ -610,7 +610,7 @@ static cairn_status untold(unit *u, diff_rows *rows, pthread_mutex_t *lock)
     const crn_var_spec whole = {.name = "*", .type = "", .item = 1};
     (void)explain(u, crn_err_peek()->code);
     CRN_TRY(crn_diff_row_init(&u->row, &whole, u->at));
-    crn_diff_row_judge(&u->row, CAIRN_UNTOLD, "%s", crn_err_peek()->text);
+    crn_diff_row_judge(&u->row, CAIRN_INCONCLUSIVE, "%s", crn_err_peek()->text);
     return merge(u, rows, lock);
 }
 

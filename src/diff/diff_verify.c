@@ -148,7 +148,7 @@ static bool is_bad(effort *e, size_t slot, uint64_t block)
         for (size_t i = 0; i < bad->n; i++) {
             if (bad->at[i] != block)
                 continue;
-            crn_diff_row_judge(&e->row, CAIRN_UNTOLD,
+            crn_diff_row_judge(&e->row, CAIRN_INCONCLUSIVE,
                                "block %" PRIu64 " of rank %u is damaged or cannot be read in '%s'",
                                block, share->rank, share->side->name);
             return true;

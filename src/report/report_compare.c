@@ -12,7 +12,7 @@ static const char *verdict_text(cairn_verdict verdict)
 {
     static const char *const text[] = {[CAIRN_SAME] = "same",
                                        [CAIRN_UNPROVEN] = "not proven equal",
-                                       [CAIRN_UNTOLD] = "could not tell",
+                                       [CAIRN_INCONCLUSIVE] = "could not tell",
                                        [CAIRN_ONLY_FIRST] = "only in the first",
                                        [CAIRN_ONLY_SECOND] = "only in the second",
                                        [CAIRN_DIFFERENT] = "different"};

@@ -107,19 +107,20 @@ static void test_a_finished_run_leaves_its_nodes(void **state)
 static void test_a_finished_run_keeps_what_is_nowhere_else(void **state)
 {
     place p;
-    cairn_pruning how = {.struct_bytes = sizeof how, .keep = 1, .local = true};
+    cairn_prune_result done = {.struct_bytes = sizeof done};
+    cairn_prune_options how = {.struct_bytes = sizeof how, .keep = 1, .local = true};
     set_up(&p, *state, "[run]\nname = r\n");
     finish(&p, 3, CAIRN_LEVEL_LOCAL);
     run_in(&p, SOME_FILES);
     assert_int_equal(count_marks(&p), 2);
-    assert_int_equal(cairn_prune(p.mpi, p.config, &how), CAIRN_EINVAL);
+    assert_int_equal(cairn_prune(p.mpi, p.config, &how, &done), CAIRN_EINVAL);
     assert_non_null(strstr(cairn_error_text(), "is on the nodes only"));
     run_in(&p, SOME_FILES);
     /* all ranks together, each for its node */
     how.keep = 0;
-    assert_ok(cairn_prune(p.mpi, p.config, &how));
-    assert_int_equal(how.nmarks, 2);
-    assert_int_equal(how.nfiles, p.nranks);
+    assert_ok(cairn_prune(p.mpi, p.config, &how, &done));
+    assert_int_equal(done.nmarks, 2);
+    assert_int_equal(done.nfiles, p.nranks);
     run_in(&p, NO_FILES);
     assert_int_equal(count_marks(&p), 0);
     place_done(&p);

@@ -427,14 +427,15 @@ static void exchange(const world *w)
     snprintf(from, sizeof from, "%s/trail", w->at.dir);
     snprintf(file, sizeof file, "%s/few.h5", w->at.dir);
     snprintf(to, sizeof to, "%s/new", w->at.dir);
-    cairn_exporting out = {.struct_bytes = sizeof out,
-                           .trail = from,
-                           .run = "run-1",
-                           .version = w->step,
-                           .path = file};
-    cairn_importing in = {.struct_bytes = sizeof in, .path = file, .trail = to, .version = w->step};
-    assert_ok(cairn_export(&out));
-    assert_ok(cairn_import(&in));
+    cairn_export_options out = {.struct_bytes = sizeof out,
+                                .trail = from,
+                                .run = "run-1",
+                                .version = w->step,
+                                .path = file};
+    cairn_import_options in = {
+        .struct_bytes = sizeof in, .path = file, .trail = to, .version = w->step};
+    assert_ok(cairn_export(&out, NULL));
+    assert_ok(cairn_import(&in, NULL));
 }
 
 static void test_few_items_keep_their_ranks(void **state)

@@ -250,21 +250,22 @@ static void export_to(const world *w, const char *path)
 {
     char trail[96];
     snprintf(trail, sizeof trail, "%s/trail", w->at.dir);
-    cairn_exporting what = {.struct_bytes = sizeof what,
-                            .trail = trail,
-                            .run = "run-1",
-                            .version = w->step,
-                            .path = path};
-    assert_ok(cairn_export(&what));
+    cairn_export_options what = {.struct_bytes = sizeof what,
+                                 .trail = trail,
+                                 .run = "run-1",
+                                 .version = w->step,
+                                 .path = path};
+    assert_ok(cairn_export(&what, NULL));
 }
 
 static void import_from(const char *path, const char *trail)
 {
-    cairn_importing what = {
+    cairn_import_result made = {.struct_bytes = sizeof made};
+    const cairn_import_options what = {
         .struct_bytes = sizeof what, .path = path, .trail = trail, .version = 3};
-    assert_ok(cairn_import(&what));
-    assert_int_equal(what.nvars, 5);
-    assert_int_equal(what.nskipped, 0);
+    assert_ok(cairn_import(&what, &made));
+    assert_int_equal(made.nvars, 5);
+    assert_int_equal(made.nskipped, 0);
 }
 
 /* All that the file has comes back from it alone. */

@@ -173,11 +173,11 @@ static void test_the_next_mark_keeps_the_manifest_true(void **state)
 static void test_prune_keeps_what_counts(void **state)
 {
     (void)state;
-    cairn_pruning how = {.struct_bytes = sizeof how, .keep = 1};
+    cairn_prune_options how = {.struct_bytes = sizeof how, .keep = 1};
     set_up("");
     run_leg((leg){.mark = {1}, GLOBAL_MARK});
     run_leg((leg){BEFORE_MANIFEST, .mark = {2}, GLOBAL_MARK});
-    assert_ok(cairn_prune(MPI_COMM_SELF, config, &how));
+    assert_ok(cairn_prune(MPI_COMM_SELF, config, &how, NULL));
     run_in_dir("rm -rf local");
     expect_version(1);
     remove_tree(dir);
@@ -186,7 +186,7 @@ static void test_prune_keeps_what_counts(void **state)
 static void test_drain_passes_what_does_not_count(void **state)
 {
     (void)state;
-    cairn_drained drained = {.struct_bytes = sizeof drained};
+    cairn_drain_result drained = {.struct_bytes = sizeof drained};
     set_up("");
     run_leg((leg){.mark = {1}, .level = CAIRN_LEVEL_LOCAL});
     run_leg((leg){BEFORE_MANIFEST, .mark = {2}, GLOBAL_MARK});
@@ -518,7 +518,7 @@ static void test_old_series_are_removed(void **state)
 static void test_a_lost_manifest_and_a_command_elsewhere(void **state)
 {
     char elsewhere[96];
-    cairn_pruning how = {.struct_bytes = sizeof how, .keep = 1};
+    cairn_prune_options how = {.struct_bytes = sizeof how, .keep = 1};
     (void)state;
     set_up("");
     run_leg((leg){.mark = {8}, GLOBAL_MARK});
@@ -526,7 +526,7 @@ static void test_a_lost_manifest_and_a_command_elsewhere(void **state)
     run_in_dir("rm trail/run-1/manifest");
     snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", dir);
     assert_int_equal(setenv("CAIRN_LEVEL_LOCAL", elsewhere, 1), 0);
-    const int rc = cairn_prune(MPI_COMM_SELF, config, &how);
+    const int rc = cairn_prune(MPI_COMM_SELF, config, &how, NULL);
     assert_int_equal(unsetenv("CAIRN_LEVEL_LOCAL"), 0);
     assert_int_equal(rc, CAIRN_ENOTFOUND);
     expect_version(12);

@@ -67,7 +67,7 @@ static size_t count(const place *p)
 
 typedef struct told {
     char text[4000];
-    cairn_orphans sum;
+    cairn_orphan_result sum;
 } told;
 
 static void tell(void *arg, const char *text, bool goes)
@@ -80,8 +80,10 @@ static void tell(void *arg, const char *text, bool goes)
 static told prune(const place *p, bool dry)
 {
     told t = {.text = ""};
-    t.sum = (cairn_orphans){.struct_bytes = sizeof t.sum, .dry = dry, .tell = tell, .arg = &t};
-    assert_ok(cairn_prune_orphans(MPI_COMM_SELF, p->config, &t.sum));
+    const cairn_orphan_options how = {
+        .struct_bytes = sizeof how, .dry = dry, .report = tell, .arg = &t};
+    t.sum.struct_bytes = sizeof t.sum;
+    assert_ok(cairn_prune_orphans(MPI_COMM_SELF, p->config, &how, &t.sum));
     return t;
 }
 

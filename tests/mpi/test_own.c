@@ -428,7 +428,7 @@ static void test_draining_parts_that_moved(void **state)
     place p;
     cairn *c;
     MPI_Comm turned;
-    cairn_drained out = {.struct_bytes = sizeof out};
+    cairn_drain_result out = {.struct_bytes = sizeof out};
     if (crn_comm_size(*state) < 2)
         skip();
     place_init(&p, *state, "[level]\nlocal = @/local\nnode_size = 1\npartner = 0\nglobal = 0\n");

@@ -127,9 +127,9 @@ static void test_little_was_written(void **state)
     const kind none = {.n = exa, .chunk = 1024}, flat = {.n = exa};
     const kind some = {.n = exa, .chunk = 1024, .data = &one, .from = exa / 2, .some = 1};
     begin(&w);
-    assert_int_equal(compare(&w, NULL, &none, &some, &row, &sum), CAIRN_UNTOLD);
-    assert_int_equal(compare(&w, NULL, &some, &flat, &row, &sum), CAIRN_UNTOLD);
-    assert_int_equal(compare(&w, NULL, &some, &some, &row, &sum), CAIRN_UNTOLD);
+    assert_int_equal(compare(&w, NULL, &none, &some, &row, &sum), CAIRN_INCONCLUSIVE);
+    assert_int_equal(compare(&w, NULL, &some, &flat, &row, &sum), CAIRN_INCONCLUSIVE);
+    assert_int_equal(compare(&w, NULL, &some, &some, &row, &sum), CAIRN_INCONCLUSIVE);
     end(&w);
 }
 

@@ -19,7 +19,8 @@ typedef struct world {
     const crn_h5 *h5; /* locked while the file is made */
     hid_t file;       /* 0: it is whole */
     void *library;
-    cairn_importing what; /* of the last import */
+    cairn_import_options how; /* of the last import */
+    cairn_import_result made;
 } world;
 
 static void make_file(world *w)
@@ -77,9 +78,10 @@ static void begin_again(world *w)
 static cairn_status import(world *w, uint32_t nranks)
 {
     close_file(w);
-    w->what = (cairn_importing){
-        .struct_bytes = sizeof w->what, .path = w->path, .trail = w->trail, .nranks = nranks};
-    return cairn_import(&w->what);
+    w->how = (cairn_import_options){
+        .struct_bytes = sizeof w->how, .path = w->path, .trail = w->trail, .nranks = nranks};
+    w->made = (cairn_import_result){.struct_bytes = sizeof w->made};
+    return cairn_import(&w->how, &w->made);
 }
 
 static hid_t add(const world *w, const char *name, hid_t type, int ndims, const hsize_t *dims)
@@ -173,7 +175,7 @@ static void test_rows_longer_than_the_window(void **state)
     add_numbers(w, "deep", 4, deep, 1000);
     add_numbers(w, "small", 2, small, 0);
     assert_ok(import(w, 2));
-    assert_int_equal(w->what.nvars, 3);
+    assert_int_equal(w->made.nvars, 3);
     check_numbers(w, "flat", 2, 5);
     check_numbers(w, "deep", 2, 1000);
     check_numbers(w, "small", 2, 0);
@@ -186,7 +188,7 @@ static void test_empty_arrays(void **state)
     w->h5->H5Dclose(add(w, "none", w->h5->H5T_NATIVE_UINT64_g, 2, none));
     w->h5->H5Dclose(add(w, "row", w->h5->H5T_NATIVE_UINT64_g, 3, row));
     assert_ok(import(w, 3));
-    assert_true(w->what.nvars == 2 && w->what.nbytes == 0);
+    assert_true(w->made.nvars == 2 && w->made.nbytes == 0);
     check_numbers(w, "row", 3, 0);
 }
 
@@ -233,7 +235,7 @@ static void test_the_rest_is_left_out_and_counted(void **state)
     add_link(w, w->file, "lost", NULL, "/nowhere");
     add_link(w, w->file, "other", "in.h5", "/numbers");
     assert_ok(import(w, 1));
-    assert_true(w->what.nvars == 1 && w->what.nskipped == 6);
+    assert_true(w->made.nvars == 1 && w->made.nskipped == 6);
     check_numbers(w, "numbers", 1, 9);
 }
 
@@ -257,7 +259,7 @@ static void test_groups_in_each_other(void **state)
     add_link(w, outer, "soft", NULL, "/a");
     w->h5->H5Oclose(outer);
     assert_ok(import(w, 1));
-    assert_true(w->what.nvars == 1 && w->what.nskipped == 42);
+    assert_true(w->made.nvars == 1 && w->made.nskipped == 42);
 }
 
 /* --- ranks ---------------------------------------------------------------------------------- */
@@ -393,8 +395,8 @@ static void test_other_files_are_not_read(void **state)
     add_pattern(w, "each", ".", "numbers%b");
     add_numbers(w, "numbers", 1, &three, 9);
     assert_ok(import(w, 1));
-    assert_int_equal(w->what.nvars, 1);
-    assert_int_equal(w->what.nskipped, 5);
+    assert_int_equal(w->made.nvars, 1);
+    assert_int_equal(w->made.nskipped, 5);
 }
 
 /* What is near leads elsewhere itself: by its own data, by a map of its own, by a link. */
@@ -420,8 +422,8 @@ static void test_other_files_are_not_read_by_detours(void **state)
     add_virtual(w, "x5", ".", "x1");
     add_numbers(w, "numbers", 1, &three, 9);
     assert_ok(import(w, 1));
-    assert_int_equal(w->what.nvars, 1);
-    assert_int_equal(w->what.nskipped, 7); /* and "other" and "soft" */
+    assert_int_equal(w->made.nvars, 1);
+    assert_int_equal(w->made.nskipped, 7); /* and "other" and "soft" */
 }
 
 static void test_data_that_is_near_by_several_steps(void **state)
@@ -435,7 +437,7 @@ static void test_data_that_is_near_by_several_steps(void **state)
     add_virtual(w, "through", "b.h5", "50%%");
     add_virtual(w, "further", ".", "through");
     assert_ok(import(w, 1));
-    assert_int_equal(w->what.nskipped, 0);
+    assert_int_equal(w->made.nskipped, 0);
     check_numbers(w, "through", 1, 5);
     check_numbers(w, "further", 1, 5);
 }
@@ -539,13 +541,13 @@ static void test_what_is_given_up_leaves_nothing(void **state)
     add_numbers(w, "numbers", 1, &many, 1);
     assert_ok(import(w, 3));
     remove_tree(w->trail);
-    w->what.progress = give_up;
-    assert_int_equal(cairn_import(&w->what), CAIRN_NOTHING);
+    w->how.progress = give_up;
+    assert_int_equal(cairn_import(&w->how, &w->made), CAIRN_NOTHING);
     assert_int_equal(count_entries(w, &name), 0);
-    w->what.progress = NULL;
+    w->how.progress = NULL;
     for (crn_fault f = {CRN_FAULT_ANY, CRN_FAULT_EIO, 1, 1};; f.at++) {
         crn_fault_arm(&f);
-        const cairn_status rc = cairn_import(&w->what);
+        const cairn_status rc = cairn_import(&w->how, &w->made);
         crn_fault_arm(NULL);
         const bool there = count_entries(w, &name) > 0;
         assert_true(rc == CAIRN_EIO || rc == CAIRN_OK);
