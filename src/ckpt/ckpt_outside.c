@@ -2,9 +2,8 @@
  *
  * Global marks as HDF5: what a session adds to the files that the level makes.
  */
-#include "ckpt/ckpt_hdf5.h"
+#include "exchange/exchange.h"
 #include "ckpt/ckpt_holding.h"
-#include "ckpt/ckpt_xdmf.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -8,7 +8,8 @@
  */
 #include "harness/session.h"
 
-#include "ckpt/ckpt_hdf5.h"
+#include "exchange/exchange.h"
+#include "hdf5/hdf5.h"
 
 #include <cairn/exchange.h>
 #include <inttypes.h>

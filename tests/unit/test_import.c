@@ -9,7 +9,8 @@
 
 #include "harness/hdf5_extra.h"
 
-#include "ckpt/ckpt_hdf5.h"
+#include "exchange/exchange.h"
+#include "hdf5/hdf5.h"
 #include "io/io_fault.h"
 
 #include <cairn/exchange.h>

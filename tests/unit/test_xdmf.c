@@ -8,7 +8,7 @@
 
 #include "harness/scratch.h"
 
-#include "ckpt/ckpt_xdmf.h"
+#include "exchange/exchange.h"
 
 /* --- frames --------------------------------------------------------------------------------- */
 

@@ -8,8 +8,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "ckpt/ckpt_hdf5.h"
-#include "ckpt/ckpt_xdmf.h"
+#include "exchange/exchange.h"
 
 typedef struct exporter {
     const cairn_export_options *how;

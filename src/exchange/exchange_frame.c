@@ -6,7 +6,8 @@
  *     /<name>              a variable; what its name has before slashes are groups
  *     /cairn/starts/<name> where each rank's elements begin, if not all have one
  */
-#include "ckpt/ckpt_hdf5.h"
+#include "exchange/exchange.h"
+#include "hdf5/hdf5.h"
 
 typedef struct framer {
     const crn_h5 *h5;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A mark made of an HDF5 file: first all of the file is looked at (ckpt_import_look.c), then it is
- * taken over (ckpt_import.c). Seen by src/ckpt only.
+ * A mark made of an HDF5 file: first all of the file is looked at (exchange_look.c), then it is
+ * taken over (exchange_import.c). Seen by src/exchange only.
  */
-#ifndef CAIRN_CKPT_IMPORT_H
-#define CAIRN_CKPT_IMPORT_H
+#ifndef CAIRN_EXCHANGE_IMPORT_H
+#define CAIRN_EXCHANGE_IMPORT_H
 
 #include <cairn/exchange.h>
 
-#include "ckpt/ckpt_hdf5.h"
+#include "exchange/exchange.h"
+#include "hdf5/hdf5.h"
 
 /* A dataset that becomes a variable. All of its elements together have at most INT64_MAX bytes. */
 typedef struct crn_source {

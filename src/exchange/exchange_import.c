@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <sys/statvfs.h>
 
-#include "ckpt/ckpt_import.h"
+#include "exchange/exchange_import.h"
 
 enum { BLOCK_BYTES = 64 << 10, WINDOW_BYTES = 16 << 20 };
 

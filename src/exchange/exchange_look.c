@@ -3,7 +3,7 @@
  * Looking at an HDF5 file that someone else may have written: which datasets can become variables,
  * of which type and shape. What is in the file is not trusted: it may be damaged, or made to harm.
  */
-#include "ckpt/ckpt_import.h"
+#include "exchange/exchange_import.h"
 
 static void source_done(const crn_h5 *h5, crn_source *s)
 {

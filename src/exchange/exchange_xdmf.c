@@ -4,7 +4,7 @@
  * a collection of moments. No mark waits until such files are durable: they help to look at marks,
  * and 'cairn export' makes them again.
  */
-#include "ckpt/ckpt_xdmf.h"
+#include "exchange/exchange.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
