@@ -45,8 +45,7 @@ install(DIRECTORY include/cairn TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
 install(TARGETS cairn_cmd)
 # Manual pages name some of them.
 install(DIRECTORY docs/format docs/guide docs/jobs DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/Cairn)
-install(FILES docs/format.md docs/guide-checkpoint.md DESTINATION
-    ${CMAKE_INSTALL_DATADIR}/doc/Cairn)
+install(FILES docs/format.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/Cairn)
 foreach(section 1 5 7)
     file(GLOB pages CONFIGURE_DEPENDS docs/man/*.${section})
     install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})

@@ -17,7 +17,7 @@
  *     cairn_close(c);
  *
  * A run lives in a trail, a directory that the configuration names (guide:
- * docs/guide-checkpoint.md). When the program is started again after a failure, it goes on with the
+ * docs/guide/checkpoint.md). When the program is started again after a failure, it goes on with the
  * run's newest mark that can still be produced; when it was closed after its end, a new run begins.
  *
  * Results. 0, a positive answer, or a negative code (<cairn/error.h>); the sentence for a person is

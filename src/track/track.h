@@ -22,7 +22,7 @@
  *
  * Two writers stay unseen, and the program must not let them reach a watched variable: direct reads
  * that are in flight while it is scanned, and devices whose driver does not account for what it
- * pins (docs/guide-checkpoint.md).
+ * pins (docs/guide/checkpoint.md).
  *
  * One thread at a time uses a tracker and its watches; trackers are independent of each other.
  */

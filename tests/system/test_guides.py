@@ -198,7 +198,7 @@ class Guides(system.Case):
         self.play_document("README.md")
 
     def test_checkpoint(self):
-        self.play_document("docs/guide-checkpoint.md")
+        self.play_document("docs/guide/checkpoint.md")
 
     def test_compare(self):
         self.play_document("docs/guide/compare.md")
