@@ -109,12 +109,15 @@ typedef struct cairn_piece {
     int ndims;
     uint64_t global[8], offset[8], count[8]; /* as for cairn_protect_part */
     uint64_t before[8], after[8]; /* elements of memory around the piece: a halo, padding */
-    bool halo;                    /* resume fills those, too, as far as the global array goes */
+    bool halo;                    /* resume fills those, too */
 } cairn_piece;
 
 /*
  * The same for a piece within larger memory: data is the address of that, whose extents are
- * before[d] + count[d] + after[d]. Marks have the piece alone. CAIRN_EINVAL, CAIRN_ENOMEM.
+ * before[d] + count[d] + after[d]. Marks have the piece alone, and with halo also what this rank
+ * holds around it: that comes back bit for bit on as many ranks to a rank with the same piece and
+ * memory. For other pieces it is filled from those that the array had, as far as the array goes.
+ * CAIRN_EINVAL, CAIRN_ENOMEM.
  */
 CAIRN_API int cairn_protect_piece(cairn *c, const char *name, void *data, cairn_type type,
                                   const cairn_piece *piece);

@@ -11,7 +11,7 @@
 static const char *const layout_words[] = {
     [CKPT_OWN] = "the rank's own", [CKPT_PIECE] = "a piece of a global array",
     [CKPT_RAGGED] = "in cells",    [CKPT_INDEX] = "an index of cells",
-    [CKPT_LIST] = "a list",
+    [CKPT_LIST] = "a list",        [CKPT_HALO] = "what lies around a piece",
 };
 
 static cairn_status check_layouts(const char *name, uint32_t rank, uint32_t layout,
@@ -143,7 +143,7 @@ static cairn_status check_all(cairn *c, crn_census *s)
     for (size_t i = 0; i < c->var.n; i++) {
         const ckpt_var *v = &c->var.at[i];
         const crn_var_spec spec = crn_ckpt_spec(v);
-        if (v->layout != CKPT_OWN && v->layout != CKPT_INDEX)
+        if (v->layout != CKPT_OWN && !crn_ckpt_is_companion(v))
             crn_census_add(s, (uint32_t)crn_comm_rank(c->held.comm), &spec, v->ncells, NULL);
     }
     CRN_TRY(crn_census_take(s, c->held.comm));

@@ -52,11 +52,10 @@ static cairn_status take_text(crn_buf *b, char **ret)
 
 static cairn_status describe(cairn *c, const char *name, const char *key, const char *value)
 {
-    ckpt_var *v = name ? crn_ckpt_find(c, name) : NULL;
+    ckpt_var *v = name ? crn_ckpt_find_declared(c, name) : NULL;
     crn_buf b = {0};
     char *remarks;
-    CRN_FAIL_IF(!v || v->layout == CKPT_INDEX, CAIRN_ENOTFOUND, "no variable '%s' is protected",
-                name ? name : "");
+    CRN_FAIL_IF(!v, CAIRN_ENOTFOUND, "no variable '%s' is protected", name ? name : "");
     CRN_TRY(check(name, key, value));
     put_others(&b, v->remarks, key);
     if (value) {

@@ -289,7 +289,7 @@ int cairn_capture(cairn *c, const char *name)
 {
     CKPT_NEEDS_ALSO(c, name);
     const uint64_t start = crn_now_ns();
-    ckpt_var *v = crn_ckpt_find(c, name);
+    ckpt_var *v = crn_ckpt_find_declared(c, name);
     if (!c->leg.open)
         return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL, "no mark is open"));
     if (!v)
@@ -298,6 +298,8 @@ int cairn_capture(cairn *c, const char *name)
         return crn_ckpt_result(
             c, crn_fail(CAIRN_EINVAL, "variable '%s' was captured before in this mark", name));
     capture(c, v);
+    if (crn_ckpt_has_halo(v)) /* the program may write to all of its memory from now on */
+        capture(c, crn_ckpt_halo_of(c, name));
     c->leg.job.held_ns += crn_now_ns() - start;
     return CAIRN_OK;
 }

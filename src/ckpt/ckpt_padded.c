@@ -39,13 +39,15 @@ static cairn_status pack(packing *p, const unsigned char *from, uint64_t n)
 
 static cairn_status each_packed(const ckpt_var *v, packing *p)
 {
-    const crn_var_spec spec = crn_ckpt_spec(v);
-    const crn_box piece = crn_ckpt_far_piece(&spec);
+    crn_box box[CKPT_BOXES_MAX];
+    const uint32_t n = crn_ckpt_boxes(v, box);
     CRN_TRY(crn_alloc(&p->data, p->cap));
-    crn_stretches s = crn_stretches_of(&piece, &piece, &v->memory);
     cairn_status rc = CAIRN_OK;
-    while (rc == CAIRN_OK && crn_stretches_next(&s))
-        rc = pack(p, (const unsigned char *)v->data + s.to * v->item, s.n * v->item);
+    for (uint32_t i = 0; i < n; i++) {
+        crn_stretches s = crn_stretches_of(&box[i], &box[i], &v->memory);
+        while (rc == CAIRN_OK && crn_stretches_next(&s))
+            rc = pack(p, (const unsigned char *)v->data + s.to * v->item, s.n * v->item);
+    }
     if (rc == CAIRN_OK && p->nbytes > 0)
         rc = pass_on(p);
     free(p->data);
@@ -93,13 +95,13 @@ cairn_status crn_ckpt_put_padded(crn_draft *d, size_t number, const ckpt_var *v,
 
 void crn_ckpt_copy_padded(const ckpt_var *v, unsigned char *to)
 {
-    const crn_var_spec spec = crn_ckpt_spec(v);
-    const crn_box piece = crn_ckpt_far_piece(&spec);
-    if (v->nbytes == 0)
-        return;
-    crn_stretches s = crn_stretches_of(&piece, &piece, &v->memory);
-    while (crn_stretches_next(&s)) {
-        memcpy(to, (const unsigned char *)v->data + s.to * v->item, s.n * v->item);
-        to += s.n * v->item;
+    crn_box box[CKPT_BOXES_MAX];
+    const uint32_t n = v->nbytes > 0 ? crn_ckpt_boxes(v, box) : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        crn_stretches s = crn_stretches_of(&box[i], &box[i], &v->memory);
+        while (crn_stretches_next(&s)) {
+            memcpy(to, (const unsigned char *)v->data + s.to * v->item, s.n * v->item);
+            to += s.n * v->item;
+        }
     }
 }

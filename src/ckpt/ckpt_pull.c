@@ -47,13 +47,13 @@ cairn_status crn_pulls_add_range(crn_pulls *p, uint32_t rank, const char *name, 
         p, (crn_pull){.rank = rank, .name = name, .at = {.from = first, .n = n}, .to = to});
 }
 
-cairn_status crn_pulls_add_box(crn_pulls *p, uint32_t rank, const char *name, const crn_box *common,
-                               const crn_box *piece, const crn_box *memory, unsigned char *to)
+cairn_status crn_pulls_add_box(crn_pulls *p, uint32_t rank, const char *name, uint64_t first,
+                               const crn_box *common, const crn_box *piece, const crn_box *memory,
+                               unsigned char *to)
 {
-    return crn_vec_push(p, (crn_pull){.rank = rank,
-                                      .name = name,
-                                      .at = crn_stretches_of(common, piece, memory),
-                                      .to = to});
+    crn_stretches at = crn_stretches_of(common, piece, memory);
+    at.from += first;
+    return crn_vec_push(p, (crn_pull){.rank = rank, .name = name, .at = at, .to = to});
 }
 
 /* --- a round ------------------------------------------------------------------------------ */

@@ -26,9 +26,11 @@ typedef CRN_VEC(crn_pull) crn_pulls;
 cairn_status crn_pulls_add_range(crn_pulls *p, uint32_t rank, const char *name, uint32_t item,
                                  uint64_t first, uint64_t n, unsigned char *to);
 
-/* The box that a piece has in common with memory that fills another one; in far indices. */
-cairn_status crn_pulls_add_box(crn_pulls *p, uint32_t rank, const char *name, const crn_box *common,
-                               const crn_box *piece, const crn_box *memory, unsigned char *to);
+/* The box that a piece has in common with memory that fills another one; in far indices. The piece
+ * begins with element number first of the variable. */
+cairn_status crn_pulls_add_box(crn_pulls *p, uint32_t rank, const char *name, uint64_t first,
+                               const crn_box *common, const crn_box *piece, const crn_box *memory,
+                               unsigned char *to);
 
 /* Pull all. Collective; each rank has its own list, which may be empty. As crn_vault_load. */
 cairn_status crn_pulls_run(crn_pulls *p, crn_comm *comm, crn_vault *vault,

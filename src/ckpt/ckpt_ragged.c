@@ -9,28 +9,26 @@
 
 static const struct {
     ckpt_layout layout;
-    const char *line;
-} lines[] = {
-    {CKPT_RAGGED, "layout=ragged\n"}, {CKPT_INDEX, "layout=index\n"}, {CKPT_LIST, "layout=list\n"}};
+    const char *word;
+} words[] = {
+    {CKPT_RAGGED, "ragged"}, {CKPT_INDEX, "index"}, {CKPT_LIST, "list"}, {CKPT_HALO, "halo"}};
 
 ckpt_layout crn_layout_of(const crn_var_spec *spec)
 {
     if (spec->ndims > 0)
         return CKPT_PIECE;
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        for (const char *at = spec->attributes; at;
-             at = strchr(at, '\n') ? strchr(at, '\n') + 1 : 0)
-            if (strncmp(at, lines[i].line, strlen(lines[i].line)) == 0)
-                return lines[i].layout;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (crn_var_has_layout(spec, words[i].word))
+            return words[i].layout;
     return CKPT_OWN;
 }
 
 static void set_layout(ckpt_var *v, ckpt_layout layout)
 {
     v->layout = layout;
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        if (lines[i].layout == layout)
-            snprintf(v->attributes, sizeof v->attributes, "%s", lines[i].line);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].layout == layout)
+            snprintf(v->attributes, sizeof v->attributes, "layout=%s\n", words[i].word);
     if (layout == CKPT_RAGGED) {
         const size_t n = strlen(v->attributes);
         snprintf(v->attributes + n, sizeof v->attributes - n, "cells=%" PRIu64 "\n", v->ncells);
@@ -53,19 +51,20 @@ int cairn_protect_list(cairn *c, const char *name, void *data, cairn_type type, 
 
 /* --- in cells ----------------------------------------------------------------------------- */
 
-static cairn_status index_name(const char *name, char buf[CRN_VAR_NAME + 1])
+cairn_status crn_ckpt_companion_name(const char *name, const char *end, char buf[CRN_VAR_NAME + 1])
 {
-    const int n = snprintf(buf, CRN_VAR_NAME + 1, "%s%s", name, CKPT_INDEX_END);
+    const int n = snprintf(buf, CRN_VAR_NAME + 1, "%s%s", name, end);
     CRN_FAIL_IF(n > CRN_VAR_NAME, CAIRN_EINVAL,
-                "the name of a variable with cells has at most %zu bytes, not %zu",
-                CRN_VAR_NAME - strlen(CKPT_INDEX_END), strlen(name));
+                "the name of a variable with %s has at most %zu bytes, not %zu", end + 1,
+                CRN_VAR_NAME - strlen(end), strlen(name));
     return CAIRN_OK;
 }
 
 ckpt_var *crn_ckpt_index_of(cairn *c, const char *name)
 {
     char full[CRN_VAR_NAME + 1];
-    return index_name(name, full) == CAIRN_OK ? crn_ckpt_find(c, full) : NULL;
+    const bool fits = crn_ckpt_companion_name(name, CKPT_INDEX_END, full) == CAIRN_OK;
+    return fits ? crn_ckpt_find(c, full) : NULL;
 }
 
 static cairn_status check_cells(const char *name, uint64_t global, size_t ncells,
@@ -113,7 +112,7 @@ static cairn_status protect_ragged(cairn *c, const char *name, void *data, cairn
     CRN_FAIL_IF(!name, CAIRN_EINVAL, "a variable needs a name");
     CRN_FAIL_IF(ncells > 0 && (!cell || !nitems), CAIRN_EINVAL, "variable '%s' has no cells", name);
     CRN_TRY(check_cells(name, global, ncells, cell, nitems, &count));
-    CRN_TRY(index_name(name, full));
+    CRN_TRY(crn_ckpt_companion_name(name, CKPT_INDEX_END, full));
     CRN_TRY(crn_ckpt_begin_var(c, name, data, type, count, &items));
     items.ncells = global;
     set_layout(&items, CKPT_RAGGED);

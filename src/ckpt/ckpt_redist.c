@@ -49,14 +49,8 @@ static cairn_status describe_slice(crn_restart *t)
 
 static uint64_t cells_of(const crn_var_spec *spec)
 {
-    static const char key[] = "cells=";
-    for (const char *line = spec->attributes; line && *line;) {
-        if (strncmp(line, key, sizeof key - 1) == 0)
-            return strtoull(line + sizeof key - 1, NULL, 10);
-        line += strcspn(line, "\n");
-        line += *line == '\n';
-    }
-    return 0;
+    const char *value = crn_var_attribute(spec, "cells");
+    return value ? strtoull(value, NULL, 10) : 0;
 }
 
 static cairn_status look_back(crn_restart *t)
@@ -64,9 +58,10 @@ static cairn_status look_back(crn_restart *t)
     CRN_TRY(describe_slice(t));
     for (size_t i = 0; i < t->ntold; i++) {
         const crn_mark *share = t->share.at[i];
-        for (size_t k = 0; k < share->nvars; k++)
-            crn_census_add(&t->past, t->rank.at[i], &share->var[k].spec,
-                           cells_of(&share->var[k].spec), &share->var[k].root);
+        for (size_t k = 0; k < share->nvars; k++) /* what lies around a piece is the rank's own */
+            if (crn_layout_of(&share->var[k].spec) != CKPT_HALO)
+                crn_census_add(&t->past, t->rank.at[i], &share->var[k].spec,
+                               cells_of(&share->var[k].spec), &share->var[k].root);
     }
     return crn_census_take(&t->past, t->c->held.comm);
 }

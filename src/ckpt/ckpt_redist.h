@@ -38,6 +38,10 @@ cairn_status crn_redist_count(cairn *c, const crn_manifest_mark *mark, const cha
 cairn_status crn_redist_count_cells(cairn *c, const crn_manifest_mark *mark, const char *name,
                                     size_t ncells, const uint64_t *cell, uint64_t *ret);
 
+/* Is a variable of this rank what the rank had in its share of a mark? Then plan to bring that. */
+bool crn_ckpt_stays(const ckpt_var *v, const crn_mark *share);
+cairn_status crn_ckpt_pull_own(const ckpt_var *v, uint32_t rank, crn_pulls *ret);
+
 /* --- inside ------------------------------------------------------------------------------- */
 
 /* Check a variable of c and plan what to pull for it: all layouts but items in cells. */

@@ -5,6 +5,7 @@
  */
 #include "ckpt/ckpt_redist.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 /* Say what both are. */
@@ -115,7 +116,7 @@ static cairn_status plan_cuts(crn_restart *t, const ckpt_var *v, const crn_recor
         if (!crn_box_cut(&piece, wanted, &common))
             continue;
         found += crn_box_volume(&common);
-        CRN_TRY(crn_pulls_add_box(&t->pull, r[i]->rank, v->name, &common, &piece, &v->memory,
+        CRN_TRY(crn_pulls_add_box(&t->pull, r[i]->rank, v->name, 0, &common, &piece, &v->memory,
                                   memory_of(v)));
     }
     crn_box near = *wanted;
@@ -129,8 +130,20 @@ static cairn_status plan_cuts(crn_restart *t, const ckpt_var *v, const crn_recor
     return CAIRN_OK;
 }
 
+/* Has this rank the piece, and the memory around it, that it had in the mark? Neighbours may have
+ * held other values there than it did: it goes on with its own. */
+static bool stays_within(const crn_restart *t, const ckpt_var *v, const ckpt_var **ret_halo)
+{
+    *ret_halo = t->nranks == t->nold && v->halo ? crn_ckpt_halo_of(t->c, v->name) : NULL;
+    if (!*ret_halo)
+        return false;
+    assert(t->rank.at[0] == t->me); /* on as many ranks each looks at its own share */
+    return crn_ckpt_stays(v, t->share.at[0]) && crn_ckpt_stays(*ret_halo, t->share.at[0]);
+}
+
 static cairn_status plan_piece(crn_restart *t, const ckpt_var *v)
 {
+    const ckpt_var *halo;
     const crn_record *const *r;
     size_t n;
     crn_box wanted;
@@ -140,6 +153,10 @@ static cairn_status plan_piece(crn_restart *t, const ckpt_var *v)
         return refuse(t, v, r[0]);
     if (!find_wanted(v, &wanted))
         return CAIRN_OK;
+    if (stays_within(t, v, &halo)) {
+        CRN_TRY(crn_ckpt_pull_own(v, t->me, &t->pull));
+        return crn_ckpt_pull_own(halo, t->me, &t->pull);
+    }
     if (!crn_records_are_copies(r, n))
         return plan_cuts(t, v, r, n, &wanted);
     CRN_TRY(check_copies(t, v, r, n));
@@ -198,7 +215,7 @@ cairn_status crn_restart_plan(crn_restart *t, const ckpt_var *v)
 {
     static cairn_status (*const plan[])(crn_restart *, const ckpt_var *) = {
         [CKPT_OWN] = plan_own, [CKPT_PIECE] = plan_piece, [CKPT_LIST] = plan_list,
-        [CKPT_RAGGED] = NULL,  [CKPT_INDEX] = NULL,
+        [CKPT_RAGGED] = NULL,  [CKPT_INDEX] = NULL,       [CKPT_HALO] = NULL,
     };
     return plan[v->layout] ? plan[v->layout](t, v) : CAIRN_OK;
 }

@@ -20,46 +20,58 @@ static bool same_cells(const ckpt_var *v, const crn_var *there)
     return v->nbytes == there->spec.nbytes;
 }
 
-/* Is a variable of this rank what the rank had in the mark? */
-static bool stays(const ckpt_var *v, const crn_var *there)
+bool crn_ckpt_stays(const ckpt_var *v, const crn_mark *share)
 {
-    if (v->layout != crn_layout_of(&there->spec) || strcmp(v->type, there->spec.type) != 0 ||
-        v->nbytes != there->spec.nbytes || v->ndims != there->spec.ndims || v->halo)
+    const crn_var *there = crn_mark_find(share, v->name);
+    if (!there || v->layout != crn_layout_of(&there->spec) ||
+        strcmp(v->type, there->spec.type) != 0 || v->nbytes != there->spec.nbytes ||
+        v->ndims != there->spec.ndims)
         return false;
     if (v->layout == CKPT_INDEX)
         return same_cells(v, there);
+    if (v->layout == CKPT_HALO)
+        return strcmp(v->lines, there->spec.attributes) == 0;
     return memcmp(v->dims, there->dims, 3 * v->ndims * sizeof *v->dims) == 0;
 }
 
 /* Is everything that this rank protects as it was, and nothing else in the mark? */
 static bool all_stay(cairn *c, const crn_mark *share)
 {
-    for (size_t i = 0; i < c->var.n; i++) {
-        const crn_var *there = crn_mark_find(share, c->var.at[i].name);
-        if (!there || !stays(&c->var.at[i], there))
+    for (size_t i = 0; i < c->var.n; i++)
+        if (!crn_ckpt_stays(&c->var.at[i], share))
             return false;
-    }
     return c->var.n == share->nvars || crn_config_bool(c->held.cfg, CRN_OPT_RESUME_SUBSET);
 }
 
 /* --- bringing it back --------------------------------------------------------------------- */
 
+cairn_status crn_ckpt_pull_own(const ckpt_var *v, uint32_t rank, crn_pulls *ret)
+{
+    crn_box box[CKPT_BOXES_MAX];
+    uint64_t first = 0;
+    unsigned char *to = (unsigned char *)v->data;
+    if (v->nbytes == 0 || v->layout == CKPT_INDEX)
+        return CAIRN_OK;
+    if (!v->padded)
+        return crn_pulls_add_range(ret, rank, v->name, v->item, 0, v->nbytes / v->item, to);
+    const uint32_t n = crn_ckpt_boxes(v, box);
+    for (uint32_t i = 0; i < n; i++) {
+        CRN_TRY(crn_pulls_add_box(ret, rank, v->name, first, &box[i], &box[i], &v->memory, to));
+        first += crn_box_volume(&box[i]);
+    }
+    return CAIRN_OK;
+}
+
 static cairn_status plan_share(cairn *c, const crn_mark *share, crn_pulls *ret)
 {
     for (size_t i = 0; i < c->var.n; i++) {
         const ckpt_var *v = &c->var.at[i];
-        const crn_var_spec spec = crn_ckpt_spec(v);
-        const crn_box piece = crn_ckpt_far_piece(&spec);
-        const uint32_t me = (uint32_t)crn_comm_rank(c->held.comm);
-        unsigned char *to = (unsigned char *)v->data;
-        if (v->nbytes == 0 || v->layout == CKPT_INDEX)
-            continue;
-        if (v->padded)
-            CRN_TRY(crn_pulls_add_box(ret, me, v->name, &piece, &piece, &v->memory, to));
-        else
-            CRN_TRY(crn_pulls_add_range(ret, me, v->name, v->item, 0, v->nbytes / v->item, to));
-        ret->at[ret->n - 1].share = share;
-        ret->at[ret->n - 1].var = crn_mark_find(share, v->name);
+        const size_t before = ret->n;
+        CRN_TRY(crn_ckpt_pull_own(v, (uint32_t)crn_comm_rank(c->held.comm), ret));
+        for (size_t k = before; k < ret->n; k++) {
+            ret->at[k].share = share;
+            ret->at[k].var = crn_mark_find(share, v->name);
+        }
     }
     return CAIRN_OK;
 }

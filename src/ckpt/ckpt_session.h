@@ -32,7 +32,8 @@ typedef enum ckpt_layout {
     CKPT_PIECE,  /* pieces of a global array */
     CKPT_RAGGED, /* items in cells */
     CKPT_INDEX,  /* of those, Cairn's own: which cells, and how many items in each */
-    CKPT_LIST    /* items in no order */
+    CKPT_LIST,   /* items in no order */
+    CKPT_HALO    /* Cairn's own: what a rank has around its piece of an array */
 } ckpt_layout;
 
 /* Which mark: versions alone may come again after a mark has failed. */
@@ -82,16 +83,16 @@ typedef struct ckpt_var {
     ckpt_layout layout;
     char attributes[48]; /* lines for the mark that say so */
     char *remarks;       /* lines that the program said, or NULL; */
-    char *lines;         /* then all of them together */
+    char *lines;         /* then all of them together; or a companion's own */
     const char *type;    /* as text; the session's */
     uint32_t item;       /* bytes of one element */
     uint64_t nbytes;
     uint32_t block;
     uint32_t ndims;
-    uint64_t dims[3 * CRN_DIMS_MAX]; /* global, offset, count */
+    uint64_t dims[3 * CRN_DIMS_MAX]; /* global, offset, count; of a halo: of the piece in it */
     crn_box memory; /* what data holds of the global array, in far indices: more than the piece, */
     bool padded;    /* if this says so; */
-    bool halo;      /* and resume brings that, too */
+    bool halo;      /* and resume brings that, too: marks have it as a companion */
     struct ckpt_cell *cell;          /* an index's data, which is this session's; or NULL */
     uint64_t ncells;                 /* an index's and its items': of all ranks */
     crn_bound bound[CRN_BOUNDS_MAX]; /* for comparing runs */
@@ -110,7 +111,10 @@ typedef struct ckpt_cell {
 } ckpt_cell;
 
 #define CKPT_CELL_TYPE "{16:cell@0:uint64,items@8:uint64}"
-#define CKPT_INDEX_END "#cells" /* how the name of an index ends */
+
+/* How the names of companions end: of an index, and of what lies around a piece. */
+#define CKPT_INDEX_END "#cells"
+#define CKPT_HALO_END  "#halo"
 
 /* A structure that the program has defined. */
 typedef struct ckpt_type {
@@ -327,11 +331,30 @@ cairn_status crn_ckpt_begin_var(const cairn *c, const char *name, const void *da
 cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v);
 void crn_ckpt_undeclare(cairn *c, ckpt_var *v);
 
-/* The index of a ragged variable; NULL when there is none. */
+/* A variable that the program has declared: no companion. NULL when there is none. */
+ckpt_var *crn_ckpt_find_declared(cairn *c, const char *name);
+
+/* Is it Cairn's own, and goes with another variable? */
+bool crn_ckpt_is_companion(const ckpt_var *v);
+
+/* The name of a companion, which ends so. CAIRN_EINVAL: there is no room for it. */
+cairn_status crn_ckpt_companion_name(const char *name, const char *end, char buf[CRN_VAR_NAME + 1]);
+
+/* The index of a ragged variable, and what lies around a piece; NULL when there is none. */
 ckpt_var *crn_ckpt_index_of(cairn *c, const char *name);
+ckpt_var *crn_ckpt_halo_of(cairn *c, const char *name);
+
+/* Do marks have what lies around a piece? Then declare that, too. */
+bool crn_ckpt_has_halo(const ckpt_var *v);
+cairn_status crn_ckpt_declare_halo(cairn *c, const ckpt_var *piece);
 
 /* The piece of a global array that a variable is, in far indices. */
 crn_box crn_ckpt_far_piece(const crn_var_spec *spec);
+
+/* The boxes of memory, in far indices, that a padded variable consists of, one behind the other:
+ * the piece, or the strips around it (docs/format.md, section 4.6). Returns how many they are. */
+enum { CKPT_BOXES_MAX = 2 * CRN_DIMS_MAX };
+uint32_t crn_ckpt_boxes(const ckpt_var *v, crn_box ret[CKPT_BOXES_MAX]);
 
 /* Called with a variable's i-th stretch; not CAIRN_OK ends it. */
 typedef cairn_status ckpt_stretch_fn(void *arg, uint64_t i, const unsigned char *data,

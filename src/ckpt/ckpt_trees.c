@@ -157,7 +157,7 @@ void crn_ckpt_trees_begin(cairn *c)
 static cairn_status add_digests(tree_var *tv, const ckpt_var *v, bool own)
 {
     const bool tolerant =
-        strcmp(v->type, "bytes") != 0 && v->layout != CKPT_INDEX && v->nbounds > 0;
+        strcmp(v->type, "bytes") != 0 && !crn_ckpt_is_companion(v) && v->nbounds > 0;
     if (own)
         CRN_TRY(crn_alloc(&tv->exact, tv->nleaves));
     if ((own || tolerant) && tv->block < tv->leaf)

@@ -32,6 +32,17 @@ ckpt_var *crn_ckpt_find(cairn *c, const char *name)
     return NULL;
 }
 
+bool crn_ckpt_is_companion(const ckpt_var *v)
+{
+    return v->layout == CKPT_INDEX || v->layout == CKPT_HALO;
+}
+
+ckpt_var *crn_ckpt_find_declared(cairn *c, const char *name)
+{
+    ckpt_var *v = crn_ckpt_find(c, name);
+    return v && !crn_ckpt_is_companion(v) ? v : NULL;
+}
+
 crn_var_spec crn_ckpt_spec(const ckpt_var *v)
 {
     return (crn_var_spec){.name = v->name,
@@ -98,6 +109,25 @@ static bool same_share(const ckpt_var *a, const ckpt_var *b)
     return same;
 }
 
+/* The companions of a variable that is to become v, as far as v has none of the kind. */
+static void drop_companions(cairn *c, const ckpt_var *old, const ckpt_var *v)
+{
+    ckpt_var *own = NULL;
+    if (old->layout == CKPT_RAGGED && v->layout != CKPT_RAGGED)
+        own = crn_ckpt_index_of(c, v->name);
+    else if (crn_ckpt_has_halo(old) && !crn_ckpt_has_halo(v))
+        own = crn_ckpt_halo_of(c, v->name);
+    if (own)
+        crn_ckpt_undeclare(c, own);
+}
+
+/* A variable, and what goes with it. */
+static void forget(cairn *c, const char *name)
+{
+    drop_companions(c, crn_ckpt_find(c, name), &(ckpt_var){.name = (char *)name});
+    crn_ckpt_undeclare(c, crn_ckpt_find(c, name));
+}
+
 cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
 {
     ckpt_var *old = crn_ckpt_find(c, v->name), new = *v;
@@ -120,17 +150,18 @@ cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
         return CAIRN_OK;
     }
     c->leg.unchecked = c->leg.unchecked || !same_share(old, v);
-    if (old->layout == CKPT_RAGGED && v->layout != CKPT_RAGGED) {
-        crn_ckpt_undeclare(c, crn_ckpt_index_of(c, v->name));
-        old = crn_ckpt_find(c, v->name);
-    }
+    drop_companions(c, old, v);
+    old = crn_ckpt_find(c, v->name); /* another may have moved to its place */
     new.name = old->name;
     new.remarks = old->remarks;
-    new.lines = old->lines;
     new.change = old->change;
     free(old->cell);
+    if (crn_ckpt_is_companion(v))
+        free(old->lines);
+    else
+        new.lines = old->lines;
     *old = new;
-    return crn_ckpt_label(old);
+    return crn_ckpt_is_companion(v) ? CAIRN_OK : crn_ckpt_label(old);
 }
 
 /* --- arrays ------------------------------------------------------------------------------- */
@@ -138,9 +169,12 @@ cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
 static cairn_status check_name(const char *name)
 {
     CRN_FAIL_IF(!name, CAIRN_EINVAL, "a variable needs a name");
-    const size_t n = strlen(name), end = sizeof CKPT_INDEX_END - 1;
-    CRN_FAIL_IF(n >= end && strcmp(name + n - end, CKPT_INDEX_END) == 0, CAIRN_EINVAL,
-                "variable '%s': names that end in '%s' are Cairn's own", name, CKPT_INDEX_END);
+    static const char *const ours[] = {CKPT_INDEX_END, CKPT_HALO_END};
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        const size_t n = strlen(name), end = strlen(ours[i]);
+        CRN_FAIL_IF(n >= end && strcmp(name + n - end, ours[i]) == 0, CAIRN_EINVAL,
+                    "variable '%s': names that end in '%s' are Cairn's own", name, ours[i]);
+    }
     return CAIRN_OK;
 }
 
@@ -227,7 +261,11 @@ static cairn_status protect_piece(cairn *c, const char *name, void *data, cairn_
     memcpy(v.dims + ndims, p->offset, ndims * sizeof *v.dims);
     memcpy(v.dims + 2 * ndims, p->count, ndims * sizeof *v.dims);
     CRN_TRY(place_in_memory(&v, p));
-    return crn_ckpt_declare(c, &v);
+    CRN_TRY(crn_ckpt_declare(c, &v));
+    cairn_status rc = crn_ckpt_has_halo(&v) ? crn_ckpt_declare_halo(c, &v) : CAIRN_OK;
+    if (rc < 0)
+        forget(c, name); /* a mark would not have all of it */
+    return rc;
 }
 
 int cairn_protect_piece(cairn *c, const char *name, void *data, cairn_type type,
@@ -258,7 +296,7 @@ int cairn_protect_part(cairn *c, const char *name, void *data, cairn_type type, 
 
 static cairn_status set_bounds(cairn *c, const char *name, const char *bounds)
 {
-    ckpt_var *v = crn_ckpt_find(c, name);
+    ckpt_var *v = crn_ckpt_find_declared(c, name);
     crn_bound bound[CRN_BOUNDS_MAX];
     size_t n;
     CRN_FAIL_IF(!v, CAIRN_ENOTFOUND, "no variable '%s' is protected", name);
@@ -281,14 +319,12 @@ int cairn_set_bounds(cairn *c, const char *name, const char *bounds)
 int cairn_release(cairn *c, const char *name)
 {
     CKPT_NEEDS_ALSO(c, name);
-    ckpt_var *v = crn_ckpt_find(c, name);
-    if (!v || v->layout == CKPT_INDEX)
+    ckpt_var *v = crn_ckpt_find_declared(c, name);
+    if (!v)
         return crn_ckpt_result(c, crn_fail(CAIRN_ENOTFOUND, "no variable '%s' is protected", name));
     if (c->leg.open && v->captured)
         return crn_ckpt_result(
             c, crn_fail(CAIRN_EINVAL, "variable '%s' is part of the mark that is open", name));
-    if (v->layout == CKPT_RAGGED)
-        crn_ckpt_undeclare(c, crn_ckpt_index_of(c, name));
-    crn_ckpt_undeclare(c, crn_ckpt_find(c, name));
+    forget(c, name);
     return CAIRN_OK;
 }

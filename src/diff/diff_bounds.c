@@ -111,19 +111,14 @@ static crn_bound same_for_all(const void *arg, const char *path)
     return *(const crn_bound *)arg;
 }
 
-/* Cairn's own numbers of cells are no values of the program. */
-static bool is_index(const crn_var_spec *spec)
-{
-    return spec->attributes && strstr(spec->attributes, "layout=index\n");
-}
-
 void crn_diff_fields(const diff_question *ask, const crn_var_spec *spec, const crn_bound *all,
                      crn_fields *ret)
 {
     const lookup l = {ask, spec->name};
     crn_bound_fn *bound_of = all ? same_for_all : look_up;
     const void *arg = all ? (const void *)all : &l;
-    if (is_index(spec) || crn_fields_read(spec->type, bound_of, arg, ret) < 0)
+    /* Cairn's own numbers of cells are no values of the program */
+    if (crn_var_has_layout(spec, "index") || crn_fields_read(spec->type, bound_of, arg, ret) < 0)
         ret->n = 0; /* it is compared as bytes */
 }
 

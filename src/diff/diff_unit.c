@@ -579,6 +579,13 @@ static bool is_seen_to(unit *u, const crn_var_spec *spec, bool paired)
     return paired || (spec->ndims > 0 && is_elsewhere(u, 0, spec->name));
 }
 
+/* What a rank holds around its piece is compared where it belongs to a piece. */
+static bool is_asked_for(const unit *u, const crn_var_spec *spec)
+{
+    const char *name = u->w->ask->variable;
+    return !crn_var_has_layout(spec, "halo") && (!name || strcmp(spec->name, name) == 0);
+}
+
 /* Compare variable i of the first share; or, with k = 1, see to one of the second that has no pair.
  */
 static cairn_status compare_var(unit *u, int k, size_t i, diff_rows *rows, pthread_mutex_t *lock)
@@ -586,7 +593,7 @@ static cairn_status compare_var(unit *u, int k, size_t i, diff_rows *rows, pthre
     diff_var v[2];
     v[k] = crn_diff_share_var(&u->share[k], i);
     const crn_var_spec *spec = &v[k].var->spec;
-    if (u->w->ask->variable && strcmp(spec->name, u->w->ask->variable) != 0)
+    if (!is_asked_for(u, spec))
         return CAIRN_OK;
     const bool paired = crn_diff_share_find(&u->share[!k], spec->name, &v[!k]);
     if (is_left_to_first(u, spec) || (k == 1 && is_seen_to(u, spec, paired)))

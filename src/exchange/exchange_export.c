@@ -81,21 +81,35 @@ static cairn_status each_rank(exporter *e, cairn_status (*use)(exporter *e, uint
     return CAIRN_OK;
 }
 
+/* What a rank holds around its piece is of no use to others: whose it is has it. */
+static bool is_exported(const crn_var *v)
+{
+    return !crn_var_has_layout(&v->spec, "halo");
+}
+
 static cairn_status add_rank(exporter *e, uint32_t rank, crn_part *part, crn_mark *share)
 {
     (void)part;
     for (size_t i = 0; i < share->nvars; i++)
-        CRN_TRY(crn_frame_add(&e->frame, rank, &share->var[i].spec));
+        if (is_exported(&share->var[i]))
+            CRN_TRY(crn_frame_add(&e->frame, rank, &share->var[i].spec));
     return CAIRN_OK;
+}
+
+static cairn_status write_variable(exporter *e, uint32_t rank, crn_part *part, crn_mark *share,
+                                   crn_var *v)
+{
+    uint64_t off;
+    const uint32_t codec = crn_array_place(crn_frame_find(&e->frame, v->spec.name), rank, &off);
+    return crn_scatter_variable(e->scatter, part, share, v, codec, off);
 }
 
 static cairn_status write_rank(exporter *e, uint32_t rank, crn_part *part, crn_mark *share)
 {
     for (size_t i = 0; i < share->nvars; i++) {
         crn_var *v = &share->var[i];
-        uint64_t off;
-        const uint32_t codec = crn_array_place(crn_frame_find(&e->frame, v->spec.name), rank, &off);
-        CRN_TRY(crn_scatter_variable(e->scatter, part, share, v, codec, off));
+        if (is_exported(v))
+            CRN_TRY(write_variable(e, rank, part, share, v));
         e->done_bytes += v->spec.nbytes;
         if (e->how->progress && e->how->progress(e->how->arg, e->done_bytes, e->mark.nbytes) != 0)
             return CAIRN_NOTHING;

@@ -133,6 +133,13 @@ typedef struct crn_var_spec {
 /* Is spec what a program may declare? CAIRN_EINVAL names the variable and what is wrong. */
 cairn_status crn_var_spec_check(const crn_var_spec *spec);
 
+/* The value of a "key=value" line of a variable's attributes, which ends with the line; NULL: none.
+ */
+const char *crn_var_attribute(const crn_var_spec *spec, const char *key);
+
+/* Is this the word of its layout (docs/format.md, section 4.6)? */
+bool crn_var_has_layout(const crn_var_spec *spec, const char *word);
+
 /*
  * Codecs with CRN_OUTSIDE say that the variable's bytes lie in a file beside the parts that other
  * tools can read (crn_outside_name): that of all ranks, or with CRN_OUTSIDE_OWN that of the rank.

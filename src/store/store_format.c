@@ -406,6 +406,25 @@ static cairn_status check_type(const crn_var_spec *s)
     return CAIRN_OK;
 }
 
+const char *crn_var_attribute(const crn_var_spec *spec, const char *key)
+{
+    const size_t n = strlen(key);
+    for (const char *line = spec->attributes; line && *line;) {
+        if (strncmp(line, key, n) == 0 && line[n] == '=')
+            return line + n + 1;
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    return NULL;
+}
+
+bool crn_var_has_layout(const crn_var_spec *spec, const char *word)
+{
+    const char *value = spec->ndims == 0 ? crn_var_attribute(spec, "layout") : NULL;
+    const size_t n = strlen(word);
+    return value && strncmp(value, word, n) == 0 && (value[n] == '\n' || value[n] == 0);
+}
+
 cairn_status crn_var_spec_check(const crn_var_spec *s)
 {
     size_t n = strlen(s->name);

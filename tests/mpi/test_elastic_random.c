@@ -454,7 +454,7 @@ static void mark(world *w, cairn *c)
     if (!c)
         return;
     for (int v = 0; v < NVARS; v++) {
-        (void)each_element(&w->share[v], &w->var[v], (size_t)w->at.rank, false, put);
+        (void)each_element(&w->share[v], &w->var[v], (size_t)w->at.rank, true, put);
         protect(c, &w->var[v], &w->share[v]);
     }
     need_ok(c, cairn_mark(c, w->version, level_of(w)));
