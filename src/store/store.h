@@ -30,6 +30,7 @@ enum {
     CRN_RANKS_MAX = 1 << 24, /* more than any machine has; who looks for all of them must end */
     CRN_VAR_NAME = 255,      /* bytes of a variable's name */
     CRN_VAR_TYPE = CRN_TYPE_TEXT,
+    CRN_KEY_MAX = 63, /* bytes of a state's key */
     CRN_BLOCK_MIN = 1 << 10,
     CRN_BLOCK_MAX = 1 << 22
 };
@@ -45,7 +46,8 @@ enum {
 typedef enum crn_role {
     CRN_ROLE_OWN = 0,     /* a rank's own blocks */
     CRN_ROLE_PARTNER = 1, /* a copy kept for another rank */
-    CRN_ROLE_PARITY = 2
+    CRN_ROLE_PARITY = 2,
+    CRN_ROLE_STATES = 4 /* states of a shelf: crn_state_begin */
 } crn_role;
 
 /* Whose part it is. A file that says otherwise than its place is refused. */
@@ -93,6 +95,33 @@ typedef struct crn_part_info {
 } crn_part_info;
 
 void crn_part_describe(const crn_part *part, crn_part_info *ret);
+
+/* --- states (store_states.c) --------------------------------------------------------------- */
+
+/*
+ * A part of role CRN_ROLE_STATES has states instead of marks: a key and a version name each, and
+ * they come and go in any order. What is said of marks below holds for them, too; equal blocks of
+ * such a part are stored once.
+ */
+typedef struct crn_state_name {
+    const char *key;
+    uint64_t version;
+} crn_state_name;
+
+/* Can a state be called so: 1 to CRN_KEY_MAX letters, digits, '.', '_' and '-', first no '.', '-'?
+ */
+bool crn_key_is_valid(const char *key);
+
+/* The i-th state of the part, and the sequence number that it was committed with; its key stays
+ * until the part is changed. */
+crn_state_name crn_part_state(const crn_part *part, size_t i, uint64_t *ret_seq);
+
+/* CAIRN_ENOTFOUND when the part has no such state. Free it as a mark. */
+struct crn_mark;
+cairn_status crn_part_load_state(crn_part *part, crn_state_name name, struct crn_mark **ret);
+
+/* Drop n states with one commit; those that are not there count as dropped. */
+cairn_status crn_part_drop(crn_part *part, const crn_state_name *name, size_t n);
 
 /* Was the file removed since the part was opened? What is written to it now, nobody finds again. */
 bool crn_part_is_removed(const crn_part *part);
@@ -245,6 +274,14 @@ typedef struct crn_draft crn_draft;
 
 /* Begin a mark. It inherits from the newest mark of the part. One draft at a time. */
 cairn_status crn_draft_begin(crn_part *part, uint64_t version, crn_draft **ret);
+
+/*
+ * Begin a state, which the part must not have. It inherits from the newest one of the part with the
+ * same key, or else from base, or else from the newest. base may be NULL. To be committed with
+ * CRN_KEEP_ALL.
+ */
+cairn_status crn_state_begin(crn_part *part, crn_state_name name, const crn_state_name *base,
+                             crn_draft **ret);
 
 /* Say when the mark was taken, which is now otherwise. Copies of a mark have its time, too. */
 void crn_draft_set_time(crn_draft *d, uint64_t wall_ns);

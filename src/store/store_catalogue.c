@@ -13,15 +13,17 @@ enum { ENTRY_1_BYTES = 56, LIST_HEAD = 8, LIST_PAGE_BYTES = 36, KEY_MIN = 2 };
 
 /* --- bytes -------------------------------------------------------------------------------- */
 
-static void get_entry(crn_cursor *c, uint64_t end, part_catalogue *cat)
+/* Versions of marks grow; states have keys, and come and go in any order. */
+static void get_entry(crn_cursor *c, uint64_t end, const char *key, part_catalogue *cat)
 {
     part_entry *e = &cat->at[cat->n];
     *e = (part_entry){.version = crn_get_u64(c)};
+    memcpy(e->key, key, strlen(key) + 1);
     e->seq = crn_get_u64(c);
     e->wall_ns = crn_get_u64(c);
     e->record = crn_format_get_ref(c, end);
     crn_cursor_expect(c, e->record.nbytes > 0);
-    crn_cursor_expect(c, cat->n == 0 || e->version > e[-1].version);
+    crn_cursor_expect(c, cat->n == 0 || key[0] || e->version > e[-1].version);
     cat->n++;
 }
 
@@ -36,7 +38,7 @@ cairn_status crn_format_get_catalogue(const void *data, size_t nbytes, uint64_t 
     CRN_TRY(crn_cursor_status(&c, "catalogue"));
     CRN_TRY(crn_vec_reserve(&cat, n));
     while (cat.n < n)
-        get_entry(&c, end, &cat);
+        get_entry(&c, end, "", &cat);
     cairn_status rc = crn_cursor_status(&c, "catalogue");
     if (rc < 0) {
         crn_vec_done(&cat);
@@ -86,7 +88,7 @@ void crn_format_put_list_page(const part_entry *entry, size_t n, crn_buf *buf)
     crn_put_u32(buf, page_magic);
     crn_put_u32(buf, (uint32_t)n);
     for (size_t i = 0; i < n; i++) {
-        crn_put_str(buf, ""); /* marks have no name */
+        crn_put_str(buf, entry[i].key);
         crn_put_u64(buf, entry[i].version);
         crn_put_u64(buf, entry[i].seq);
         crn_put_u64(buf, entry[i].wall_ns);
@@ -95,16 +97,17 @@ void crn_format_put_list_page(const part_entry *entry, size_t n, crn_buf *buf)
 }
 
 cairn_status crn_format_get_list_page(const void *data, size_t nbytes, uint64_t end, uint32_t n,
-                                      part_catalogue *cat)
+                                      bool states, part_catalogue *cat)
 {
     crn_cursor c = crn_cursor_of(data, nbytes);
     crn_cursor_expect(&c, crn_get_u32(&c) == page_magic && crn_get_u32(&c) == n);
     CRN_TRY(crn_cursor_status(&c, "catalogue"));
     CRN_TRY(crn_vec_reserve(cat, n));
     for (uint32_t i = 0; i < n; i++) {
-        CRN_FAIL_IF(crn_get_u16(&c) != 0, CAIRN_EUNSUPPORTED,
-                    "has states with names, which this version of cairn does not read");
-        get_entry(&c, end, cat);
+        char key[CRN_KEY_MAX + 1] = "";
+        crn_get_str(&c, key, CRN_KEY_MAX);
+        crn_cursor_expect(&c, states ? crn_key_is_valid(key) : !key[0]);
+        get_entry(&c, end, key, cat);
     }
     crn_cursor_expect(&c, c.n == 0);
     return crn_cursor_status(&c, "catalogue");
@@ -129,7 +132,8 @@ static cairn_status read_page(crn_part *part, const part_super *s, const part_li
     const size_t first = cat->n;
     CRN_FAIL_IF(first + p->n > MARKS_MAX, CAIRN_ECORRUPT, "more than %d marks", MARKS_MAX);
     CRN_TRY(crn_part_read_blob(part, &p->ref, "catalogue", &data));
-    cairn_status rc = crn_format_get_list_page(data, p->ref.nbytes, s->end, p->n, cat);
+    const bool states = s->id.role == CRN_ROLE_STATES;
+    cairn_status rc = crn_format_get_list_page(data, p->ref.nbytes, s->end, p->n, states, cat);
     free(data);
     CRN_TRY(rc);
     for (size_t i = first; i < cat->n; i++)
@@ -166,8 +170,6 @@ cairn_status crn_catalogue_load(crn_part *part, const part_super *s, part_list *
     if (rc == CAIRN_OK && s->dropped > cat.n)
         rc = crn_fail(CAIRN_ECORRUPT, "'%s': superblock drops %u marks of fewer", part->name,
                       s->dropped);
-    if (rc == CAIRN_EUNSUPPORTED)
-        crn_err_prefix("'%s' ", part->name);
     if (rc < 0) {
         crn_vec_done(&cat);
         crn_vec_done(&list);

@@ -317,11 +317,13 @@ static cairn_status commit(crn_draft *d, size_t ndrop)
 {
     crn_part *part = d->part;
     part_entry e = {.version = d->mark->version, .wall_ns = d->mark->wall_ns};
+    memcpy(e.key, d->key, sizeof e.key);
     uint64_t nbytes;
     if (d->broken.code < 0)
         return crn_err_give(&d->broken);
     CRN_TRY(check_complete(d));
     CRN_TRY(crn_gather_finish(d->gather));
+    crn_draft_settle_twins(d);
     count_stored(d);
     CRN_TRY(write_tables(d));
     e.seq = d->mark->seq = part->super.seq + 1;
@@ -353,6 +355,8 @@ static void conclude(crn_draft *d, size_t ndrop)
     crn_extents unused = {0};
     bool known = crn_part_unused(part, d->mark, ndrop, &unused) == CAIRN_OK;
     part->cat.n++; /* the new entry, which commit has put behind the others */
+    if (part->uses && crn_states_take(part, &part->cat.at[part->cat.n - 1], d->mark) < 0)
+        known = false;
     crn_part_forget(part, ndrop);
     crn_mark_free(part->tip);
     part->tip = d->mark;

@@ -45,6 +45,9 @@ void crn_draft_drop(crn_draft *d)
     for (size_t i = 0; i < d->var.n; i++)
         free(d->var.at[i].state);
     crn_vec_done(&d->var);
+    crn_index_done(&d->fresh);
+    crn_vec_done(&d->put);
+    crn_vec_done(&d->twin);
     crn_mark_free(d->mark);
     part->drafting = false;
     free(d);
@@ -77,20 +80,26 @@ static crn_extent keep_room(crn_part *part)
 
 cairn_status crn_draft_begin(crn_part *part, uint64_t version, crn_draft **ret)
 {
-    assert(part->write);
-    CRN_FAIL_IF(part->drafting, CAIRN_EBUSY, "'%s': another mark is being written", part->name);
-    CRN_FAIL_IF(version > CRN_VERSION_MAX, CAIRN_EINVAL,
-                "%" PRIu64 " is not a version: they end at %" PRIu64, version, CRN_VERSION_MAX);
     CRN_FAIL_IF(part->cat.n > 0 && version <= part->cat.at[part->cat.n - 1].version, CAIRN_EINVAL,
                 "mark %" PRIu64 " would follow mark %" PRIu64 ": versions must grow", version,
                 part->cat.at[part->cat.n - 1].version);
     CRN_TRY(crn_part_resolve(part));
     CRN_TRY(load_tip(part));
+    return crn_draft_create(part, "", version, ret);
+}
+
+cairn_status crn_draft_create(crn_part *part, const char *key, uint64_t version, crn_draft **ret)
+{
+    assert(part->write);
+    CRN_FAIL_IF(part->drafting, CAIRN_EBUSY, "'%s': another mark is being written", part->name);
+    CRN_FAIL_IF(version > CRN_VERSION_MAX, CAIRN_EINVAL,
+                "%" PRIu64 " is not a version: they end at %" PRIu64, version, CRN_VERSION_MAX);
     if (!part->gather)
         CRN_TRY(crn_gather_create(part, &part->gather));
     crn_draft *d;
     CRN_TRY(crn_alloc(&d, 1));
     d->part = part;
+    snprintf(d->key, sizeof d->key, "%s", key);
     d->gather = part->gather;
     d->gather->staging = part->staging;
     cairn_status rc;
@@ -277,6 +286,8 @@ static cairn_status put_compared(crn_draft *d, const candidate *c, crn_put *how)
     if (is_same(c->old, &now))
         return CAIRN_OK;
     how->changed += c->nbytes;
+    if (crn_draft_share(d, c->v, c->i, &now))
+        return CAIRN_OK;
     return crn_draft_put(d, c->v, c->i, c->data, &now);
 }
 
@@ -286,7 +297,7 @@ static cairn_status put_lent(crn_draft *d, const candidate *c, crn_put *how)
     const crn_digest now = crn_digest_of(c->data, c->nbytes);
     const bool same = is_same(c->old, &now);
     how->changed += same ? 0 : c->nbytes;
-    if (same && how->way != CRN_PUT_FULL)
+    if (how->way != CRN_PUT_FULL && (same || crn_draft_share(d, c->v, c->i, &now)))
         return CAIRN_OK;
     crn_block *block = block_to_put(d, c->v, c->i);
     block->digest = now;
@@ -309,6 +320,11 @@ static cairn_status put_copied(crn_draft *d, const candidate *c, crn_put *how)
     if (same && how->way != CRN_PUT_FULL) {
         crn_gather_take_back(d->gather, block);
         *block = before;
+        return CAIRN_OK;
+    }
+    const crn_digest now = block->digest;
+    if (how->way != CRN_PUT_FULL && crn_draft_share(d, c->v, c->i, &now)) {
+        crn_gather_take_back(d->gather, block);
         return CAIRN_OK;
     }
     note_put(d, c->v, c->i);

@@ -8,7 +8,7 @@
 #include "store/store_gather.h"
 
 /* What a block of a draft is. */
-enum { BLOCK_MISSING, BLOCK_INHERITED, BLOCK_PUT };
+enum { BLOCK_MISSING, BLOCK_INHERITED, BLOCK_PUT, BLOCK_SHARED };
 
 typedef struct draft_var {
     unsigned char *state; /* of each block */
@@ -17,8 +17,18 @@ typedef struct draft_var {
     crn_encoding encoding;
 } draft_var;
 
+/* A block of the draft that is equal to another one of it, which is written. */
+typedef struct draft_twin {
+    size_t v, of_v;
+    uint64_t i, of_i;
+} draft_twin;
+
 struct crn_draft {
     crn_part *part;
+    char key[CRN_KEY_MAX + 1]; /* of a state; empty for a mark */
+    crn_index fresh;           /* of a state: the blocks that it writes, by digest; */
+    CRN_VEC(draft_twin) put;   /* those, */
+    CRN_VEC(draft_twin) twin;  /* and their twins, which get their places */
     crn_mark *mark;
     CRN_VEC(draft_var) var; /* one for each variable of the mark */
     uint64_t file_bytes;    /* before it; UINT64_MAX once it is committed */
@@ -33,6 +43,21 @@ struct crn_draft {
     void *watch_arg;
     size_t watch_var; /* of the block before: blocks come in rows */
 };
+
+/* Begin a draft of a mark or a state, which inherits from the part's tip. */
+cairn_status crn_draft_create(crn_part *part, const char *key, uint64_t version, crn_draft **ret);
+
+/*
+ * In a part with states: does the part have a block like this one, which is not inherited, or the
+ * draft itself? Then it has that one's place, or will have it, and need not be put.
+ */
+bool crn_draft_share(crn_draft *d, size_t v, uint64_t i, const crn_digest *digest);
+
+/* Twins have their places once all is written. */
+void crn_draft_settle_twins(crn_draft *d);
+
+/* A draft was committed by entry: count what it refers to. */
+cairn_status crn_states_take(crn_part *part, const part_entry *entry, crn_mark *m);
 
 /* Does a block lie in the table of a variable? */
 static inline bool crn_draft_has(const crn_var *v, const crn_block *block)

@@ -40,8 +40,9 @@ typedef struct part_super {
     uint32_t dropped; /* marks at the head of the catalogue that no longer count */
 } part_super;
 
-typedef struct part_entry { /* a mark in the catalogue */
+typedef struct part_entry { /* a mark in the catalogue, or a state */
     uint64_t version, seq, wall_ns;
+    char key[CRN_KEY_MAX + 1]; /* of a state; empty for marks */
     part_ref record;
     size_t page; /* of the committed catalogue that has it, + 1; 0: none has */
 } part_entry;
@@ -70,7 +71,7 @@ void crn_format_put_list(const part_list *list, crn_buf *buf);
 cairn_status crn_format_get_list(const void *data, size_t nbytes, uint64_t end, part_list *ret);
 void crn_format_put_list_page(const part_entry *entry, size_t n, crn_buf *buf);
 cairn_status crn_format_get_list_page(const void *data, size_t nbytes, uint64_t end, uint32_t n,
-                                      part_catalogue *cat);
+                                      bool states, part_catalogue *cat);
 
 /* A mark record of format 1, with all variables. */
 cairn_status crn_format_get_mark(const void *data, size_t nbytes, uint64_t end, crn_mark **ret);

@@ -3,6 +3,7 @@
  * A part file as a whole: which superblock counts, what it retains, what is free.
  */
 #include "store/store_gather.h"
+#include "store/store_uses.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,6 +20,7 @@ static void part_free(crn_part *part)
     crn_vec_done(&part->pieces);
     crn_vec_done(&part->older);
     crn_space_done(&part->space);
+    crn_uses_free(part->uses);
     crn_mark_free(part->tip);
     crn_vec_done(&part->lost);
     crn_gather_free(part->gather);

@@ -10,6 +10,7 @@
 #include "store/store_space.h"
 
 struct crn_gather;
+struct crn_uses;
 
 struct crn_part {
     crn_file *file;
@@ -24,6 +25,8 @@ struct crn_part {
     crn_extents older;               /* like that of the superblock before, to fall back on */
     part_catalogue cat;              /* retained marks only, oldest first */
     crn_space space;                 /* when write */
+    struct crn_uses *uses;           /* when write, of a part with states: who needs what */
+    bool uses_partial;               /* some state could not be read: nobody knows its needs */
     struct crn_gather *gather;       /* write buffers, made by the first draft */
     crn_mark *tip;                   /* the newest mark; tables as far as a draft needed them */
     CRN_VEC(uint64_t) lost;          /* where blocks and tables of that lie that are damaged */
@@ -95,6 +98,11 @@ cairn_status crn_part_unused(crn_part *part, crn_mark *newest, size_t n, crn_ext
 
 /* Strike the n oldest marks from the list in memory. */
 void crn_part_forget(crn_part *part, size_t n);
+
+/* Where all that a mark needs lies: record, pages, tables, blocks. Pieces that it needs twice, as
+ * sectors with several blocks, are listed twice. */
+cairn_status crn_mark_extents(crn_part *part, const part_entry *entry, crn_mark *m,
+                              crn_extents *used);
 
 /* Find the free space again from the retained marks. */
 cairn_status crn_part_derive(crn_part *part);

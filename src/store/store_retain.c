@@ -9,6 +9,7 @@
  * with a mark taken out is still one: a block that the next mark does not have, no later one has.
  */
 #include "store/store_part.h"
+#include "store/store_uses.h"
 
 #include <assert.h>
 
@@ -50,16 +51,25 @@ static cairn_status use_var(crn_part *part, const crn_mark *m, crn_var *v, crn_e
     return CAIRN_OK;
 }
 
+cairn_status crn_mark_extents(crn_part *part, const part_entry *entry, crn_mark *m,
+                              crn_extents *used)
+{
+    CRN_TRY(use(used, entry->record.off, entry->record.nbytes));
+    for (size_t i = 0; i < m->npages; i++)
+        CRN_TRY(use(used, m->page[i].off, m->page[i].nbytes));
+    for (size_t i = 0; i < m->nvars; i++)
+        CRN_TRY(use_var(part, m, &m->var[i], used));
+    return CAIRN_OK;
+}
+
 static cairn_status use_mark(crn_part *part, const part_entry *entry, crn_extents *used)
 {
     crn_mark *m;
-    CRN_TRY(use(used, entry->record.off, entry->record.nbytes));
-    CRN_TRY(crn_part_load(part, entry->version, &m));
-    cairn_status rc = CAIRN_OK;
-    for (size_t i = 0; i < m->npages && rc == CAIRN_OK; i++)
-        rc = use(used, m->page[i].off, m->page[i].nbytes);
-    for (size_t i = 0; i < m->nvars && rc == CAIRN_OK; i++)
-        rc = use_var(part, m, &m->var[i], used);
+    const size_t first = used->n;
+    CRN_TRY(crn_part_load_record(part, entry, false, &m));
+    cairn_status rc = crn_mark_extents(part, entry, m, used);
+    if (rc == CAIRN_OK && part->uses)
+        rc = crn_uses_add(part->uses, used->at + first, used->n - first, m);
     crn_mark_free(m);
     return rc;
 }
@@ -78,7 +88,10 @@ static cairn_status use_retained(crn_part *part, crn_extents *used)
 cairn_status crn_part_derive(crn_part *part)
 {
     crn_extents used = {0};
-    cairn_status rc = use_retained(part, &used);
+    cairn_status rc = crn_uses_renew(part);
+    if (rc == CAIRN_OK)
+        rc = use_retained(part, &used);
+    part->uses_partial = rc < 0;
     if (rc == CAIRN_ECORRUPT || rc == CAIRN_EIO) {
         /* Which blocks a mark uses that cannot be read is unknown, so none is overwritten: the file
          * only grows until that mark is no longer retained. */

@@ -49,7 +49,7 @@ static void try_list_page(const uint8_t *data, size_t nbytes)
     part_catalogue cat = {0};
     crn_buf buf = {0};
     const uint32_t n = nbytes < 8 ? 0 : data[4];
-    if (crn_format_get_list_page(data, nbytes, UINT32_MAX, n, &cat) == CAIRN_OK) {
+    if (crn_format_get_list_page(data, nbytes, UINT32_MAX, n, nbytes % 2, &cat) == CAIRN_OK) {
         crn_format_put_list_page(cat.at, cat.n, &buf);
         assert(buf.n == nbytes && memcmp(buf.at, data, nbytes) == 0);
     }

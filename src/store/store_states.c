@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * States of a part: begun from any other one, found by key and version, dropped in any order.
+ */
+#include "store/store_draft.h"
+#include "store/store_uses.h"
+
+#include <assert.h>
+
+bool crn_key_is_valid(const char *key)
+{
+    return strnlen(key, CRN_KEY_MAX + 1) <= CRN_KEY_MAX && crn_name_is_safe(key);
+}
+
+static bool is_called(const part_entry *e, crn_state_name name)
+{
+    return e->version == name.version && strcmp(e->key, name.key) == 0;
+}
+
+static const part_entry *find_state(const crn_part *part, crn_state_name name)
+{
+    for (size_t i = part->cat.n; i > 0; i--) /* the newest are asked for most */
+        if (is_called(&part->cat.at[i - 1], name))
+            return &part->cat.at[i - 1];
+    return NULL;
+}
+
+crn_state_name crn_part_state(const crn_part *part, size_t i, uint64_t *ret_seq)
+{
+    const part_entry *e = &part->cat.at[i];
+    if (ret_seq)
+        *ret_seq = e->seq;
+    return (crn_state_name){e->key, e->version};
+}
+
+cairn_status crn_part_load_state(crn_part *part, crn_state_name name, crn_mark **ret)
+{
+    const part_entry *e = find_state(part, name);
+    CRN_FAIL_IF(!e, CAIRN_ENOTFOUND, "'%s' has no state '%s' %" PRIu64, part->name, name.key,
+                name.version);
+    return crn_part_load_record(part, e, false, ret);
+}
+
+/* --- beginning ---------------------------------------------------------------------------- */
+
+/* Whom a new state takes after: its own last version is most like it, then the parent. */
+static const part_entry *choose_base(const crn_part *part, const char *key,
+                                     const crn_state_name *base)
+{
+    const part_entry *own = NULL;
+    for (size_t i = 0; i < part->cat.n; i++) {
+        const part_entry *e = &part->cat.at[i];
+        if (strcmp(e->key, key) == 0 && (!own || e->version > own->version))
+            own = e;
+    }
+    if (!own && base)
+        own = find_state(part, *base);
+    if (!own && part->cat.n > 0)
+        own = &part->cat.at[part->cat.n - 1];
+    return own;
+}
+
+/* What cannot be read is not inherited. */
+static cairn_status set_tip(crn_part *part, const part_entry *base)
+{
+    if (part->tip && base && part->tip->seq == base->seq)
+        return CAIRN_OK;
+    crn_mark_free(part->tip);
+    part->tip = NULL;
+    return base ? crn_part_forgive(crn_part_load_record(part, base, false, &part->tip)) : CAIRN_OK;
+}
+
+cairn_status crn_state_begin(crn_part *part, crn_state_name name, const crn_state_name *base,
+                             crn_draft **ret)
+{
+    CRN_FAIL_IF(part->super.id.role != CRN_ROLE_STATES, CAIRN_EINVAL, "'%s' is not for states",
+                part->name);
+    CRN_FAIL_IF(!crn_key_is_valid(name.key), CAIRN_EINVAL,
+                "'%s' is no key: use up to %d letters, digits, '.', '_' and '-'", name.key,
+                CRN_KEY_MAX);
+    CRN_FAIL_IF(find_state(part, name), CAIRN_EINVAL, "'%s' has a state '%s' %" PRIu64 " already",
+                part->name, name.key, name.version);
+    CRN_TRY(crn_part_resolve(part));
+    CRN_TRY(set_tip(part, choose_base(part, name.key, base)));
+    return crn_draft_create(part, name.key, name.version, ret);
+}
+
+/* --- equal blocks -------------------------------------------------------------------------- */
+
+/* Block i of v is not put, because another one is as good. */
+static void note_shared(crn_draft *d, size_t v, uint64_t i)
+{
+    draft_var *dv = &d->var.at[v];
+    dv->missing -= dv->state[i] == BLOCK_MISSING;
+    dv->state[i] = BLOCK_SHARED;
+    dv->same_table = false;
+}
+
+/* A block of the draft that is being written and has the digest, or NULL. */
+static const draft_twin *find_fresh(const crn_draft *d, const crn_digest *digest, uint32_t nbytes)
+{
+    uint32_t at;
+    const uint64_t hash = crn_hash_bytes(digest, sizeof *digest);
+    for (size_t probe = 0; crn_index_next(&d->fresh, hash, &probe, &at);) {
+        const draft_twin *t = &d->put.at[at];
+        const crn_var *v = &d->mark->var[t->v];
+        if (crn_var_block_bytes(v, t->i) == nbytes &&
+            crn_digest_equal(&v->table[t->i].digest, digest))
+            return t;
+    }
+    return NULL;
+}
+
+/* Without memory, a block that comes again is written again, and no harm is done. */
+static void remember(crn_draft *d, size_t v, uint64_t i, const crn_digest *digest)
+{
+    if (crn_vec_push(&d->put, (draft_twin){.v = v, .i = i}) < 0)
+        return;
+    if (crn_index_add(&d->fresh, crn_hash_bytes(digest, sizeof *digest), d->put.n - 1) < 0)
+        d->put.n--;
+}
+
+bool crn_draft_share(crn_draft *d, size_t v, uint64_t i, const crn_digest *digest)
+{
+    crn_var *var = &d->mark->var[v];
+    const uint32_t nbytes = crn_var_block_bytes(var, i);
+    if (!d->part->uses || nbytes < GRAIN)
+        return false;
+    const crn_block *known = crn_uses_find(d->part->uses, digest, nbytes);
+    if (known) {
+        var->table[i] = *known;
+        note_shared(d, v, i);
+        return true;
+    }
+    const draft_twin *t = d->var.at[v].encoding.codec ? NULL : find_fresh(d, digest, nbytes);
+    if (!t || crn_vec_push(&d->twin, (draft_twin){v, t->v, i, t->i}) < 0) {
+        remember(d, v, i, digest);
+        return false;
+    }
+    note_shared(d, v, i);
+    return true;
+}
+
+void crn_draft_settle_twins(crn_draft *d)
+{
+    for (size_t k = 0; k < d->twin.n; k++) {
+        const draft_twin *t = &d->twin.at[k];
+        d->mark->var[t->v].table[t->i] = d->mark->var[t->of_v].table[t->of_i];
+    }
+}
+
+/* --- counting and dropping ----------------------------------------------------------------- */
+
+cairn_status crn_states_take(crn_part *part, const part_entry *entry, crn_mark *m)
+{
+    crn_extents piece = {0};
+    cairn_status rc = crn_mark_extents(part, entry, m, &piece);
+    if (rc == CAIRN_OK)
+        rc = crn_uses_add(part->uses, piece.at, piece.n, m);
+    crn_vec_done(&piece);
+    return rc;
+}
+
+/* What a state refers to, appended; CAIRN_ECORRUPT when it cannot be read any more. */
+static cairn_status find_pieces(crn_part *part, const part_entry *e, crn_extents *ret)
+{
+    crn_mark *m;
+    CRN_TRY(crn_part_load_record(part, e, false, &m));
+    cairn_status rc = crn_mark_extents(part, e, m, ret);
+    crn_mark_free(m);
+    return rc;
+}
+
+static bool is_named(const part_entry *e, const crn_state_name *name, size_t n)
+{
+    while (n > 0 && !is_called(e, name[n - 1]))
+        n--;
+    return n > 0;
+}
+
+/* The entries that stay, to *left; what the others refer to, to *piece, with *known false when that
+ * cannot be told. */
+static cairn_status part_entries(crn_part *part, const crn_state_name *name, size_t n,
+                                 part_catalogue *left, crn_extents *piece, bool *known)
+{
+    CRN_TRY(crn_vec_reserve(left, part->cat.n));
+    *known = !part->uses_partial;
+    for (size_t i = 0; i < part->cat.n; i++) {
+        const part_entry *e = &part->cat.at[i];
+        if (!is_named(e, name, n))
+            left->at[left->n++] = *e;
+        else if (*known)
+            *known = find_pieces(part, e, piece) == CAIRN_OK;
+    }
+    return CAIRN_OK;
+}
+
+/* The states are gone: their space is free. What fails here costs space until the part is opened
+ * again, and nothing else. */
+static void reclaim(crn_part *part, const crn_extents *piece, bool known)
+{
+    crn_extents unused = {0};
+    if (known && crn_uses_remove(part->uses, piece->at, piece->n, &unused) == CAIRN_OK)
+        (void)crn_space_give(&part->space, &unused);
+    else
+        (void)crn_part_derive(part);
+    crn_vec_done(&unused);
+}
+
+cairn_status crn_part_drop(crn_part *part, const crn_state_name *name, size_t n)
+{
+    assert(part->write && !part->drafting && part->super.id.role == CRN_ROLE_STATES);
+    part_catalogue left = {0};
+    crn_extents piece = {0};
+    bool known;
+    uint64_t nbytes;
+    cairn_status rc;
+    CRN_TRY(crn_part_resolve(part));
+    CRN_TRY_OUT(rc, part_entries(part, name, n, &left, &piece, &known));
+    if (left.n == part->cat.n)
+        goto out;
+    CRN_TRY_OUT(rc, crn_part_commit(part, left.at, left.n, &nbytes));
+    if (left.n > 0)
+        memcpy(part->cat.at, left.at, left.n * sizeof *left.at);
+    part->cat.n = left.n;
+    crn_mark_free(part->tip); /* it may be one of them */
+    part->tip = NULL;
+    reclaim(part, &piece, known);
+out:
+    crn_vec_done(&left);
+    crn_vec_done(&piece);
+    return rc;
+}
