@@ -44,13 +44,13 @@ static double time_ours(state *s)
 {
     const int rank[NRANKS] = {0, 1, 2, 3};
     const uint64_t nunits[NRANKS] = {s->nunits, s->nunits, s->nunits, s->nunits};
-    crn_encoding e = {.stripes = {.nseats = NRANKS, .nparity = NPARITY},
-                      .rank = rank,
-                      .nunits = nunits,
-                      .seat = (uint32_t)s->rank,
-                      .read = read_units,
-                      .put = put_unit,
-                      .arg = s};
+    crn_parity_job e = {.stripes = {.nseats = NRANKS, .nparity = NPARITY},
+                        .rank = rank,
+                        .nunits = nunits,
+                        .seat = (uint32_t)s->rank,
+                        .read = read_units,
+                        .put = put_unit,
+                        .arg = s};
     e.stripes.chunk = crn_stripes_chunk(NRANKS, NPARITY, s->nunits);
     e.nstripes = crn_stripes_count(&e.stripes, nunits);
     unsigned char *needed;

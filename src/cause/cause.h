@@ -20,10 +20,10 @@ struct cairn_explanation {
 };
 
 /* The stretch that is looked at: from one mark to another. */
-typedef struct crn_stretch {
+typedef struct crn_mark_interval {
     bool from_start; /* from the beginning of the traces on: no mark agrees */
     uint64_t from, to;
-} crn_stretch;
+} crn_mark_interval;
 
 /* ---- a thread of a trace (cause_lane.c) ---- */
 
@@ -87,7 +87,7 @@ typedef struct crn_passing_by {
 
 /* What the threads of this number did between the marks is added to *to. */
 cairn_status crn_act_collect(crn_story *s, uint32_t rank, uint32_t thread,
-                             const crn_stretch *stretch, crn_acts *to, crn_passing_by *ret);
+                             const crn_mark_interval *stretch, crn_acts *to, crn_passing_by *ret);
 
 /* What a thread did in these spans, wherever marks are. */
 cairn_status crn_act_collect_spans(crn_story *s, uint32_t rank, const crn_act *which,

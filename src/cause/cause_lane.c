@@ -18,9 +18,9 @@
 
 typedef struct walker {
     crn_story *side;
-    const crn_stretch *stretch; /* NULL: by the spans of the lane, of this life only */
-    crn_acts *lanes;            /* that were ended within the stretch; of this number */
-    size_t first;               /*   from here on */
+    const crn_mark_interval *stretch; /* NULL: by the spans of the lane, of this life only */
+    crn_acts *lanes;                  /* that were ended within the stretch; of this number */
+    size_t first;                     /*   from here on */
     crn_passing_by *passing;
     crn_act now;                /* the thread whose events come */
     uint64_t life;              /* its ordinal */
@@ -334,7 +334,7 @@ static void forget_later(walker *w)
 }
 
 cairn_status crn_act_collect(crn_story *s, uint32_t rank, uint32_t thread,
-                             const crn_stretch *stretch, crn_acts *to, crn_passing_by *ret)
+                             const crn_mark_interval *stretch, crn_acts *to, crn_passing_by *ret)
 {
     walker w = {.side = s, .stretch = stretch, .lanes = to, .first = to->n, .passing = ret};
     *ret = (crn_passing_by){0};

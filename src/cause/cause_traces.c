@@ -11,7 +11,7 @@
 #include <inttypes.h>
 
 typedef struct explainer {
-    crn_stretch stretch;
+    crn_mark_interval stretch;
     crn_names names;
     crn_story side[2];
     crn_acts lane[2];          /* of the rank that is looked at */
@@ -289,7 +289,7 @@ static cairn_status collect_threads(explainer *x, int which, uint32_t rank)
 /* The rank's first thread has not both marks: say which is missing. */
 static cairn_status say_unmarked(const explainer *x, int which, uint32_t rank)
 {
-    const crn_stretch *s = &x->stretch;
+    const crn_mark_interval *s = &x->stretch;
     const bool has_from = s->from_start || x->passing[which].has_from;
     if (has_from && x->passing[which].has_to)
         return crn_fail(CAIRN_EMISMATCH,

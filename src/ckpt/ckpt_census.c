@@ -4,24 +4,24 @@
  */
 #include "ckpt/ckpt_census.h"
 
-_Static_assert(sizeof(crn_record) % 8 == 0, "dimensions follow a record, aligned");
+_Static_assert(sizeof(crn_owner_record) % 8 == 0, "dimensions follow a record, aligned");
 
-const uint64_t *crn_record_dims(const crn_record *r)
+const uint64_t *crn_record_dims(const crn_owner_record *r)
 {
     return (const uint64_t *)(const void *)(r + 1);
 }
 
-const char *crn_record_name(const crn_record *r)
+const char *crn_record_name(const crn_owner_record *r)
 {
     return (const char *)(crn_record_dims(r) + 3 * (size_t)r->ndims);
 }
 
-const char *crn_record_type(const crn_record *r)
+const char *crn_record_type(const crn_owner_record *r)
 {
     return crn_record_name(r) + r->name_bytes;
 }
 
-crn_var_spec crn_record_spec(const crn_record *r)
+crn_var_spec crn_record_spec(const crn_owner_record *r)
 {
     const uint64_t *dims = crn_record_dims(r);
     return (crn_var_spec){.name = crn_record_name(r),
@@ -34,7 +34,7 @@ crn_var_spec crn_record_spec(const crn_record *r)
                           .count = dims + 2 * (size_t)r->ndims};
 }
 
-crn_box crn_record_box(const crn_record *r)
+crn_box crn_record_box(const crn_owner_record *r)
 {
     const crn_var_spec spec = crn_record_spec(r);
     return crn_ckpt_far_piece(&spec);
@@ -44,15 +44,16 @@ void crn_census_add(crn_census *s, uint32_t rank, const crn_var_spec *spec, uint
                     const crn_digest *root)
 {
     const size_t name = strlen(spec->name) + 1, type = strlen(spec->type) + 1;
-    const size_t nbytes = sizeof(crn_record) + 3 * spec->ndims * sizeof(uint64_t) + name + type;
-    crn_record r = {.room = (uint32_t)CRN_ROUND_UP(nbytes, (size_t)8),
-                    .rank = rank,
-                    .layout = (uint32_t)crn_layout_of(spec),
-                    .item = spec->item,
-                    .ndims = spec->ndims,
-                    .name_bytes = (uint32_t)name,
-                    .nbytes = spec->nbytes,
-                    .ncells = ncells};
+    const size_t nbytes =
+        sizeof(crn_owner_record) + 3 * spec->ndims * sizeof(uint64_t) + name + type;
+    crn_owner_record r = {.room = (uint32_t)CRN_ROUND_UP(nbytes, (size_t)8),
+                          .rank = rank,
+                          .layout = (uint32_t)crn_layout_of(spec),
+                          .item = spec->item,
+                          .ndims = spec->ndims,
+                          .name_bytes = (uint32_t)name,
+                          .nbytes = spec->nbytes,
+                          .ncells = ncells};
     if (root)
         r.root = *root;
     crn_put_bytes(&s->own, &r, sizeof r);
@@ -66,7 +67,8 @@ void crn_census_add(crn_census *s, uint32_t rank, const crn_var_spec *spec, uint
 
 static int compare_records(const void *x, const void *y)
 {
-    const crn_record *a = *(const crn_record *const *)x, *b = *(const crn_record *const *)y;
+    const crn_owner_record *a = *(const crn_owner_record *const *)x,
+                           *b = *(const crn_owner_record *const *)y;
     const int order = strcmp(crn_record_name(a), crn_record_name(b));
     return order != 0 ? order : a->rank < b->rank ? -1 : a->rank > b->rank;
 }
@@ -74,7 +76,7 @@ static int compare_records(const void *x, const void *y)
 static cairn_status sort_records(crn_census *s, size_t nbytes)
 {
     for (size_t at = 0; at < nbytes;) {
-        const crn_record *r = (const crn_record *)(const void *)(s->all.data + at);
+        const crn_owner_record *r = (const crn_owner_record *)(const void *)(s->all.data + at);
         CRN_TRY(crn_vec_push(&s->record, r));
         at += r->room;
     }
@@ -106,7 +108,7 @@ size_t crn_census_next(const crn_census *s, size_t first)
     return end;
 }
 
-const crn_record *const *crn_census_find(const crn_census *s, const char *name, size_t *ret_n)
+const crn_owner_record *const *crn_census_find(const crn_census *s, const char *name, size_t *ret_n)
 {
     size_t lo = 0, hi = s->record.n;
     while (lo < hi) {
@@ -123,13 +125,13 @@ const crn_record *const *crn_census_find(const crn_census *s, const char *name, 
     return &s->record.at[lo];
 }
 
-static bool fills_array(const crn_record *r)
+static bool fills_array(const crn_owner_record *r)
 {
     const uint64_t *global = crn_record_dims(r), *count = global + 2 * (size_t)r->ndims;
     return memcmp(global, count, r->ndims * sizeof *global) == 0;
 }
 
-bool crn_records_are_copies(const crn_record *const *r, size_t n)
+bool crn_records_are_copies(const crn_owner_record *const *r, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!fills_array(r[i]))

@@ -11,24 +11,24 @@
 #include "ckpt/ckpt_session.h"
 
 /* One variable of one rank. Its dimensions (global, offset, count), name and type follow it. */
-typedef struct crn_record {
+typedef struct crn_owner_record {
     uint32_t room; /* bytes of the record: a multiple of 8 */
     uint32_t rank;
     uint32_t layout, item, ndims, name_bytes;
     uint64_t nbytes, ncells;
     crn_digest root; /* of the data; zero when it was not asked for */
-} crn_record;
+} crn_owner_record;
 
-const uint64_t *crn_record_dims(const crn_record *r);
-const char *crn_record_name(const crn_record *r);
-const char *crn_record_type(const crn_record *r);
-crn_var_spec crn_record_spec(const crn_record *r);
-crn_box crn_record_box(const crn_record *r); /* the piece, in far indices */
+const uint64_t *crn_record_dims(const crn_owner_record *r);
+const char *crn_record_name(const crn_owner_record *r);
+const char *crn_record_type(const crn_owner_record *r);
+crn_var_spec crn_record_spec(const crn_owner_record *r);
+crn_box crn_record_box(const crn_owner_record *r); /* the piece, in far indices */
 
 typedef struct crn_census {
     crn_buf own; /* this rank's records */
     crn_gathered all;
-    CRN_VEC(const crn_record *) record; /* sorted by name, then by rank */
+    CRN_VEC(const crn_owner_record *) record; /* sorted by name, then by rank */
 } crn_census;
 
 /* Add a variable, before the census is taken. Failures are kept until then. */
@@ -40,12 +40,13 @@ cairn_status crn_census_take(crn_census *s, crn_comm *comm);
 void crn_census_done(crn_census *s); /* a zeroed one is allowed */
 
 /* The records of a name, *ret_n of them; NULL when there is none. */
-const crn_record *const *crn_census_find(const crn_census *s, const char *name, size_t *ret_n);
+const crn_owner_record *const *crn_census_find(const crn_census *s, const char *name,
+                                               size_t *ret_n);
 
 /* The records of the name behind those from first on; first is where they start. For walks. */
 size_t crn_census_next(const crn_census *s, size_t first);
 
 /* Do n pieces all fill their array: has every rank a copy of it? */
-bool crn_records_are_copies(const crn_record *const *r, size_t n);
+bool crn_records_are_copies(const crn_owner_record *const *r, size_t n);
 
 #endif

@@ -15,7 +15,7 @@ static const char *const layout_words[] = {
 };
 
 static cairn_status check_layouts(const char *name, uint32_t rank, uint32_t layout,
-                                  const crn_record *other)
+                                  const crn_owner_record *other)
 {
     CRN_FAIL_IF(layout != other->layout, CAIRN_EINVAL,
                 "variable '%s' is %s on rank %" PRIu32 ", but %s on rank %" PRIu32, name,
@@ -24,7 +24,7 @@ static cairn_status check_layouts(const char *name, uint32_t rank, uint32_t layo
 }
 
 /* One variable: the same layout, type and global size on all ranks that have it? */
-static cairn_status check_alike(const crn_record *a, const crn_record *b)
+static cairn_status check_alike(const crn_owner_record *a, const crn_owner_record *b)
 {
     const crn_var_spec x = crn_record_spec(a), y = crn_record_spec(b);
     char s[CRN_SHAPE_TEXT], t[CRN_SHAPE_TEXT];
@@ -62,7 +62,7 @@ static cairn_status tell_fault(const char *name, const crn_tiling *t, const crn_
                     crn_box_format(whole, all), beside);
 }
 
-static cairn_status check_tiling(const crn_record *const *r, size_t n)
+static cairn_status check_tiling(const crn_owner_record *const *r, size_t n)
 {
     const uint32_t ndims = r[0]->ndims;
     const crn_box whole = crn_box_of(ndims, NULL, crn_record_dims(r[0]));
@@ -84,7 +84,7 @@ static cairn_status check_tiling(const crn_record *const *r, size_t n)
     return rc;
 }
 
-static cairn_status check_group(const crn_record *const *r, size_t n)
+static cairn_status check_group(const crn_owner_record *const *r, size_t n)
 {
     for (size_t i = 1; i < n; i++)
         CRN_TRY(check_alike(r[0], r[i]));
@@ -112,7 +112,7 @@ static cairn_status check_own(const cairn *c, const crn_census *s)
     for (size_t i = 0; i < c->var.n; i++) {
         const ckpt_var *v = &c->var.at[i];
         size_t n;
-        const crn_record *const *shares =
+        const crn_owner_record *const *shares =
             v->layout == CKPT_OWN ? crn_census_find(s, v->name, &n) : NULL;
         if (shares)
             CRN_TRY(check_layouts(v->name, (uint32_t)crn_comm_rank(c->held.comm), v->layout,

@@ -190,7 +190,7 @@ cairn_status crn_redist_count(cairn *c, const crn_manifest_mark *mark, const cha
     restart_init(&t, c, mark);
     cairn_status rc = look_back(&t);
     if (rc == CAIRN_OK) {
-        const crn_record *const *r = crn_census_find(&t.past, name, &n);
+        const crn_owner_record *const *r = crn_census_find(&t.past, name, &n);
         uint64_t first, count = 0;
         if (r && r[0]->layout == CKPT_LIST)
             crn_restart_split(&t, r, n, &first, &count);

@@ -49,10 +49,10 @@ cairn_status crn_restart_plan(crn_restart *t, const ckpt_var *v);
 
 /* The records of a variable, which must be there and be like it in type and layout. */
 cairn_status crn_restart_records(const crn_restart *t, const ckpt_var *v,
-                                 const crn_record *const **ret, size_t *ret_n);
+                                 const crn_owner_record *const **ret, size_t *ret_n);
 
 /* Where this rank's share of a list begins among the items of all ranks, and how many it has. */
-void crn_restart_split(const crn_restart *t, const crn_record *const *r, size_t n,
+void crn_restart_split(const crn_restart *t, const crn_owner_record *const *r, size_t n,
                        uint64_t *ret_first, uint64_t *ret_count);
 
 /*

@@ -111,7 +111,7 @@ cairn_status crn_restart_find_cells(crn_restart *t, const char *name, crn_cell *
 {
     size_t nrecords, nhave;
     crn_cell *have;
-    const crn_record *const *r = crn_census_find(&t->past, name, &nrecords);
+    const crn_owner_record *const *r = crn_census_find(&t->past, name, &nrecords);
     CRN_FAIL_IF(!r || r[0]->layout != CKPT_RAGGED, CAIRN_ENOTFOUND,
                 "mark %" PRIu64 " has no items in cells called '%s'", t->mark->version, name);
     const uint64_t global = r[0]->ncells;
@@ -127,7 +127,7 @@ cairn_status crn_restart_find_cells(crn_restart *t, const char *name, crn_cell *
 static cairn_status plan_items(crn_restart *t, const ckpt_var *v, const ckpt_cell *declared,
                                const crn_cell *found, size_t n)
 {
-    const crn_record *const *r;
+    const crn_owner_record *const *r;
     size_t nrecords;
     unsigned char *to = (unsigned char *)v->data;
     CRN_TRY(crn_restart_records(t, v, &r, &nrecords));
@@ -166,7 +166,7 @@ static cairn_status plan_ragged(crn_restart *t, const char *name)
 /* What is protected in cells must be in cells in the mark: then the walk over that meets it. */
 static cairn_status check_ragged(const crn_restart *t)
 {
-    const crn_record *const *r;
+    const crn_owner_record *const *r;
     size_t n;
     for (size_t i = 0; i < t->c->var.n; i++)
         if (t->c->var.at[i].layout == CKPT_RAGGED)

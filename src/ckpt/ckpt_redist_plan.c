@@ -9,7 +9,7 @@
 #include <inttypes.h>
 
 /* Say what both are. */
-static cairn_status refuse(const crn_restart *t, const ckpt_var *v, const crn_record *r)
+static cairn_status refuse(const crn_restart *t, const ckpt_var *v, const crn_owner_record *r)
 {
     const crn_var_spec here = crn_ckpt_spec(v), there = crn_record_spec(r);
     char a[CRN_SHAPE_TEXT], b[CRN_SHAPE_TEXT];
@@ -22,10 +22,10 @@ static cairn_status refuse(const crn_restart *t, const ckpt_var *v, const crn_re
 }
 
 cairn_status crn_restart_records(const crn_restart *t, const ckpt_var *v,
-                                 const crn_record *const **ret, size_t *ret_n)
+                                 const crn_owner_record *const **ret, size_t *ret_n)
 {
     size_t n;
-    const crn_record *const *r = crn_census_find(&t->past, v->name, &n);
+    const crn_owner_record *const *r = crn_census_find(&t->past, v->name, &n);
     CRN_FAIL_IF(!r, CAIRN_EMISMATCH,
                 "rank %" PRIu32 ": variable '%s' is protected, but mark %" PRIu64
                 " does not have it",
@@ -42,7 +42,7 @@ cairn_status crn_restart_records(const crn_restart *t, const ckpt_var *v,
 
 /* Is what n ranks have the same? */
 static cairn_status check_copies(const crn_restart *t, const ckpt_var *v,
-                                 const crn_record *const *r, size_t n)
+                                 const crn_owner_record *const *r, size_t n)
 {
     for (size_t i = 1; i < n; i++)
         CRN_FAIL_IF(r[i]->nbytes != r[0]->nbytes || !crn_digest_equal(&r[i]->root, &r[0]->root),
@@ -61,7 +61,7 @@ static unsigned char *memory_of(const ckpt_var *v)
 
 /* --- of its own --------------------------------------------------------------------------- */
 
-static const crn_record *find_rank(const crn_record *const *r, size_t n, uint32_t rank)
+static const crn_owner_record *find_rank(const crn_owner_record *const *r, size_t n, uint32_t rank)
 {
     for (size_t i = 0; i < n; i++)
         if (r[i]->rank == rank)
@@ -72,7 +72,7 @@ static const crn_record *find_rank(const crn_record *const *r, size_t n, uint32_
 /* On as many ranks each gets its own; on others, what all had alike. */
 static cairn_status plan_own(crn_restart *t, const ckpt_var *v)
 {
-    const crn_record *const *r, *own;
+    const crn_owner_record *const *r, *own;
     size_t n;
     CRN_TRY(crn_restart_records(t, v, &r, &n));
     own = find_rank(r, n, t->rank.at[0]);
@@ -105,7 +105,7 @@ static bool find_wanted(const ckpt_var *v, crn_box *ret)
     return v->nbytes > 0 && crn_box_cut(&whole, v->halo ? &v->memory : &piece, ret);
 }
 
-static cairn_status plan_cuts(crn_restart *t, const ckpt_var *v, const crn_record *const *r,
+static cairn_status plan_cuts(crn_restart *t, const ckpt_var *v, const crn_owner_record *const *r,
                               size_t n, const crn_box *wanted)
 {
     uint64_t found = 0;
@@ -144,7 +144,7 @@ static bool stays_within(const crn_restart *t, const ckpt_var *v, const ckpt_var
 static cairn_status plan_piece(crn_restart *t, const ckpt_var *v)
 {
     const ckpt_var *halo;
-    const crn_record *const *r;
+    const crn_owner_record *const *r;
     size_t n;
     crn_box wanted;
     CRN_TRY(crn_restart_records(t, v, &r, &n));
@@ -165,7 +165,7 @@ static cairn_status plan_piece(crn_restart *t, const ckpt_var *v)
 
 /* --- lists -------------------------------------------------------------------------------- */
 
-void crn_restart_split(const crn_restart *t, const crn_record *const *r, size_t n,
+void crn_restart_split(const crn_restart *t, const crn_owner_record *const *r, size_t n,
                        uint64_t *ret_first, uint64_t *ret_count)
 {
     uint64_t sum = 0, before = 0, own = 0;
@@ -188,7 +188,7 @@ void crn_restart_split(const crn_restart *t, const crn_record *const *r, size_t 
 
 static cairn_status plan_list(crn_restart *t, const ckpt_var *v)
 {
-    const crn_record *const *r;
+    const crn_owner_record *const *r;
     size_t n;
     uint64_t first, count, before = 0;
     unsigned char *to = memory_of(v);

@@ -118,7 +118,7 @@ void crn_stream_reader_done(crn_stream_reader *r);
 /* --- the exchange ------------------------------------------------------------------------- */
 
 /* What one rank brings to the encoding of a set. All but seat and the callbacks is equal on all. */
-typedef struct crn_encoding {
+typedef struct crn_parity_job {
     crn_stripes stripes;
     const int *rank;             /* in the communicator, of each seat */
     const uint64_t *nunits;      /* of each seat's stream */
@@ -129,12 +129,12 @@ typedef struct crn_encoding {
     cairn_status (*read)(void *arg, uint64_t first, uint64_t n, unsigned char *dst);
     cairn_status (*put)(void *arg, uint64_t unit, const unsigned char *data);
     void *arg;
-} crn_encoding;
+} crn_parity_job;
 
 typedef struct crn_encoder crn_encoder;
 
 /* Take all memory that the exchange needs, whatever the size of the streams. */
-cairn_status crn_encoder_create(const crn_encoding *e, crn_encoder **ret);
+cairn_status crn_encoder_create(const crn_parity_job *e, crn_encoder **ret);
 void crn_encoder_free(crn_encoder *enc);
 
 /*

@@ -146,7 +146,7 @@ static cairn_status push_slice(crn_batch *b, const crn_block_fetch *f, uint64_t 
 
 static cairn_status ask_data(crn_batch *b, uint32_t seat, size_t i)
 {
-    const crn_source *src = &b->source[seat];
+    const crn_parity_source *src = &b->source[seat];
     uint64_t unit = crn_stripe_unit(&b->layout->stripes, stripe_of(b, i), seat);
     uint64_t from = unit * CRN_UNIT, to = from + CRN_UNIT;
     unsigned char *dst = unit_at(b, place(b, seat, i));
@@ -176,7 +176,7 @@ static cairn_status ask_data(crn_batch *b, uint32_t seat, size_t i)
 
 static cairn_status ask_parity(crn_batch *b, uint32_t seat, size_t i)
 {
-    const crn_source *src = &b->source[seat];
+    const crn_parity_source *src = &b->source[seat];
     crn_block_fetch f = {.holder = src->parity,
                          .id = src->parity_id,
                          .version = b->version,

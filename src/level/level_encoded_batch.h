@@ -9,13 +9,13 @@
 #include "level/level_encoded.h"
 
 /* A seat of the set from which units may come. */
-typedef struct crn_source {
+typedef struct crn_parity_source {
     crn_part_id own_id, parity_id;
     int own, parity;  /* who reads these files; -1: nobody */
     uint64_t nparity; /* units of its parity */
     crn_mark *mark;   /* NULL: its data is lost */
     crn_stream stream;
-} crn_source;
+} crn_parity_source;
 
 /* A piece of a block that is larger than a unit, to be copied to its unit when it has come. */
 typedef struct crn_slice {
@@ -30,9 +30,9 @@ typedef struct crn_batch {
     const crn_layout *layout; /* the caller's */
     uint32_t seat;
     uint64_t version;
-    crn_source *source; /* one for each seat; the caller fills them */
-    size_t cap, n;      /* units that fit, and that there are; */
-    uint64_t *unit;     /* the caller fills these, ascending */
+    crn_parity_source *source; /* one for each seat; the caller fills them */
+    size_t cap, n;             /* units that fit, and that there are; */
+    uint64_t *unit;            /* the caller fills these, ascending */
     /* from here on its own */
     int ndata;
     crn_erasure *code;

@@ -41,7 +41,7 @@ typedef struct round {
 } round;
 
 struct crn_encoder {
-    crn_encoding e;
+    crn_parity_job e;
     crn_comm *comm;
     int ndata, nparity;
     unsigned depth;
@@ -83,7 +83,7 @@ static void round_done(round *r)
     free(r->made.at);
 }
 
-cairn_status crn_encoder_create(const crn_encoding *e, crn_encoder **ret)
+cairn_status crn_encoder_create(const crn_parity_job *e, crn_encoder **ret)
 {
     crn_encoder *enc;
     cairn_status rc;
@@ -185,7 +185,7 @@ static cairn_status abandon(crn_encoder *enc)
 /* Fill the lists of stripes; false when no stripe is left. The same on all seats. */
 static bool fill(crn_encoder *enc, round *r)
 {
-    const crn_encoding *e = &enc->e;
+    const crn_parity_job *e = &enc->e;
     unsigned n = 0;
     for (uint32_t seat = 0; seat < e->stripes.nseats; seat++)
         r->head[seat].n = 0;
@@ -219,7 +219,7 @@ static unsigned nunits_for(const crn_encoder *enc, const head *h, uint32_t seat)
 /* Start to receive all that a round brings here. */
 static cairn_status post(crn_encoder *enc, round *r)
 {
-    const crn_encoding *e = &enc->e;
+    const crn_parity_job *e = &enc->e;
     const head *own = &r->head[e->seat];
     for (int i = 0; own->n > 0 && i < enc->ndata; i++) {
         uint32_t from = crn_stripe_seat(&e->stripes, own->stripe[0], i);
@@ -241,7 +241,7 @@ static cairn_status post(crn_encoder *enc, round *r)
 /* Read the units for a head, by runs. */
 static void read_for(crn_encoder *enc, const head *h, unsigned n, unsigned char *dst)
 {
-    const crn_encoding *e = &enc->e;
+    const crn_parity_job *e = &enc->e;
     for (unsigned i = 0, len; i < n; i += len) {
         uint64_t first = crn_stripe_unit(&e->stripes, h->stripe[i], e->seat);
         len = 1;
@@ -256,7 +256,7 @@ static void read_for(crn_encoder *enc, const head *h, unsigned n, unsigned char 
 /* Send this seat's data to all heads, starting behind itself so that not all go to the same. */
 static cairn_status feed(crn_encoder *enc, round *r)
 {
-    const crn_encoding *e = &enc->e;
+    const crn_parity_job *e = &enc->e;
     uint32_t nseats = e->stripes.nseats;
     for (uint32_t i = 1; i < nseats; i++) {
         uint32_t seat = (e->seat + i) % nseats;
@@ -274,7 +274,7 @@ static cairn_status feed(crn_encoder *enc, round *r)
 
 static void put_units(crn_encoder *enc, const head *h, const unsigned char *data)
 {
-    const crn_encoding *e = &enc->e;
+    const crn_parity_job *e = &enc->e;
     for (unsigned i = 0; i < h->n && enc->failure.code == CAIRN_OK; i++)
         note(enc, e->put(e->arg, crn_stripe_unit(&e->stripes, h->stripe[i], e->seat),
                          data + (size_t)i * CRN_UNIT));
@@ -303,7 +303,7 @@ static cairn_status encode(crn_encoder *enc, round *r)
 /* Take the parity that other heads have made for this seat. */
 static cairn_status take(crn_encoder *enc, round *r)
 {
-    const crn_encoding *e = &enc->e;
+    const crn_parity_job *e = &enc->e;
     CRN_TRY(wait_all(enc, &r->made));
     for (uint32_t seat = 0; seat < e->stripes.nseats; seat++) {
         const head *h = &r->head[seat];

@@ -72,7 +72,7 @@ static void find_sources(job *j, const crn_vault *v, const crn_manifest_mark *ma
     for (uint32_t i = 0; i < stripes->nseats; i++)
         nunits[i] = j->layout.seat[i].nunits;
     for (uint32_t i = 0; i < stripes->nseats; i++) {
-        crn_source *s = &j->batch.source[i];
+        crn_parity_source *s = &j->batch.source[i];
         s->nparity = crn_stripes_nparity(stripes, crn_stripes_count(stripes, nunits), i);
         s->own_id = crn_parity_own_id(v, mark, &j->layout.seat[i]);
         s->parity_id = crn_parity_id(v, mark, &j->layout.seat[i]);
@@ -102,7 +102,7 @@ static cairn_status job_init(job *j, const crn_vault *v, const crn_manifest_mark
 /* A description that does not fit the layout is of another mark. */
 static cairn_status take_mark(job *j, uint32_t seat, crn_mark *mark)
 {
-    crn_source *s = &j->batch.source[seat];
+    crn_parity_source *s = &j->batch.source[seat];
     if (!mark)
         return CAIRN_OK;
     s->mark = mark;

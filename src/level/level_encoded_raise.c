@@ -251,15 +251,15 @@ static cairn_status put_unit(void *arg, uint64_t unit, const unsigned char *data
 
 static cairn_status make_encoder(job *j)
 {
-    return crn_encoder_create(&(crn_encoding){.stripes = *stripes_of(j),
-                                              .rank = j->set.rank,
-                                              .nunits = j->nunits,
-                                              .nstripes = j->nstripes,
-                                              .needed = j->needed,
-                                              .seat = j->set.layout.own,
-                                              .read = read_units,
-                                              .put = put_unit,
-                                              .arg = j},
+    return crn_encoder_create(&(crn_parity_job){.stripes = *stripes_of(j),
+                                                .rank = j->set.rank,
+                                                .nunits = j->nunits,
+                                                .nstripes = j->nstripes,
+                                                .needed = j->needed,
+                                                .seat = j->set.layout.own,
+                                                .read = read_units,
+                                                .put = put_unit,
+                                                .arg = j},
                               &j->encoder);
 }
 

@@ -144,7 +144,7 @@ typedef struct crn_pace {
 typedef struct crn_scout crn_scout;
 typedef struct crn_shadows crn_shadows;
 typedef struct crn_sides crn_sides;
-typedef struct crn_watch crn_watch;
+typedef struct crn_watchdog crn_watchdog;
 
 /* Files, in a scratch directory that rank 0 makes (replay_file.c, replay_posix.c). */
 typedef struct crn_play_files {
@@ -163,7 +163,7 @@ typedef struct crn_player {
     int rank, size;
     bool by_shadows; /* receives follow from sends */
     crn_walk *walk;
-    crn_event e; /* the current one */
+    crn_traced_event e; /* the current one */
     crn_play_type *type;
     CRN_VEC(crn_play_comm_entry *) comm; /* by number; NULL where there is none */
     MPI_Comm bridge;                     /* of all ranks, over which groups meet; only if any do */
@@ -178,7 +178,7 @@ typedef struct crn_player {
     crn_shadows *shadows;
     crn_sides *sides;
     crn_play_files *files;
-    crn_watch *watch;
+    crn_watchdog *watch;
     crn_times times;
     double clock; /* where the first thread of the run was, in nanoseconds from its start */
     crn_pace pace;
@@ -244,8 +244,8 @@ crn_play_fn crn_play_unlink, crn_play_rename;
 /* ---- columns of the current event (replay_play.c) ---- */
 
 /* The value of the nth column of a kind, the last one if there are fewer; otherwise if none. */
-int64_t crn_event_value(const crn_event *e, unsigned kind, int nth, int64_t otherwise);
-crn_list crn_event_list(const crn_event *e, unsigned kind, int nth);
+int64_t crn_event_value(const crn_traced_event *e, unsigned kind, int nth, int64_t otherwise);
+crn_list crn_event_list(const crn_traced_event *e, unsigned kind, int nth);
 int64_t crn_play_value(const crn_player *p, unsigned kind, int nth, int64_t otherwise);
 crn_list crn_play_list(const crn_player *p, unsigned kind, int nth);
 void crn_play_skip(crn_player *p);
@@ -254,8 +254,9 @@ void crn_play_skip(crn_player *p);
 
 cairn_status crn_times_init(crn_times *t, const crn_trace *trace, size_t lane, uint32_t rank);
 void crn_times_done(crn_times *t);
-const crn_gap *crn_times_gap(const crn_times *t, const crn_event *e); /* before it; or NULL */
-double crn_times_draw(crn_times *t, const crn_gap *gap);              /* the next one of the gap */
+const crn_gap *crn_times_gap(const crn_times *t,
+                             const crn_traced_event *e); /* before it; or NULL */
+double crn_times_draw(crn_times *t, const crn_gap *gap); /* the next one of the gap */
 crn_passing crn_times_passing(const crn_times *t, uint32_t symbol);
 
 /* ---- computing (replay_pace.c) ---- */
@@ -309,7 +310,7 @@ bool crn_scout_next(crn_scout *s, int *ret_source, int *ret_tag);
 
 /* The numbers of the requests that an event completed, into done; the caller owns the vector. */
 typedef CRN_VEC(int64_t) crn_numbers;
-cairn_status crn_completed_of(const crn_event *e, crn_numbers *done);
+cairn_status crn_completed_of(const crn_traced_event *e, crn_numbers *done);
 
 /* ---- meetings (replay_meet.c) ---- */
 
@@ -332,29 +333,33 @@ typedef struct crn_meeting_key {
 
 cairn_status crn_tally_init(crn_tally *t, int of, int player);
 void crn_tally_done(crn_tally *t);
-cairn_status crn_tally_learn(crn_tally *t, const crn_event *e, int player);
+cairn_status crn_tally_learn(crn_tally *t, const crn_traced_event *e, int player);
 
 /* Count a collective; false if its communicator is not known. */
-bool crn_tally_meet(crn_tally *t, const crn_event *e, crn_meeting_key *ret, bool *ret_with_player);
+bool crn_tally_meet(crn_tally *t, const crn_traced_event *e, crn_meeting_key *ret,
+                    bool *ret_with_player);
 
 /* What a rank sends in a collective: elements of a reduction, bytes else. */
-typedef struct crn_share {
+typedef struct crn_coll_share {
     int count;   /* to each, */
     int *counts; /* or one by one */
     size_t ncounts;
-} crn_share;
+} crn_coll_share;
 
 /* Of an event on a communicator of n ranks. */
-cairn_status crn_share_of(const crn_player *p, const crn_event *e, size_t n, crn_share *ret);
-void crn_share_done(crn_share *s);
+cairn_status crn_share_of(const crn_player *p, const crn_traced_event *e, size_t n,
+                          crn_coll_share *ret);
+void crn_share_done(crn_coll_share *s);
 
-uint64_t crn_meeting_what(const crn_player *p, const crn_event *e); /* which call, in short */
-int crn_coll_side(const crn_event *e); /* of count and type: the one that says what is sent */
+uint64_t crn_meeting_what(const crn_player *p,
+                          const crn_traced_event *e); /* which call, in short */
+int crn_coll_side(
+    const crn_traced_event *e); /* of count and type: the one that says what is sent */
 
 typedef struct crn_meeting {
-    bool all_come;    /* and to the same call */
-    bool in_step;     /* no member has blocked in more collectives of all ranks than another */
-    crn_share *share; /* by rank of the communicator; of the other group if there are two */
+    bool all_come;         /* and to the same call */
+    bool in_step;          /* no member has blocked in more collectives of all ranks than another */
+    crn_coll_share *share; /* by rank of the communicator; of the other group if there are two */
     size_t n;
 } crn_meeting;
 
@@ -444,7 +449,8 @@ void crn_play_files_free(crn_player *p, crn_play_files *f);              /* coll
 
 /* Where the file of the current event lies in the replay; false if it has no name. */
 bool crn_play_path_of(const crn_player *p, char path[PATH_MAX]);
-bool crn_play_has_file(const crn_player *p, const crn_event *e); /* the file it uses is open */
+bool crn_play_has_file(const crn_player *p,
+                       const crn_traced_event *e); /* the file it uses is open */
 
 /* Let a file be at least so long: what the program read, and the replay has not written. */
 cairn_status crn_play_lengthen(const crn_player *p, int fd, int64_t end);
@@ -454,9 +460,9 @@ cairn_status crn_play_lengthen(const crn_player *p, int fd, int64_t end);
  * the player writes before each event, and, once that has stood still for too long, what the
  * player left about it under the lock.
  */
-cairn_status crn_watch_start(crn_player *p, crn_watch **ret);
-void crn_watch_note(crn_watch *w, const crn_player *p, uint64_t expected_ns);
-void crn_watch_expect(crn_watch *w, uint64_t until); /* all is well, and nothing until then */
-void crn_watch_stop(crn_watch *w);
+cairn_status crn_watch_start(crn_player *p, crn_watchdog **ret);
+void crn_watch_note(crn_watchdog *w, const crn_player *p, uint64_t expected_ns);
+void crn_watch_expect(crn_watchdog *w, uint64_t until); /* all is well, and nothing until then */
+void crn_watch_stop(crn_watchdog *w);
 
 #endif

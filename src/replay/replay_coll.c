@@ -133,7 +133,7 @@ static void take_most(args *a, const crn_meeting *m)
 }
 
 /* What a member has for this rank, from its list. */
-static int for_me(const args *a, const crn_share *s)
+static int for_me(const args *a, const crn_coll_share *s)
 {
     return (size_t)a->rank < s->ncounts ? s->counts[a->rank] : 0;
 }
@@ -167,7 +167,7 @@ static void take_shares(args *a, const crn_meeting *m, unsigned traits)
 /* Bytes in all, but not to whom: as its share says. */
 static cairn_status spread(crn_player *p, args *a)
 {
-    crn_share mine;
+    crn_coll_share mine;
     CRN_TRY(crn_share_of(p, &p->e, (size_t)a->size, &mine));
     a->mpi.counts[0] = mine.counts;
     a->ncounts[0] = mine.ncounts;
@@ -178,7 +178,7 @@ static cairn_status spread(crn_player *p, args *a)
     return make_counts(a, 1, (size_t)a->size);
 }
 
-static bool has_list(const crn_event *e, int side)
+static bool has_list(const crn_traced_event *e, int side)
 {
     return e->call->traits & (side == 0 ? CRN_TRAIT_LISTS_0 : CRN_TRAIT_LISTS_1);
 }
@@ -216,7 +216,7 @@ static void use_bytes(crn_player *p, args *a)
 }
 
 /* Both sides of a call without lists have one size, but two columns were drawn from. */
-static void equalise(args *a, const crn_event *e)
+static void equalise(args *a, const crn_traced_event *e)
 {
     int side = crn_coll_side(e);
     if (e->call->traits & CRN_COLL_LISTS)

@@ -184,7 +184,7 @@ static int64_t open_number(crn_player *p)
     return -1;
 }
 
-bool crn_play_has_file(const crn_player *p, const crn_event *e)
+bool crn_play_has_file(const crn_player *p, const crn_traced_event *e)
 {
     const crn_play_files *f = p->files;
     if (p->opt->no_io || e->place->within != CRN_CALL_NONE)

@@ -41,7 +41,7 @@ void crn_tally_done(crn_tally *t)
     crn_vec_done(&t->comm);
 }
 
-static crn_tally_comm *comm_of(crn_tally *t, const crn_event *e)
+static crn_tally_comm *comm_of(crn_tally *t, const crn_traced_event *e)
 {
     int64_t number = crn_event_value(e, CRN_KIND_COMM, 0, CRN_COMM_NULL);
     bool known = number >= 0 && (size_t)number < t->comm.n && t->comm.at[number].id != 0;
@@ -57,7 +57,7 @@ static uint64_t id_of_ranks(const int64_t *world, size_t n)
 }
 
 /* Both sides of two groups that join must find the same, though each has the other's ranks. */
-static uint64_t id_of_new(const crn_event *e, crn_list ranks, crn_tally_comm *parent)
+static uint64_t id_of_new(const crn_traced_event *e, crn_list ranks, crn_tally_comm *parent)
 {
     const uint64_t group = id_of_ranks(ranks.at, ranks.n);
     const uint64_t tag = (uint64_t)crn_event_value(e, CRN_KIND_INT, 0, 0);
@@ -71,7 +71,7 @@ static uint64_t id_of_new(const crn_event *e, crn_list ranks, crn_tally_comm *pa
     }
 }
 
-cairn_status crn_tally_learn(crn_tally *t, const crn_event *e, int player)
+cairn_status crn_tally_learn(crn_tally *t, const crn_traced_event *e, int player)
 {
     crn_tally_comm *parent = comm_of(t, e), c = {0};
     int at = crn_event_find(e, CRN_KIND_COMM_NEW, 0);
@@ -85,7 +85,8 @@ cairn_status crn_tally_learn(crn_tally *t, const crn_event *e, int player)
     return set_comm(t, e->value[at], c);
 }
 
-bool crn_tally_meet(crn_tally *t, const crn_event *e, crn_meeting_key *ret, bool *ret_with_player)
+bool crn_tally_meet(crn_tally *t, const crn_traced_event *e, crn_meeting_key *ret,
+                    bool *ret_with_player)
 {
     crn_tally_comm *c = comm_of(t, e);
     if (!c)
@@ -97,17 +98,17 @@ bool crn_tally_meet(crn_tally *t, const crn_event *e, crn_meeting_key *ret, bool
 
 /* ---- what a rank brings ---- */
 
-int crn_coll_side(const crn_event *e)
+int crn_coll_side(const crn_traced_event *e)
 {
     const unsigned traits = e->call->traits;
     const bool inplace = crn_event_value(e, CRN_KIND_INPLACE, 0, 0) != 0;
     return traits & CRN_COLL_LISTS ? 0 : (traits & CRN_TRAIT_SCATTERS ? !inplace : inplace);
 }
 
-void crn_share_done(crn_share *s)
+void crn_share_done(crn_coll_share *s)
 {
     free(s->counts);
-    *s = (crn_share){0};
+    *s = (crn_coll_share){0};
 }
 
 /* As many as fit the numbers of MPI's calls: a drawn value may be any. */
@@ -117,7 +118,7 @@ static int times(int64_t count, uint64_t unit)
 }
 
 /* Bytes in all, but not to whom: the same to each. In place what is received is also sent. */
-static void spread(const crn_event *e, crn_share *s)
+static void spread(const crn_traced_event *e, crn_coll_share *s)
 {
     int side = crn_event_value(e, CRN_KIND_INPLACE, 0, 0) != 0;
     int64_t total = crn_event_value(e, CRN_KIND_BYTES, side, 0), n = (int64_t)s->ncounts;
@@ -126,7 +127,7 @@ static void spread(const crn_event *e, crn_share *s)
 }
 
 /* What must be the same on all members, or MPI would take one call for another. */
-uint64_t crn_meeting_what(const crn_player *p, const crn_event *e)
+uint64_t crn_meeting_what(const crn_player *p, const crn_traced_event *e)
 {
     uint64_t what = mix(e->place->call, (uint64_t)crn_event_value(e, CRN_KIND_ROOT, 0, 0));
     if (crn_event_find(e, CRN_KIND_OP, 0) >= 0)
@@ -134,7 +135,8 @@ uint64_t crn_meeting_what(const crn_player *p, const crn_event *e)
     return what;
 }
 
-cairn_status crn_share_of(const crn_player *p, const crn_event *e, size_t n, crn_share *ret)
+cairn_status crn_share_of(const crn_player *p, const crn_traced_event *e, size_t n,
+                          crn_coll_share *ret)
 {
     const bool sums = e->call->traits & CRN_TRAIT_SUMS;
     const int side = crn_coll_side(e);
@@ -142,7 +144,7 @@ cairn_status crn_share_of(const crn_player *p, const crn_event *e, size_t n, crn
     const int64_t type = crn_event_value(e, CRN_KIND_TYPE, side, -1);
     const uint64_t unit = reduces ? 1 : crn_play_type_of(p, type)->nbytes;
     crn_list list = crn_event_list(e, CRN_KIND_LIST, 0);
-    *ret = (crn_share){.count = times(crn_event_value(e, CRN_KIND_COUNT, side, 0), unit)};
+    *ret = (crn_coll_share){.count = times(crn_event_value(e, CRN_KIND_COUNT, side, 0), unit)};
     if (!(e->call->traits & CRN_TRAIT_LISTS_0) && !sums)
         return CAIRN_OK;
     CRN_TRY(crn_alloc(&ret->counts, n));

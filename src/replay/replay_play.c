@@ -18,7 +18,7 @@ cairn_status crn_play_mpi(int rc, const char *what)
     return crn_fail(CAIRN_EINTERNAL, "%s: %.*s", what, n, text);
 }
 
-int64_t crn_event_value(const crn_event *e, unsigned kind, int nth, int64_t otherwise)
+int64_t crn_event_value(const crn_traced_event *e, unsigned kind, int nth, int64_t otherwise)
 {
     int at = -1;
     for (int next = crn_event_find(e, kind, 0); next >= 0 && nth >= 0; nth--) {
@@ -28,7 +28,7 @@ int64_t crn_event_value(const crn_event *e, unsigned kind, int nth, int64_t othe
     return at < 0 ? otherwise : e->value[at];
 }
 
-crn_list crn_event_list(const crn_event *e, unsigned kind, int nth)
+crn_list crn_event_list(const crn_traced_event *e, unsigned kind, int nth)
 {
     int at = crn_event_find(e, kind, 0);
     for (; nth > 0 && at >= 0; nth--)

@@ -198,7 +198,7 @@ cairn_status crn_play_get(crn_player *p)
     return move(p, false);
 }
 
-static int ntypes_of(const crn_event *e)
+static int ntypes_of(const crn_traced_event *e)
 {
     int n = 0;
     for (int i = crn_event_find(e, CRN_KIND_TYPE, 0); i >= 0;

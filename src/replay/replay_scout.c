@@ -51,18 +51,18 @@ void crn_scout_free(crn_scout *s)
     free(s);
 }
 
-static bool has(const crn_event *e, unsigned kind)
+static bool has(const crn_traced_event *e, unsigned kind)
 {
     return crn_event_find(e, kind, 0) >= 0;
 }
 
-static int64_t value_of(const crn_event *e, unsigned kind)
+static int64_t value_of(const crn_traced_event *e, unsigned kind)
 {
     int i = crn_event_find(e, kind, 0);
     return i < 0 ? -1 : e->value[i];
 }
 
-static crn_list list_of(const crn_event *e, unsigned kind)
+static crn_list list_of(const crn_traced_event *e, unsigned kind)
 {
     int i = crn_event_find(e, kind, 0);
     return i < 0 ? (crn_list){NULL, 0} : e->list[i];
@@ -81,7 +81,7 @@ static cairn_status completed_some(crn_list reqs, crn_list some, crn_numbers *do
     return CAIRN_OK;
 }
 
-cairn_status crn_completed_of(const crn_event *e, crn_numbers *done)
+cairn_status crn_completed_of(const crn_traced_event *e, crn_numbers *done)
 {
     crn_list reqs = list_of(e, CRN_KIND_REQS), some = list_of(e, CRN_KIND_LIST);
     int64_t index = value_of(e, CRN_KIND_INDEX);
@@ -101,7 +101,7 @@ cairn_status crn_completed_of(const crn_event *e, crn_numbers *done)
 }
 
 /* Does the receiving side of the event take any source or any tag? */
-static bool is_wild(const crn_event *e)
+static bool is_wild(const crn_traced_event *e)
 {
     int peer = crn_event_find(e, CRN_KIND_PEER, 0), tag = crn_event_find(e, CRN_KIND_TAG, 0);
     if (crn_call_has(e->place->call, CRN_TRAIT_SENDS)) { /* the first are those of the send */
@@ -139,7 +139,7 @@ static cairn_status start(crn_scout *s, int64_t request)
     return wild ? post(s, request) : CAIRN_OK;
 }
 
-static cairn_status see_p2p(crn_scout *s, const crn_event *e)
+static cairn_status see_p2p(crn_scout *s, const crn_traced_event *e)
 {
     uint32_t call = e->place->call;
     int64_t request = value_of(e, CRN_KIND_REQ);
@@ -165,14 +165,14 @@ static meeting *pending_of(crn_scout *s, int64_t request)
     return &s->meeting.at[s->pending.at[request] - 1];
 }
 
-static void see_cancel(crn_scout *s, const crn_event *e)
+static void see_cancel(crn_scout *s, const crn_traced_event *e)
 {
     meeting *m = pending_of(s, value_of(e, CRN_KIND_REQ));
     if (m)
         m->cancelled = true;
 }
 
-static cairn_status see_wait(crn_scout *s, const crn_event *e)
+static cairn_status see_wait(crn_scout *s, const crn_traced_event *e)
 {
     if (e->place->call == CRN_CALL_MPI_Cancel) {
         see_cancel(s, e);
@@ -205,7 +205,7 @@ static void hand_out_remarks(crn_scout *s)
     s->due.n = s->remark.n = 0;
 }
 
-static cairn_status see_match(crn_scout *s, const crn_event *e)
+static cairn_status see_match(crn_scout *s, const crn_traced_event *e)
 {
     return crn_vec_push(&s->remark, (meeting){.known = true,
                                               .source = (int)value_of(e, CRN_KIND_ROOT),
@@ -214,7 +214,7 @@ static cairn_status see_match(crn_scout *s, const crn_event *e)
 
 static bool see(crn_scout *s)
 {
-    crn_event e;
+    crn_traced_event e;
     bool more = crn_walk_next(s->walk, &e);
     if (more && e.place->call == CRN_CALL_match)
         return see_match(s, &e) == CAIRN_OK;

@@ -11,7 +11,7 @@ typedef struct offer {
     crn_meeting_key key;
     uint64_t epoch; /* as of the meeting */
     uint64_t what;
-    crn_share share;
+    crn_coll_share share;
 } offer;
 
 typedef struct shadow {
@@ -45,14 +45,14 @@ struct crn_shadows {
     crn_meaning meaning;
 };
 
-static bool is_of_all(const crn_event *e, uint32_t nranks)
+static bool is_of_all(const crn_traced_event *e, uint32_t nranks)
 {
     int comm = crn_event_find(e, CRN_KIND_COMM, 0);
     return comm >= 0 && (e->value[comm] == CRN_COMM_WORLD || e->comm.size == (int64_t)nranks);
 }
 
 /* Only what all ranks block in separates epochs: others may come to it in different orders. */
-static bool ends_epoch(const crn_event *e, uint32_t nranks)
+static bool ends_epoch(const crn_traced_event *e, uint32_t nranks)
 {
     return e->call->layer == CRN_LAYER_COLL && crn_event_find(e, CRN_KIND_REQ, 0) < 0 &&
            is_of_all(e, nranks);
@@ -187,7 +187,7 @@ cairn_status crn_shadows_look(crn_player *p)
 
 /* What an event of a thread of another rank sends to the player. */
 static cairn_status receive_all(crn_player *p, int from, size_t lane, const crn_bind *bind,
-                                const crn_event *e)
+                                const crn_traced_event *e)
 {
     crn_shadows *s = p->shadows;
     const uint64_t epoch = epoch_of(lane, s->of[from].epoch);
@@ -202,7 +202,7 @@ static cairn_status receive_all(crn_player *p, int from, size_t lane, const crn_
 /* Another thread of another rank comes as far as n events. */
 static cairn_status step_side(crn_player *p, side *x, uint64_t n)
 {
-    crn_event e;
+    crn_traced_event e;
     while (!x->over && x->nevents < n) {
         x->over = !crn_walk_next(x->walk, &e);
         if (x->over)
@@ -217,7 +217,7 @@ static cairn_status step_side(crn_player *p, side *x, uint64_t n)
 
 /* ---- meetings ---- */
 
-static cairn_status note_offer(crn_player *p, shadow *o, const crn_event *e)
+static cairn_status note_offer(crn_player *p, shadow *o, const crn_traced_event *e)
 {
     offer new = {.epoch = o->epoch, .what = crn_meeting_what(p, e)};
     bool with_player;
@@ -233,7 +233,7 @@ static cairn_status note_offer(crn_player *p, shadow *o, const crn_event *e)
 static cairn_status step(crn_player *p, int from)
 {
     shadow *o = &p->shadows->of[from];
-    crn_event e;
+    crn_traced_event e;
     if (!crn_walk_next(o->walk, &e)) {
         o->over = true;
         return CAIRN_OK;

@@ -22,9 +22,9 @@ typedef struct side {
     crn_walk *walk;
     crn_bind bind;
     crn_times times;
-    crn_event e; /* the next one */
-    double due;  /* when it was, in nanoseconds since the run began, */
-    double at;   /* and is, since the replay did */
+    crn_traced_event e; /* the next one */
+    double due;         /* when it was, in nanoseconds since the run began, */
+    double at;          /* and is, since the replay did */
     bool over;
 } side;
 
@@ -128,7 +128,7 @@ static cairn_status reissue(crn_player *p, side *x)
 
 static cairn_status play_next(crn_player *p, side *x)
 {
-    const crn_event of_first = p->e;
+    const crn_traced_event of_first = p->e;
     const crn_passing call = crn_times_passing(&x->times, x->e.symbol);
     const uint64_t skipped = p->result->nskipped;
     p->e = x->e;

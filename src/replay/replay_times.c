@@ -49,7 +49,7 @@ static uint64_t stride_of(uint64_t n)
 }
 
 /* Time between two calls of the program; what MPI-IO did between its own calls is not. */
-const crn_gap *crn_times_gap(const crn_times *t, const crn_event *e)
+const crn_gap *crn_times_gap(const crn_times *t, const crn_traced_event *e)
 {
     if (e->place->call == CRN_CALL_match ||
         (e->from != CRN_NO_SYMBOL && is_within(t->lane, e->from)))

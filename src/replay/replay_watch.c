@@ -23,7 +23,7 @@ typedef struct snapshot {
     size_t nlevels, nslots, nlate;
 } snapshot;
 
-struct crn_watch {
+struct crn_watchdog {
     pthread_t thread;
     const cairn_replay_options *opt;
     uint64_t patience_ns;
@@ -73,7 +73,7 @@ static void describe(crn_buf *b, const snapshot *s)
         crn_put_text(b, "\n  %zu requests go on in the background", s->nlate);
 }
 
-void crn_watch_note(crn_watch *w, const crn_player *p, uint64_t expected_ns)
+void crn_watch_note(crn_watchdog *w, const crn_player *p, uint64_t expected_ns)
 {
     if (!w)
         return;
@@ -83,7 +83,7 @@ void crn_watch_note(crn_watch *w, const crn_player *p, uint64_t expected_ns)
     crn_watch_expect(w, crn_now_ns() + expected_ns);
 }
 
-void crn_watch_expect(crn_watch *w, uint64_t until)
+void crn_watch_expect(crn_watchdog *w, uint64_t until)
 {
     if (!w)
         return;
@@ -92,7 +92,7 @@ void crn_watch_expect(crn_watch *w, uint64_t until)
     atomic_fetch_add_explicit(&w->nevents, 1, memory_order_relaxed);
 }
 
-static void say(crn_watch *w)
+static void say(crn_watchdog *w)
 {
     crn_buf state = {0};
     pthread_mutex_lock(&w->lock);
@@ -105,7 +105,7 @@ static void say(crn_watch *w)
 
 static void *watch(void *arg)
 {
-    crn_watch *w = arg;
+    crn_watchdog *w = arg;
     const struct timespec pause = {.tv_nsec = LOOK_NS};
     uint64_t seen = 0, since = crn_now_ns();
     while (!atomic_load_explicit(&w->over, memory_order_acquire)) {
@@ -123,9 +123,9 @@ static void *watch(void *arg)
     return NULL;
 }
 
-cairn_status crn_watch_start(crn_player *p, crn_watch **ret)
+cairn_status crn_watch_start(crn_player *p, crn_watchdog **ret)
 {
-    crn_watch *w;
+    crn_watchdog *w;
     *ret = NULL;
     if (!p->opt->stuck)
         return CAIRN_OK;
@@ -143,7 +143,7 @@ cairn_status crn_watch_start(crn_player *p, crn_watch **ret)
     return CAIRN_OK;
 }
 
-void crn_watch_stop(crn_watch *w)
+void crn_watch_stop(crn_watchdog *w)
 {
     if (!w)
         return;

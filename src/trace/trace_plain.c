@@ -30,7 +30,7 @@ void crn_plain_write(crn_thread *t, const crn_record *r)
     if (!t->plain)
         return;
     crn_rec_lock();
-    crn_names names = crn_names_of_tables(&crn_rec.tables);
+    crn_trace_texts names = crn_names_of_tables(&crn_rec.tables);
     crn_text_record(&b, &names, r);
     crn_rec_unlock();
     crn_put_u8(&b, '\n');

@@ -105,7 +105,7 @@ static uint64_t reach(crn_seq_iter it, uint64_t max)
     return n;
 }
 
-bool crn_runs_next(crn_runs *r, crn_run *ret)
+bool crn_runs_next(crn_runs *r, crn_site_run *ret)
 {
     if (r->left == 0)
         return false;

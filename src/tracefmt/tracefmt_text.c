@@ -4,19 +4,20 @@
 #include <inttypes.h>
 #include <limits.h>
 
-crn_names crn_names_of_trace(const crn_trace *t)
+crn_trace_texts crn_names_of_trace(const crn_trace *t)
 {
-    return (crn_names){t->string, t->nstrings, t->site, t->nsites, t->type, t->ntypes};
+    return (crn_trace_texts){t->string, t->nstrings, t->site, t->nsites, t->type, t->ntypes};
 }
 
-crn_names crn_names_of_tables(const crn_tables *t)
+crn_trace_texts crn_names_of_tables(const crn_tables *t)
 {
-    return (crn_names){t->string.at, t->string.n, t->site.at, t->site.n, t->type.at, t->type.n};
+    return (crn_trace_texts){t->string.at, t->string.n, t->site.at,
+                             t->site.n,    t->type.at,  t->type.n};
 }
 
 /* The file name of an event of a call that has one; "" otherwise, or if it does not fit. */
-static const char *event_name(const crn_names *n, const crn_symbol *place, const int64_t *value,
-                              char *buf, size_t cap)
+static const char *event_name(const crn_trace_texts *n, const crn_symbol *place,
+                              const int64_t *value, char *buf, size_t cap)
 {
     const crn_call *call = crn_call_row(place->call);
     if (!call->named || place->name >= n->nstrings)
@@ -26,7 +27,7 @@ static const char *event_name(const crn_names *n, const crn_symbol *place, const
     return crn_pattern_join(pattern, value + call->ncolumns, numbers, buf, cap) ? buf : "";
 }
 
-static void put_site(crn_buf *b, const crn_names *n, uint32_t site)
+static void put_site(crn_buf *b, const crn_trace_texts *n, uint32_t site)
 {
     if (site > 0 && site < n->nsites && n->site[site].module < n->nstrings)
         crn_put_text(b, " at %s+0x%" PRIx64, n->string[n->site[site].module], n->site[site].off);
@@ -40,7 +41,7 @@ static void put_list(crn_buf *b, crn_list l)
     crn_put_text(b, "]");
 }
 
-static void put_value(crn_buf *b, const crn_names *n, unsigned kind, int64_t v, crn_list list,
+static void put_value(crn_buf *b, const crn_trace_texts *n, unsigned kind, int64_t v, crn_list list,
                       bool drawn)
 {
     crn_put_text(b, " %s=%s", crn_kind_name((crn_kind)kind), drawn ? "~" : "");
@@ -52,7 +53,7 @@ static void put_value(crn_buf *b, const crn_names *n, unsigned kind, int64_t v, 
         crn_put_text(b, "%" PRId64, v);
 }
 
-void crn_text_event(crn_buf *b, const crn_names *n, const crn_event *e)
+void crn_text_event(crn_buf *b, const crn_trace_texts *n, const crn_traced_event *e)
 {
     char name[PATH_MAX];
     crn_put_text(b, "%s", e->call->name);
@@ -65,10 +66,10 @@ void crn_text_event(crn_buf *b, const crn_names *n, const crn_event *e)
         put_value(b, n, e->kind[i], e->value[i], e->list[i], e->hist[i] != NULL);
 }
 
-void crn_text_record(crn_buf *b, const crn_names *n, const crn_record *r)
+void crn_text_record(crn_buf *b, const crn_trace_texts *n, const crn_record *r)
 {
     crn_symbol place = {.call = r->call, .within = r->within, .site = r->site, .name = r->name};
-    crn_event e = {.place = &place, .call = crn_call_row(r->call), .ncolumns = r->ncolumns};
+    crn_traced_event e = {.place = &place, .call = crn_call_row(r->call), .ncolumns = r->ncolumns};
     for (int i = 0; i < r->ncolumns; i++) {
         e.kind[i] = i < e.call->ncolumns ? e.call->kind[i] : CRN_KIND_NUMBER;
         e.value[i] = r->value[i];

@@ -237,7 +237,7 @@ static cairn_status add_comm(crn_walk *w, int64_t number, const int64_t *world, 
     return CAIRN_OK;
 }
 
-static void note_new_comm(crn_walk *w, const crn_event *e)
+static void note_new_comm(crn_walk *w, const crn_traced_event *e)
 {
     for (int i = 0; i + 1 < e->ncolumns; i++) {
         if (e->kind[i] == CRN_KIND_COMM_NEW && e->kind[i + 1] == CRN_KIND_GROUP &&
@@ -269,7 +269,7 @@ static cairn_status ask_others(crn_walk *w, int64_t number)
     return rc;
 }
 
-static crn_comm_view comm_of(crn_walk *w, const crn_event *e)
+static crn_comm_view comm_of(crn_walk *w, const crn_traced_event *e)
 {
     for (int i = 0; i < e->ncolumns; i++) {
         if (e->kind[i] != CRN_KIND_COMM || e->value[i] < 0 || e->value[i] >= COMMS_MAX)
@@ -299,7 +299,7 @@ int64_t crn_peer_rank(const crn_column *c, int64_t value, const crn_comm_view *c
     }
 }
 
-static void read_columns(crn_walk *w, crn_event *e)
+static void read_columns(crn_walk *w, crn_traced_event *e)
 {
     meeting *m = &w->symbol[e->symbol];
     for (int i = 0; i < e->ncolumns; i++) {
@@ -317,7 +317,7 @@ static void read_columns(crn_walk *w, crn_event *e)
     }
 }
 
-bool crn_walk_next(crn_walk *w, crn_event *e)
+bool crn_walk_next(crn_walk *w, crn_traced_event *e)
 {
     if (!to_place(w))
         return false;

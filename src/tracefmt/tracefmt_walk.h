@@ -24,7 +24,7 @@ typedef struct crn_comm_view {
     const int64_t *world; /* world rank of each of its ranks; NULL: rank i is world rank i */
 } crn_comm_view;
 
-typedef struct crn_event {
+typedef struct crn_traced_event {
     uint32_t symbol; /* the place, in the lane */
     const crn_symbol *place;
     const crn_call *call;
@@ -36,7 +36,7 @@ typedef struct crn_event {
     crn_list list[CRN_COLUMNS];        /* for kinds that are lists; valid until the next event */
     const crn_hist *hist[CRN_COLUMNS]; /* where a value was drawn; else NULL */
     crn_comm_view comm; /* of the event, by its first column of kind comm; size 0 without */
-} crn_event;
+} crn_traced_event;
 
 typedef struct crn_walk crn_walk;
 
@@ -48,7 +48,7 @@ typedef struct crn_walk crn_walk;
 cairn_status crn_walk_open(const crn_trace *t, size_t lane, uint32_t rank, uint64_t seed,
                            crn_walk **ret);
 void crn_walk_close(crn_walk *w);
-bool crn_walk_next(crn_walk *w, crn_event *e);
+bool crn_walk_next(crn_walk *w, crn_traced_event *e);
 
 /* The rules that the last event lies in, outermost (the root) first, with turns: for showing. */
 typedef struct crn_walk_level {
@@ -73,15 +73,15 @@ typedef struct crn_runs {
     crn_seq_iter it[CRN_COLUMNS];
 } crn_runs;
 
-typedef struct crn_run {
+typedef struct crn_site_run {
     uint64_t n;
     int ncolumns; /* without repeat; peers are as the column's enc says */
     int64_t value[CRN_COLUMNS], stride[CRN_COLUMNS]; /* of lists and drawn values: the index */
-} crn_run;
+} crn_site_run;
 
 /* Start on n events (from crn_lane_counts); false if the rank has no part in the place. */
 bool crn_runs_init(crn_runs *r, const crn_symbol *place, uint32_t rank, uint64_t n);
-bool crn_runs_next(crn_runs *r, crn_run *ret);
+bool crn_runs_next(crn_runs *r, crn_site_run *ret);
 
 /* A peer as a rank of the communicator; special values (below 0) stay. */
 int64_t crn_peer_rank(const crn_column *c, int64_t value, const crn_comm_view *comm);

@@ -54,16 +54,16 @@ cairn_status crn_bind_init(crn_bind *b, const crn_trace *t, uint32_t rank);
 void crn_bind_done(crn_bind *b);
 
 /* Learn from an event: what it makes has a number from now on. */
-cairn_status crn_bind_learn(crn_bind *b, const crn_event *e);
+cairn_status crn_bind_learn(crn_bind *b, const crn_traced_event *e);
 
 /* The communicator of an event; size 0 when not known. */
-crn_comm_view crn_bind_comm(const crn_bind *b, const crn_event *e);
+crn_comm_view crn_bind_comm(const crn_bind *b, const crn_traced_event *e);
 
 /* The pattern of the file of an event, as index of a string; 0 when there is none. */
-uint32_t crn_bind_file(const crn_bind *b, const crn_event *e);
+uint32_t crn_bind_file(const crn_bind *b, const crn_traced_event *e);
 
 /* The column of a kind in an event, or -1; from is where to start looking. */
-int crn_event_find(const crn_event *e, unsigned kind, int from);
+int crn_event_find(const crn_traced_event *e, unsigned kind, int from);
 
 /* ---- an event for the public (traceview_event.c) ---- */
 
@@ -79,19 +79,19 @@ typedef struct crn_meaning {
 } crn_meaning;
 
 /* step: of each column from one event to the next; NULL: none. comm: as crn_bind_comm. */
-cairn_status crn_meaning_of(crn_meaning *m, const crn_bind *b, const crn_event *e,
+cairn_status crn_meaning_of(crn_meaning *m, const crn_bind *b, const crn_traced_event *e,
                             const crn_comm_view *comm, const int64_t *step);
 void crn_meaning_done(crn_meaning *m);
 
 /* The messages that a call with peers names, whether it starts them or only prepares them. */
-void crn_messages_of(crn_meaning *m, const crn_trace *t, const crn_event *e,
+void crn_messages_of(crn_meaning *m, const crn_trace *t, const crn_traced_event *e,
                      const crn_comm_view *comm, const int64_t *step);
 
 /* ---- events as runs (traceview_visit.c) ---- */
 
-/* n equal events, as crn_event and cairn_trace_event. */
+/* n equal events, as crn_traced_event and cairn_trace_event. */
 typedef struct crn_view {
-    const crn_event *e;
+    const crn_traced_event *e;
     const cairn_trace_event *event;
     const int64_t *step; /* of each column */
     const crn_lane *lane;

@@ -8,7 +8,7 @@
 
 enum { NUMBERS_MAX = 1 << 20 }; /* of one kind; a damaged file may say anything */
 
-int crn_event_find(const crn_event *e, unsigned kind, int from)
+int crn_event_find(const crn_traced_event *e, unsigned kind, int from)
 {
     for (int i = from; i < e->ncolumns; i++)
         if (e->kind[i] == kind)
@@ -84,7 +84,7 @@ static cairn_status learn_name(crn_bind *b, uint32_t **at, size_t *n, size_t *ca
     return CAIRN_OK;
 }
 
-static cairn_status learn_request(crn_bind *b, const crn_event *e, int64_t number)
+static cairn_status learn_request(crn_bind *b, const crn_traced_event *e, int64_t number)
 {
     crn_meaning m = {0};
     crn_comm_view comm = crn_bind_comm(b, e);
@@ -101,7 +101,7 @@ static cairn_status learn_request(crn_bind *b, const crn_event *e, int64_t numbe
     return CAIRN_OK;
 }
 
-cairn_status crn_bind_learn(crn_bind *b, const crn_event *e)
+cairn_status crn_bind_learn(crn_bind *b, const crn_traced_event *e)
 {
     int i = crn_event_find(e, CRN_KIND_COMM_NEW, 0);
     if (i >= 0 && i + 1 < e->ncolumns)
@@ -117,7 +117,7 @@ cairn_status crn_bind_learn(crn_bind *b, const crn_event *e)
     return CAIRN_OK;
 }
 
-crn_comm_view crn_bind_comm(const crn_bind *b, const crn_event *e)
+crn_comm_view crn_bind_comm(const crn_bind *b, const crn_traced_event *e)
 {
     int i = crn_event_find(e, CRN_KIND_COMM, 0);
     if (i < 0 || e->value[i] < 0 || (size_t)e->value[i] >= b->comm.n)
@@ -125,7 +125,7 @@ crn_comm_view crn_bind_comm(const crn_bind *b, const crn_event *e)
     return b->comm.at[e->value[i]].view;
 }
 
-uint32_t crn_bind_file(const crn_bind *b, const crn_event *e)
+uint32_t crn_bind_file(const crn_bind *b, const crn_traced_event *e)
 {
     int i;
     if (e->place->name)

@@ -15,7 +15,7 @@ static uint64_t type_nbytes(const crn_trace *t, int64_t type)
     return (uint64_t)type < t->ntypes ? t->type[type].nbytes : 0;
 }
 
-static amount amount_at(const crn_event *e, const int64_t *step, int i, uint64_t unit)
+static amount amount_at(const crn_traced_event *e, const int64_t *step, int i, uint64_t unit)
 {
     if (e->value[i] < 0)
         return (amount){0};
@@ -23,7 +23,7 @@ static amount amount_at(const crn_event *e, const int64_t *step, int i, uint64_t
 }
 
 /* The pair of count (or total) and type that begins at or after *i; *i is left after it. */
-static bool next_amount(const crn_trace *t, const crn_event *e, const int64_t *step, int *i,
+static bool next_amount(const crn_trace *t, const crn_traced_event *e, const int64_t *step, int *i,
                         amount *ret)
 {
     for (; *i < e->ncolumns; (*i)++) {
@@ -52,13 +52,13 @@ static int64_t world_rank(int64_t peer, const crn_comm_view *comm)
 }
 
 /* To MPI_PROC_NULL goes nothing, and nothing comes from there. */
-static bool is_nobody(const crn_event *e, int column)
+static bool is_nobody(const crn_traced_event *e, int column)
 {
     return column >= 0 && e->value[column] == CRN_PEER_NULL;
 }
 
 /* Each peer has its own amount, but for MPI_Sendrecv_replace. */
-void crn_messages_of(crn_meaning *m, const crn_trace *t, const crn_event *e,
+void crn_messages_of(crn_meaning *m, const crn_trace *t, const crn_traced_event *e,
                      const crn_comm_view *comm, const int64_t *step)
 {
     amount a = {0};
@@ -88,7 +88,7 @@ static cairn_status add_started(crn_meaning *m, const crn_bind *b, int64_t numbe
     return CAIRN_OK;
 }
 
-static cairn_status start_requests(crn_meaning *m, const crn_bind *b, const crn_event *e)
+static cairn_status start_requests(crn_meaning *m, const crn_bind *b, const crn_traced_event *e)
 {
     int one = crn_event_find(e, CRN_KIND_REQ, 0), many = crn_event_find(e, CRN_KIND_REQS, 0);
     if (one >= 0)
@@ -98,7 +98,7 @@ static cairn_status start_requests(crn_meaning *m, const crn_bind *b, const crn_
     return CAIRN_OK;
 }
 
-cairn_status crn_meaning_of(crn_meaning *m, const crn_bind *b, const crn_event *e,
+cairn_status crn_meaning_of(crn_meaning *m, const crn_bind *b, const crn_traced_event *e,
                             const crn_comm_view *comm, const int64_t *step)
 {
     uint32_t call = e->place->call;

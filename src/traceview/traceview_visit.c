@@ -24,7 +24,7 @@ typedef struct visit {
     crn_view_fn *fn;
     void *arg;
     int stop; /* what fn returned */
-    crn_event e;
+    crn_traced_event e;
     int64_t step[CRN_COLUMNS];
     double owed[CRN_COLUMNS]; /* of sizes that are known by distribution, to the place's events */
     struct {
@@ -126,7 +126,7 @@ static void set_times(const visit *v, cairn_trace_event *event)
 
 static cairn_status give(visit *v, uint64_t n)
 {
-    const crn_event *e = &v->e;
+    const crn_traced_event *e = &v->e;
     bool expected = false;
     cairn_trace_event event = {.struct_bytes = sizeof event,
                                .rank = v->rank,
@@ -197,9 +197,9 @@ static cairn_status read_list(visit *v, const crn_runs *r, int column, int64_t i
 }
 
 /* The i-th event of a run, as far as it does not depend on the communicator. */
-static cairn_status take(visit *v, const crn_runs *r, const crn_run *run, uint64_t i)
+static cairn_status take(visit *v, const crn_runs *r, const crn_site_run *run, uint64_t i)
 {
-    crn_event *e = &v->e;
+    crn_traced_event *e = &v->e;
     e->ncolumns = run->ncolumns;
     for (int k = 0; k < run->ncolumns; k++) {
         const crn_group *g = r->group[k];
@@ -241,7 +241,7 @@ static bool is_size(unsigned kind)
  */
 static cairn_status give_sizes(visit *v, uint64_t n)
 {
-    crn_event *e = &v->e;
+    crn_traced_event *e = &v->e;
     int64_t below[CRN_COLUMNS];
     uint64_t more[CRN_COLUMNS], end; /* events that have the number above */
     for (int k = 0; k < e->ncolumns; k++) {
@@ -285,7 +285,7 @@ static cairn_status give_drawn(visit *v, uint64_t n, int peer)
     return CAIRN_OK;
 }
 
-static int drawn_peer(const crn_event *e)
+static int drawn_peer(const crn_traced_event *e)
 {
     for (int k = 0; k < e->ncolumns; k++)
         if (e->kind[k] == CRN_KIND_PEER && e->hist[k])
@@ -311,7 +311,7 @@ typedef cairn_status run_fn(visit *v, uint64_t n);
 static cairn_status each_run(visit *v, uint32_t symbol, uint64_t n, run_fn *fn)
 {
     crn_runs r;
-    crn_run run;
+    crn_site_run run;
     v->e.symbol = symbol;
     v->e.place = &v->lane->symbol[symbol];
     v->e.call = crn_call_row(v->e.place->call);

@@ -11,7 +11,7 @@ GOOD = {
     "src/base/base_err.h": "",
     "src/io/CMakeLists.txt": "crn_module(io USES base PKGS liburing)\n",
     "src/io/io.h": '#include "base/base.h"\n',
-    "src/io/io_fault.h": "",
+    "src/io/io_fault.h": "struct crn_fault {\n};\ntypedef struct crn_fault crn_fault;\n",
     "src/store/CMakeLists.txt": "crn_module(store USES base io)\n",
     "src/store/store_part.c": '#include "io/io.h"\n/* MPI_Comm is not used here */\n',
     "src/comm/CMakeLists.txt": "crn_module(comm USES base LIBS MPI::MPI_C)\n",
@@ -39,6 +39,9 @@ BAD = [
     ("include/cairn/leak.h", '#include "base/base.h"\n', "a public header must not include"),
     ("examples/peek.c", '#include "base/base.h"\n', "an example must not include"),
     ("bench/bench_fault.c", '#include "io/io_fault.h"\n', "use 'io/io.h'"),
+    ("src/store/store_again.h", "typedef struct crn_fault {\n} crn_fault;\n",
+     "'crn_fault' is defined in 'src/io/io_fault.h', too"),
+    ("src/store/store_alias.h", "typedef int crn_fault;\n", "'crn_fault' is defined in"),
     ("tests/zeal/test_io.c", "", "'tests/unit/test_io.c' has the same name"),
 ]
 

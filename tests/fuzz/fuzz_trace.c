@@ -12,9 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void walk(const crn_trace *t, size_t lane)
 {
     crn_walk *w;
-    crn_event e;
+    crn_traced_event e;
     crn_buf text = {0};
-    crn_names names = crn_names_of_trace(t);
+    crn_trace_texts names = crn_names_of_trace(t);
     uint32_t rank = (uint32_t)crn_seq_at(&t->lane[lane].ranks, 0);
     if (crn_walk_open(t, lane, rank, 1, &w) < 0)
         __builtin_trap();
@@ -35,7 +35,7 @@ static void sum(const crn_trace *t, size_t lane)
         __builtin_trap();
     for (size_t i = 0; i < l->nsymbols; i++) {
         crn_runs runs;
-        crn_run run;
+        crn_site_run run;
         if (l->symbol[i].call == CRN_CALL_NONE ||
             !crn_runs_init(&runs, &l->symbol[i], rank, count[i]))
             continue;

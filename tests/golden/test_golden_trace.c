@@ -36,9 +36,9 @@ static void program(small_rank *x)
 static void expect_same(const crn_trace *all, const crn_trace *one, uint32_t rank)
 {
     crn_walk *a, *b;
-    crn_event x, y;
+    crn_traced_event x, y;
     crn_buf text = {0}, want = {0};
-    crn_names names_a = crn_names_of_trace(all), names_b = crn_names_of_trace(one);
+    crn_trace_texts names_a = crn_names_of_trace(all), names_b = crn_names_of_trace(one);
     size_t n = 0;
     assert_ok(crn_walk_open(all, 0, rank, 0, &a));
     assert_ok(crn_walk_open(one, 0, rank, 0, &b));

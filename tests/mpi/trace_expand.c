@@ -11,9 +11,9 @@
 static cairn_status expand(const crn_trace *t, size_t lane, uint32_t rank, FILE *out)
 {
     crn_walk *w;
-    crn_event e;
+    crn_traced_event e;
     crn_buf b = {0};
-    crn_names names = crn_names_of_trace(t);
+    crn_trace_texts names = crn_names_of_trace(t);
     CRN_TRY(crn_walk_open(t, lane, rank, 1, &w));
     while (crn_walk_next(w, &e)) {
         b.n = 0;

@@ -70,7 +70,7 @@ static void test_draws_add_up(void **state)
 /* What a rank makes of the run as a whole is how long it took. */
 static double length_of(const crn_trace *t, uint32_t rank)
 {
-    crn_event e;
+    crn_traced_event e;
     crn_walk *w;
     crn_times x;
     double sum = 0;

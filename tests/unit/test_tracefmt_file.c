@@ -40,7 +40,7 @@ static crn_trace *make(uint32_t rank, uint32_t nranks)
 static uint64_t count_events(const crn_trace *t, uint32_t rank)
 {
     crn_walk *w;
-    crn_event e;
+    crn_traced_event e;
     uint64_t n = 0;
     assert_ok(crn_walk_open(t, 0, rank, 0, &w));
     while (crn_walk_next(w, &e))

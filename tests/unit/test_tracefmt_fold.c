@@ -211,7 +211,7 @@ static void expect_walked(const char *letters)
     crn_build build, *lane = &build;
     crn_trace *t;
     crn_walk *w;
-    crn_event e;
+    crn_traced_event e;
     size_t n = 0;
     assert_ok(crn_tables_init(&tables));
     assert_ok(crn_build_init(&build, 0, 100, false));

@@ -111,7 +111,7 @@ static size_t through_bytes(crn_trace **t)
 static void expect_rank(const crn_trace *t, const shape *s, uint32_t rank)
 {
     crn_walk *w;
-    crn_event e;
+    crn_traced_event e;
     int64_t peer[NEIGHBOURS], self = s->own_comm ? t->nranks - 1 - rank : rank;
     size_t n = neighbours(s, self, peer), sent = 0, all = TURNS * n * (s->two_orders ? 2 : 1);
     assert_ok(crn_walk_open(t, 0, rank, 0, &w));

@@ -230,7 +230,7 @@ static crn_trace *record(rank *x, uint32_t r, uint32_t nranks, const node *progr
 static void expect_events(const crn_trace *t, const rank *x)
 {
     crn_walk *w;
-    crn_event e;
+    crn_traced_event e;
     assert_ok(crn_walk_open(t, 0, x->rank, 0, &w));
     for (size_t i = 0; i < x->log.n; i++) {
         const plain *p = &x->log.at[i];
@@ -264,7 +264,7 @@ static void expect_counts(const crn_trace *t, const rank *x)
         if (l->symbol[i].call == CRN_CALL_NONE)
             continue;
         crn_runs runs;
-        crn_run run;
+        crn_site_run run;
         uint64_t n = 0;
         if (count[i] > 0 && crn_runs_init(&runs, &l->symbol[i], x->rank, count[i])) {
             while (crn_runs_next(&runs, &run))
@@ -335,7 +335,7 @@ static void sum_log(const rank *x, sums *s)
     }
 }
 
-static double sum_run(const crn_runs *runs, const crn_run *run)
+static double sum_run(const crn_runs *runs, const crn_site_run *run)
 {
     const crn_group *g = runs->group[0];
     if (g->nhists > 0)
@@ -352,7 +352,7 @@ static void sum_trace(const crn_trace *t, uint32_t r, sums *s)
     assert_ok(crn_lane_counts(t, 0, r, count));
     for (size_t i = 0; i < l->nsymbols; i++) {
         crn_runs runs;
-        crn_run run;
+        crn_site_run run;
         const crn_symbol *place = &l->symbol[i];
         uint64_t site = t->site[place->site].off;
         if (place->call == CRN_CALL_NONE)
@@ -372,7 +372,7 @@ static void sum_trace(const crn_trace *t, uint32_t r, sums *s)
 static double walk_length(const crn_trace *t, uint32_t nranks)
 {
     double n = 0;
-    crn_event e;
+    crn_traced_event e;
     for (uint32_t i = 0; i < nranks; i++) {
         crn_walk *w;
         assert_ok(crn_walk_open(t, 0, i, 7, &w));
