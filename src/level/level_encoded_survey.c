@@ -52,11 +52,12 @@ static void put_layout(crn_vault *v, const crn_sighting *s, crn_buf *buf)
 
 static cairn_status read_layouts(crn_vault *v, crn_buf *buf)
 {
-    if (v->nodes.local != 0)
-        return CAIRN_OK;
-    for (size_t i = 0; i < v->seen.n && !buf->failed; i++)
-        if (v->seen.at[i].role == CRN_ROLE_PARITY && (int)v->seen.at[i].node == v->nodes.node)
-            put_layout(v, &v->seen.at[i], buf);
+    for (size_t i = 0; i < v->seen.n && !buf->failed; i++) {
+        const crn_sighting *s = &v->seen.at[i];
+        if (s->role == CRN_ROLE_PARITY && (int)s->node == v->nodes.node &&
+            crn_vault_looks_at(v, s->rank))
+            put_layout(v, s, buf);
+    }
     crn_vault_close_readers(v);
     return crn_buf_status(buf);
 }

@@ -100,6 +100,9 @@ bool crn_vault_parse_name(const char *name, uint32_t *ret_role, uint32_t *ret_ra
 void crn_vault_close_readers(crn_vault *v);
 void crn_vault_close_all(crn_vault *v);
 
+/* Is it this process of its node that looks at the files of an old rank in a survey? */
+bool crn_vault_looks_at(const crn_vault *v, uint32_t rank);
+
 /*
  * After a survey: the rank that can read this mark of this file, itself when its own node has it,
  * or -1. All ranks on a node share the load. nth counts nodes that hold the same file, the one with

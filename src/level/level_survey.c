@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the nodes' storage holds of a run. One process of each node looks, all get to know.
+ * What the nodes' storage holds of a run. The processes of a node share the look at its files by
+ * the ranks in their names; all get to know.
  *
  * A file that cannot be read counts as absent. A file on a node that this job does not have is not
  * there, either: with virtual nodes a job therefore looks only into the directories of its own
@@ -13,6 +14,11 @@
 #include <unistd.h>
 
 /* --- one process looks -------------------------------------------------------------------- */
+
+bool crn_vault_looks_at(const crn_vault *v, uint32_t rank)
+{
+    return rank % (uint32_t)v->nodes.nlocal == (uint32_t)v->nodes.local;
+}
 
 typedef struct scan {
     crn_vault *vault;
@@ -70,7 +76,8 @@ static void note_marks(scan *s, crn_part *part, crn_sighting *seen)
 static void scan_file(scan *s, int dirfd, const char *name, crn_sighting *seen)
 {
     crn_part *part;
-    if (!crn_vault_parse_name(name, &seen->role, &seen->rank))
+    if (!crn_vault_parse_name(name, &seen->role, &seen->rank) ||
+        !crn_vault_looks_at(s->vault, seen->rank))
         return;
     if (crn_part_open(dirfd, name, NULL, false, &s->vault->opt.part, &part) < 0) {
         s->ndamaged++;
@@ -154,7 +161,7 @@ static cairn_status look(scan *s)
 {
     const crn_vault *v = s->vault;
     int fd;
-    if (!v->local || v->nodes.local != 0)
+    if (!v->local)
         return CAIRN_OK;
     if (v->opt.node_size == 0 || v->nranks > 1)
         return scan_dir(s, v->home);

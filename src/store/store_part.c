@@ -168,19 +168,32 @@ static cairn_status check_id(const crn_part *part, const crn_part_id *want)
                     want->series);
 }
 
-static cairn_status open_file(crn_part *part, int dirfd, const crn_part_options *opt)
+/* A reader needs a queue only when it reads blocks that do not lie in memory already. */
+cairn_status crn_part_queue(crn_part *part, crn_io **ret)
 {
-    int mode = part->write ? CRN_READ | CRN_WRITE : CRN_READ;
+    if (!part->io)
+        CRN_TRY(crn_io_create(part->opt.backend, part->opt.depth, &part->io));
+    *ret = part->io;
+    return CAIRN_OK;
+}
+
+static cairn_status open_file(crn_part *part, int dirfd)
+{
+    const int mode = part->write ? CRN_READ | CRN_WRITE : CRN_READ;
+    const int direct = part->opt.direct ? CRN_DIRECT : 0;
     uint64_t nbytes;
-    CRN_TRY(crn_file_open(dirfd, part->name, mode | (opt->direct ? CRN_DIRECT : 0), &part->file));
+    crn_io *io;
+    CRN_TRY(crn_file_open(dirfd, part->name, mode | direct, &part->file));
+    if (part->write)
+        return crn_part_queue(part, &io);
     CRN_TRY(crn_file_nbytes(part->file, &nbytes));
-    /* What lies in the page cache is read faster from there. */
-    if (!part->write && opt->direct && crn_file_is_cached(part->file, 0, nbytes)) {
+    part->cached = crn_file_is_cached(part->file, 0, nbytes);
+    if (part->cached && crn_file_direct_align(part->file) > 0) { /* faster from where it is */
         crn_file_close(part->file);
         part->file = NULL;
         CRN_TRY(crn_file_open(dirfd, part->name, mode, &part->file));
     }
-    return crn_io_create(opt->backend, opt->depth, &part->io);
+    return CAIRN_OK;
 }
 
 /* Did the caller make the file? Others may have forged it. */
@@ -212,13 +225,14 @@ cairn_status crn_part_open(int dirfd, const char *name, const crn_part_id *id, b
     cairn_status rc;
     CRN_TRY(crn_alloc(&part, 1));
     part->write = write;
+    part->opt = *opt;
     part->dir = dirfd < 0 ? AT_FDCWD : fcntl(dirfd, F_DUPFD_CLOEXEC, 0);
     if (part->dir == -1) {
         rc = crn_fail_sys(errno, "cannot open '%s'", name);
         goto out;
     }
     CRN_TRY_OUT(rc, crn_strdup(name, &part->name));
-    CRN_TRY_OUT(rc, open_file(part, dirfd, opt));
+    CRN_TRY_OUT(rc, open_file(part, dirfd));
     part->distrusted = !is_own(part);
     if (write)
         CRN_TRY_OUT(rc, crn_file_lock(part->file));

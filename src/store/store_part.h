@@ -15,7 +15,9 @@ struct crn_uses;
 struct crn_part {
     crn_file *file;
     int dir; /* that the file lies in: others beside it have what its marks keep outside */
-    crn_io *io;
+    crn_part_options opt;
+    crn_io *io;  /* crn_part_queue; when write, made at once */
+    bool cached; /* to a reader: most of it lies in memory */
     char *name;
     bool write, fallback;
     bool distrusted;                 /* blocks are decoded apart */
@@ -67,6 +69,9 @@ cairn_status crn_catalogue_plan(const part_list *old, const part_entry *entry, s
  * in doubt. *ret_nbytes: what was written.
  */
 cairn_status crn_part_commit(crn_part *part, part_entry *entry, size_t n, uint64_t *ret_nbytes);
+
+/* The queue for many transfers at once; a reader's is made when it is asked for. */
+cairn_status crn_part_queue(crn_part *part, crn_io **ret);
 
 /* Does the part retain a mark of this version? */
 bool crn_part_has(const crn_part *part, uint64_t version);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Reading blocks back, each verified. Neighbours in the file are read together, several reads are
- * in flight, and blocks are decoded and digested while the next ones arrive.
+ * in flight, and blocks are decoded and digested while the next ones arrive. From a file that lies
+ * in memory a read is a copy: there they come one after the other.
  */
 #include "store/store_coder.h"
 #include "store/store_part.h"
 
-enum { RUN_BYTES = 1 << 20, NRUNS = 8 };
+/* TURN_BYTES: what a second-level cache surely holds beside the pages that it is copied from. */
+enum { RUN_BYTES = 1 << 20, NRUNS = 8, TURN_BYTES = 1 << 18 };
 
 /* A run: consecutive blocks that lie one behind the other in the file; of encoded ones, with less
  * than a page between them. */
@@ -24,6 +26,7 @@ typedef struct reader {
     uint64_t first, last, next; /* blocks asked for; the next to submit */
     unsigned char *dst;
     crn_bad_blocks *bad;
+    uint64_t most;        /* bytes of a run */
     size_t align;         /* of direct reads; 0: through the page cache */
     bool large;           /* worth to be read by way of memory that a device writes fast */
     unsigned char *stage; /* that memory: a slot for each run; made when needed */
@@ -52,7 +55,7 @@ static bool follows(const reader *r, uint64_t i)
 static void find_run(const reader *r, read_run *run)
 {
     const crn_block *t = r->var->table;
-    const uint64_t limit = CRN_MAX((uint64_t)RUN_BYTES / r->var->spec.block, 1);
+    const uint64_t limit = CRN_MAX(r->most / r->var->spec.block, 1);
     run->first = r->next;
     run->encoded = t[run->first].codec != 0;
     for (run->n = 1; run->n < limit && run->first + run->n < r->last; run->n++) {
@@ -71,7 +74,8 @@ static cairn_status stage(reader *r, const read_run *run, unsigned char **ret)
     return CAIRN_OK;
 }
 
-static cairn_status start(reader *r, read_run *run)
+/* Find the next run, and where it is read to. */
+static cairn_status aim(reader *r, read_run *run)
 {
     const crn_block *t = r->var->table;
     find_run(r, run);
@@ -92,7 +96,7 @@ static cairn_status start(reader *r, read_run *run)
                        .off = t[run->first].off,
                        .user = run};
     r->next += run->n;
-    return crn_io_submit(r->part->io, &run->op);
+    return CAIRN_OK;
 }
 
 static cairn_status block_failed(reader *r, uint64_t i, const crn_err *why)
@@ -145,18 +149,40 @@ static cairn_status retry(reader *r, read_run *run)
     return CAIRN_OK;
 }
 
+/* One run after the other, each digested while the processor's cache has it. Handing the copies to
+ * the kernel's workers gained nothing on idle processors and lost where ranks have one each: 0.75
+ * to 0.80 of a plain read's speed (2 ranks, 64 MiB each, /dev/shm) against 0.81 to 0.84. */
+static cairn_status read_in_turn(reader *r)
+{
+    read_run *run = &r->run[0];
+    while (r->next < r->last) {
+        CRN_TRY(aim(r, run));
+        cairn_status rc =
+            crn_file_read(r->part->file, run->iov.iov_base, run->iov.iov_len, run->op.off);
+        CRN_TRY(rc < 0 ? retry(r, run) : finish(r, run));
+    }
+    return CAIRN_OK;
+}
+
+static cairn_status start(reader *r, crn_io *io, read_run *run)
+{
+    CRN_TRY(aim(r, run));
+    return crn_io_submit(io, &run->op);
+}
+
 /* Keep NRUNS reads in flight until all blocks are there. */
 static cairn_status pump(reader *r)
 {
+    crn_io *io;
     unsigned pending = 0;
-    cairn_status rc = CAIRN_OK;
+    cairn_status rc = crn_part_queue(r->part, &io);
     for (int i = 0; i < NRUNS && r->next < r->last && rc == CAIRN_OK; i++) {
-        rc = start(r, &r->run[i]);
+        rc = start(r, io, &r->run[i]);
         pending += rc == CAIRN_OK;
     }
     while (pending > 0) {
         crn_op *op;
-        cairn_status wait = crn_io_wait(r->part->io, &op);
+        cairn_status wait = crn_io_wait(io, &op);
         if (wait < 0)
             return wait;
         read_run *run = op->user;
@@ -164,7 +190,7 @@ static cairn_status pump(reader *r)
         if (rc == CAIRN_OK)
             rc = op->status < 0 ? retry(r, run) : finish(r, run);
         if (rc == CAIRN_OK && r->next < r->last) {
-            rc = start(r, run);
+            rc = start(r, io, run);
             pending += rc == CAIRN_OK;
         }
     }
@@ -195,7 +221,8 @@ cairn_status crn_mark_read(crn_part *part, const crn_mark *m, crn_var *v, uint64
     r.slot = CRN_MIN(nbytes, CRN_MAX((uint64_t)RUN_BYTES, v->spec.block));
     if (r.align > 0)
         r.slot = CRN_ROUND_UP(r.slot, r.align);
-    cairn_status rc = pump(&r);
+    r.most = part->cached ? TURN_BYTES : RUN_BYTES;
+    cairn_status rc = part->cached ? read_in_turn(&r) : pump(&r);
     free(r.stage);
     crn_coder_done(&r.coder);
     return rc;

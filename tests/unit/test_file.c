@@ -116,6 +116,35 @@ static bool kernel_goes_direct(void)
     return works;
 }
 
+/* Of a long range stretches are looked at, from its first page to its last; in /dev/shm all lies in
+ * memory, whatever the kernel can tell. */
+static void test_what_is_cached(void **state)
+{
+    (void)state;
+    enum { N = 8 << 20, PIECE = 1 << 20 };
+    static unsigned char data[PIECE];
+    crn_file *f;
+    assert_ok(crn_file_open(dir, "long", CRN_READ | CRN_WRITE | CRN_CREATE, &f));
+    assert_false(crn_file_is_cached(f, 0, 0));
+    assert_ok(crn_file_truncate(f, N)); /* a hole has no pages */
+    const bool memory = crn_file_is_cached(f, 0, N);
+    assert_ok(crn_file_write(f, data, PIECE, 0));
+    const bool tells = !memory && crn_file_is_cached(f, 0, PIECE);
+    assert_true(crn_file_is_cached(f, 0, N) == memory);
+    for (uint64_t at = 0; at < N; at += PIECE)
+        assert_ok(crn_file_write(f, data, PIECE, at));
+    assert_true(crn_file_is_cached(f, 0, N) == (memory || tells));
+    assert_true(crn_file_is_cached(f, 5, N - 9) == (memory || tells));
+    crn_file_close(f);
+    if (crn_file_open(AT_FDCWD, "/dev/shm/cairn-test-file", CRN_READ | CRN_WRITE | CRN_CREATE, &f) <
+        0)
+        return;
+    assert_ok(crn_file_truncate(f, N));
+    assert_true(crn_file_is_cached(f, 0, N));
+    crn_file_close(f);
+    unlink("/dev/shm/cairn-test-file");
+}
+
 /* On a file of 1 MiB: what is written one way is read the other way, and only aligned transfers
  * avoid the cache. */
 static void test_direct_and_cached_agree(void **state)
@@ -409,6 +438,7 @@ int main(void)
         cmocka_unit_test(test_open_creates_private_files),
         cmocka_unit_test(test_open_refuses_what_is_no_regular_file),
         cmocka_unit_test(test_open_missing_and_existing),
+        cmocka_unit_test(test_what_is_cached),
         cmocka_unit_test(test_direct_and_cached_agree),
         cmocka_unit_test(test_memory_file_system_is_never_direct),
         cmocka_unit_test(test_slurp),

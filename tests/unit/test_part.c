@@ -24,6 +24,24 @@ static void assert_space_is_derived(crn_part *part)
     crn_space_done(&kept);
 }
 
+/* A reader gets the same from a file in memory, block after block, and by way of its queue. */
+static void assert_readers_agree(model *m, const crn_part_options *opt)
+{
+    crn_part *part;
+    crn_part_info info;
+    assert_ok(crn_part_open(dir, "random", &model_id, false, opt, &part));
+    crn_part_describe(part, &info);
+    assert_null(part->io); /* what it has read of the file so far takes none */
+    part->cached = true;
+    for (size_t i = 0; i < info.nmarks; i++)
+        assert_ok(model_check(m, part, crn_part_version(part, i)));
+    assert_null(part->io);
+    part->cached = false;
+    for (size_t i = 0; i < info.nmarks; i++)
+        assert_ok(model_check(m, part, crn_part_version(part, i)));
+    crn_part_close(part);
+}
+
 static void random_history(uint64_t seed, uint64_t keep, crn_io_backend backend)
 {
     model m;
@@ -40,6 +58,7 @@ static void random_history(uint64_t seed, uint64_t keep, crn_io_backend backend)
         assert_space_is_derived(part);
         if (version % 4 == 0) {
             crn_part_close(part);
+            assert_readers_agree(&m, &opt);
             assert_ok(crn_part_open(dir, "random", &model_id, true, &opt, &part));
         }
         crn_part_info info;
