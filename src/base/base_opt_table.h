@@ -60,10 +60,12 @@ CRN_OPT_ROW(PLAN_RATIO_MAX, "plan", "ratio_max", COUNT, "1000", "1..10000",
  * small changes more closely, but every mark that changes a variable writes its table anew, with 32
  * bytes for a block: 0.8% of the state at 4 KiB, where marks of 1% changes would nearly double, and
  * 0.05% at 64 KiB. Writing and reading were within the noise from 16 KiB to 1 MiB, and up to a
- * tenth slower at 4 KiB. So: the smallest size whose tables do not count.
+ * tenth slower at 4 KiB. So: the smallest size whose tables do not count. 'auto' (ckpt_blocks.c) is
+ * not the default: a change of size is a full write of the variable, which a run that ends before
+ * 16 more marks may not get back.
  */
-CRN_OPT_ROW(VARIABLE_BLOCK, "variable", "block", NBYTES, "64KiB", "1KiB..4MiB, a power of two",
-            "block size: the unit of change, integrity and comparison")
+CRN_OPT_ROW(VARIABLE_BLOCK, "variable", "block", NBYTES, "64KiB", "1KiB..4MiB, a power of two|auto",
+            "block size: the unit of change and integrity; auto: by what the first marks change")
 CRN_OPT_ROW(
     VARIABLE_TRACK, "variable", "track", WORD, "auto", "auto|kernel|hash",
     "how to know what was written: by the kernel where that pays, wherever it can, or never")

@@ -230,6 +230,7 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level, bool te
 static cairn_status put_own(cairn *c, ckpt_var *v)
 {
     size_t number;
+    crn_blocks_look(c, v);
     const crn_var_spec spec = crn_ckpt_spec(v);
     cairn_status rc = crn_draft_add(c->leg.job.draft, &spec, &number);
     crn_ckpt_trees_add(c, v);

@@ -88,6 +88,16 @@ static cairn_status load_share(cairn *c, const crn_manifest_mark *mark, const cr
     return rc;
 }
 
+/* Sizes of blocks that were found stay: the next mark inherits blocks of the same size only. */
+static void inherit_blocks(cairn *c, const crn_mark *share)
+{
+    for (size_t i = 0; i < c->var.n; i++) {
+        const crn_var *there = crn_mark_find(share, c->var.at[i].name);
+        if (there)
+            crn_blocks_inherit(&c->var.at[i], there->spec.block);
+    }
+}
+
 /* Load the mark as it is if that is all it takes; *ret_moves: some rank has another share now. */
 static cairn_status load_same(cairn *c, const crn_manifest_mark *mark, crn_load_stats *stats,
                               bool *ret_moves)
@@ -99,6 +109,8 @@ static cairn_status load_same(cairn *c, const crn_manifest_mark *mark, crn_load_
     cairn_status rc = crn_comm_allreduce_u64(c->held.comm, CRN_REDUCE_MAX, &moves, 1);
     if (rc == CAIRN_OK && !moves)
         rc = load_share(c, mark, share, stats);
+    if (rc == CAIRN_OK && !moves)
+        inherit_blocks(c, share);
     crn_mark_free(share);
     *ret_moves = moves;
     return rc;

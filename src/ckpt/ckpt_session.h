@@ -100,6 +100,8 @@ typedef struct ckpt_var {
     bool own_bounds; /* given by call, not by the configuration */
     bool captured;   /* in the open mark */
     ckpt_change change;
+    bool seeks;    /* the size of its blocks is still to be found, */
+    crn_look look; /* by this (ckpt_blocks.c) */
 } ckpt_var;
 
 /* Far indices begin here, so that memory before index 0 of a global array has some, too. */
@@ -364,6 +366,16 @@ typedef cairn_status ckpt_stretch_fn(void *arg, uint64_t i, const unsigned char 
 cairn_status crn_ckpt_each_stretch(const ckpt_var *v, size_t cap, ckpt_stretch_fn *fn, void *arg);
 
 /* Put the blocks of a variable that does not lie in memory in one piece. */
+/* --- the size of blocks (ckpt_blocks.c) --- */
+
+/* A variable is declared: the size that is configured, or where that is to be found, the one of
+ * old, which was declared before, or NULL. */
+void crn_blocks_declare(const cairn *c, const ckpt_var *old, ckpt_var *v);
+/* Before a variable is captured: look at it, and perhaps give it another size. */
+void crn_blocks_look(const cairn *c, ckpt_var *v);
+/* The mark that the session came back to has this size. */
+void crn_blocks_inherit(ckpt_var *v, uint32_t block);
+
 cairn_status crn_ckpt_put_padded(crn_draft *d, size_t number, const ckpt_var *v, crn_put *how);
 
 /* Copy all of such a variable to memory for v->nbytes. */

@@ -91,6 +91,7 @@ void crn_ckpt_undeclare(cairn *c, ckpt_var *v)
     free(v->lines);
     free(v->cell);
     crn_change_done(&v->change);
+    crn_look_done(&v->look);
     *v = *last;
     c->leg.unchecked = true;
 }
@@ -133,7 +134,7 @@ cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
     ckpt_var *old = crn_ckpt_find(c, v->name), new = *v;
     CRN_FAIL_IF(c->leg.open && old && old->captured, CAIRN_EINVAL,
                 "variable '%s' is part of the mark that is open", v->name);
-    new.block = (uint32_t)crn_config_variable(c->held.cfg, CRN_OPT_VARIABLE_BLOCK, v->name).n;
+    crn_blocks_declare(c, old, &new);
     CRN_TRY(take_bounds(c, old, &new));
     crn_var_spec spec = crn_ckpt_spec(&new);
     CRN_TRY(crn_var_spec_check(&spec));

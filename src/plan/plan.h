@@ -10,6 +10,7 @@
  *   Prediction   the efficiency of a schedule: the Markov model, solved exactly
  *   Optimum      the best schedule: closed forms, and a bounded search that is never worse
  *   Marks        when writing only what changed pays; the overhead of marks and restarts
+ *   Blocks       which size of blocks writes least
  *   Fit          the model's curves from measurements
  *   Tuner        a state machine: fed with what marks cost, it says how to go on
  *   Simulator    random or recorded failures against a schedule, to check all of the above
@@ -352,5 +353,37 @@ typedef struct crn_plan_result {
 /* Random failures with the model's rates. Runs differ only in the stream of random numbers. */
 cairn_status crn_plan_simulate(const crn_plan_model *m, const crn_plan_schedule *s,
                                const crn_plan_trial *trial, crn_plan_result *ret);
+
+/* Blocks: which size writes least, by what changed between marks. */
+
+enum {
+    CRN_PLAN_GRAIN = 1 << 10, /* bytes: changes are looked at in pieces of this size, */
+    CRN_PLAN_BLOCK_SIZES = 9, /* and blocks may have 1, 2, 4, ... 256 of them */
+    CRN_PLAN_STRETCH = CRN_PLAN_GRAIN << (CRN_PLAN_BLOCK_SIZES - 1) /* bytes of the largest */
+};
+
+/* What was seen of a variable so far; begins as zeros. */
+typedef struct crn_plan_blocks {
+    uint64_t looked;                        /* bytes that two marks were compared in */
+    uint64_t changed[CRN_PLAN_BLOCK_SIZES]; /* of those, bytes of blocks that changed, by size */
+} crn_plan_blocks;
+
+/* Add a stretch of n grains that begins at a block of any size: which differ from the mark before?
+ */
+void crn_plan_blocks_add(crn_plan_blocks *b, const bool *changed, size_t n);
+
+/* Bytes that a mark of a variable of nbytes writes in blocks of a size (a power of two, at least a
+ * grain; more than a stretch counts as a stretch), its table with entry bytes for a block included.
+ */
+double crn_plan_blocks_cost(const crn_plan_blocks *b, uint64_t nbytes, uint32_t entry,
+                            uint64_t block);
+
+/*
+ * The size to go on with, which is now unless another one gains: the largest, of those that are at
+ * least smallest, that writes at most a tenth more than the best; if what it gains over now repays
+ * within 16 marks the full write of the variable that a change of size costs.
+ */
+uint64_t crn_plan_blocks_choose(const crn_plan_blocks *b, uint64_t nbytes, uint32_t entry,
+                                uint64_t smallest, uint64_t now);
 
 #endif

@@ -24,6 +24,7 @@
 #include "codec/codec.h"
 #include "hash/hash.h"
 #include "io/io.h"
+#include "plan/plan.h"
 
 enum {
     CRN_DIMS_MAX = 8,
@@ -584,5 +585,29 @@ cairn_status crn_scatter_variable(crn_scatter *s, crn_part *part, const crn_mark
 cairn_status crn_scatter_finish(crn_scatter *s);
 
 #include "store/store_trees.h"
+
+/* --- the size of blocks -------------------------------------------------------------------- */
+
+enum { CRN_LOOK_STRETCH = CRN_PLAN_STRETCH };
+
+/* Marks of a variable that are looked at, one after the other; begins as zeros. */
+typedef struct crn_look {
+    uint64_t nbytes;      /* of the variable; the rest is store_look.c's, but for nmarks */
+    unsigned nmarks;      /* looked at */
+    size_t ngrains;       /* of the mark at hand, so far */
+    crn_digest *grain;    /* of the mark before, and then of this one */
+    crn_plan_blocks seen; /* of their differences */
+} crn_look;
+
+/* Begin to look at the next mark; at the first, where the variable has another size. CAIRN_ENOMEM.
+ */
+cairn_status crn_look_begin(crn_look *l, uint64_t nbytes);
+/* Is stretch i, of CRN_LOOK_STRETCH bytes, to be looked at? Those that are come in order. */
+bool crn_look_wants(const crn_look *l, uint64_t i);
+void crn_look_at(crn_look *l, const void *data, size_t nbytes);
+/* What a mark would write in blocks of a size, in bytes; and the size to go on with, from now. */
+double crn_look_cost(const crn_look *l, bool encoded, uint32_t block);
+uint32_t crn_look_choose(const crn_look *l, bool encoded, uint32_t now);
+void crn_look_done(crn_look *l); /* a zeroed one is allowed */
 
 #endif

@@ -287,12 +287,17 @@ static bool is_encoded(const crn_block *b)
     return b->codec != 0 && !(b->codec & CRN_OUTSIDE);
 }
 
+uint32_t crn_format_entry(bool encoded)
+{
+    return encoded ? LONG_ENTRY_BYTES : ENTRY_BYTES;
+}
+
 uint32_t crn_format_entry_bytes(const crn_var *v)
 {
     for (uint64_t i = 0; i < v->nblocks; i++)
         if (is_encoded(&v->table[i]) || !crn_digest_equal(&v->table[i].digest, &v->table[i].origin))
-            return LONG_ENTRY_BYTES;
-    return ENTRY_BYTES;
+            return crn_format_entry(true);
+    return crn_format_entry(false);
 }
 
 void crn_format_put_table(const crn_var *v, crn_buf *buf)

@@ -92,6 +92,7 @@ size_t crn_page_vars(const crn_mark *m, size_t page, size_t *ret_n);
 
 /* Bytes of an entry that v's table, which is loaded, needs; and does it stand in the record? */
 uint32_t crn_format_entry_bytes(const crn_var *v);
+uint32_t crn_format_entry(bool encoded); /* of a table whose blocks are encoded, or not */
 bool crn_format_is_inline(const crn_var *v);
 
 void crn_format_put_table(const crn_var *v, crn_buf *buf);

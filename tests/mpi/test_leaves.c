@@ -14,7 +14,7 @@
 
 enum { N = 80000, ROWS = 300, COLUMNS = 100, AROUND = 3, STEPS = 6, LEAF = 64 << 10 };
 
-static const char *const block[] = {"1KiB", "16KiB", "64KiB", "512KiB"};
+static const char *const block[] = {"1KiB", "16KiB", "64KiB", "512KiB", "auto"};
 enum { NBLOCKS = sizeof block / sizeof *block };
 
 typedef struct values {
