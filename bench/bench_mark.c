@@ -2,7 +2,8 @@
  *
  * What does a mark cost a program, and what does coming back cost, against what the machine can do:
  * copying the state in memory, writing it with large pwrite and fdatasync, reading it with large
- * pread? All ranks work at once, and the slowest counts. Files go below the working directory.
+ * pread? And asking whether to stop, against a small reduction? All ranks work at once, and the
+ * slowest counts. Files go below the working directory.
  *
  *     bench_mark [MiB of state of a rank]
  *
@@ -237,6 +238,47 @@ static void bench_resume(state *s)
                                             "pread of the same bytes by all ranks"});
 }
 
+/* Seconds of one of many calls in a row, as a program makes them in its steps. */
+enum { CALLS = 2000 };
+
+static double time_stop(cairn *c)
+{
+    double start = bench_begin();
+    for (int i = 0; i < CALLS; i++)
+        if (cairn_should_stop(c))
+            MPI_Abort(MPI_COMM_WORLD, 2);
+    return bench_since(start) / CALLS;
+}
+
+static double time_reduction(void)
+{
+    uint64_t word = 0;
+    double start = bench_begin();
+    for (int i = 0; i < CALLS; i++)
+        MPI_Allreduce(MPI_IN_PLACE, &word, 1, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+    return bench_since(start) / CALLS;
+}
+
+static void bench_stop(state *s)
+{
+    double ours[BENCH_TURNS], peer[BENCH_TURNS];
+    clean_up(s);
+    cairn *c = open_session(s, "background");
+    for (int i = 0; i < BENCH_TURNS; i++) {
+        ours[i] = time_stop(c);
+        peer[i] = time_reduction();
+    }
+    bench_need_call(NULL, cairn_close(c));
+    if (s->rank == 0)
+        bench_print(&(bench_result){.name = "stop.cost",
+                                    .unit = "s",
+                                    .bar = BENCH_AT_MOST,
+                                    .limit = 1.5,
+                                    .ours = bench_median(ours, BENCH_TURNS),
+                                    .peer = bench_median(peer, BENCH_TURNS),
+                                    .note = "cairn_should_stop; peer: MPI_Allreduce of 8 bytes"});
+}
+
 int main(int argc, char **argv)
 {
     const size_t mib = argc > 1 ? strtoull(argv[1], NULL, 10) : 128;
@@ -253,6 +295,7 @@ int main(int argc, char **argv)
     bench_hold(&s);
     bench_write(&s);
     bench_resume(&s);
+    bench_stop(&s);
     clean_up(&s);
     free(s.data);
     free(s.copy);
