@@ -215,6 +215,14 @@ CAIRN_API int cairn_probe_cells(cairn *c, const char *name, size_t ncells, const
                                 uint64_t *nitems);
 
 /*
+ * Read this rank's share of one variable of the mark that cairn_probe tells of, which need not be
+ * protected, into memory for count elements. Collective. As cairn_probe; CAIRN_EMISMATCH when the
+ * mark does not have that many elements of the type, or not for these ranks.
+ */
+CAIRN_API int cairn_probe_read(cairn *c, const char *name, void *data, cairn_type type,
+                               size_t count);
+
+/*
  * Is a mark worth its cost now? Decided on rank 0 by the planner (docs/guide/plan.md), from the
  * time since the last mark, what marks cost and how often failures come; true as well when the run
  * is to stop and has not been marked since. Collective. False also when the session is in no state
@@ -247,6 +255,30 @@ CAIRN_API int cairn_begin(cairn *c, uint64_t version, cairn_level level);
 CAIRN_API int cairn_capture(cairn *c, const char *name);
 CAIRN_API int cairn_commit(cairn *c);
 CAIRN_API int cairn_cancel(cairn *c);
+
+/* A box of a variable, which is an array of so many elements in each dimension, last index fastest.
+ * For a piece of a global array they are the piece's, and so are the indices. */
+typedef struct cairn_box {
+    size_t struct_bytes; /* <cairn/version.h> */
+    int ndims;           /* 1 to 8 */
+    uint64_t extent[8];
+    uint64_t lo[8], hi[8]; /* from lo up to, not including, hi */
+} cairn_box;
+
+/*
+ * Leave out of the open mark what the program does not need to go on: a mark then has less of a
+ * variable, or nothing. Not collective; ranks may differ.
+ *
+ * cairn_capture_box captures a box now, and further ones later; boxes do not overlap, and all have
+ * the same extents. What no box has when the mark is committed is left out. cairn_omit leaves out a
+ * variable of which no box was captured. What was left out is stored as zeros or not at all;
+ * cairn_resume does not touch it, and comparisons do not look at it.
+ *
+ * CAIRN_EINVAL (no mark is open, the variable is in it already, a box that is not one),
+ * CAIRN_ENOTFOUND, CAIRN_EUNSUPPORTED (items in cells, lists), CAIRN_ENOMEM.
+ */
+CAIRN_API int cairn_capture_box(cairn *c, const char *name, const cairn_box *box);
+CAIRN_API int cairn_omit(cairn *c, const char *name);
 
 /* Wait until all marks are as safe as asked for, and say whether they are. Collective. */
 CAIRN_API int cairn_settle(cairn *c);

@@ -128,6 +128,8 @@ typedef struct cairn_variable_info {
     uint32_t ndims;        /* of the global array; 0: it is not part of one */
     uint64_t global[8], offset[8], count[8];
     char root[33]; /* digest of the tree over all blocks, hexadecimal: equal data, equal root */
+    uint64_t whole_bytes; /* of what the program had, */
+    uint64_t kept_bytes;  /* and of that, which the mark has: the rest was left out of it */
 } cairn_variable_info;
 
 /* Describe variable number var of a rank's share of a mark. As cairn_trail_part. */

@@ -2,8 +2,8 @@
  *
  * ckpt: what modules above the public line may use of it besides <cairn/ckpt.h>. Row 4.
  */
-#ifndef CAIRN_CKPT_INSIDE_H
-#define CAIRN_CKPT_INSIDE_H
+#ifndef CAIRN_CKPT_CKPT_H
+#define CAIRN_CKPT_CKPT_H
 
 #include <cairn/ckpt.h>
 

@@ -21,6 +21,11 @@ const char *crn_record_type(const crn_owner_record *r)
     return crn_record_name(r) + r->name_bytes;
 }
 
+const char *crn_record_kept(const crn_owner_record *r)
+{
+    return crn_record_type(r) + r->type_bytes;
+}
+
 crn_var_spec crn_record_spec(const crn_owner_record *r)
 {
     const uint64_t *dims = crn_record_dims(r);
@@ -44,14 +49,18 @@ void crn_census_add(crn_census *s, uint32_t rank, const crn_var_spec *spec, uint
                     const crn_digest *root)
 {
     const size_t name = strlen(spec->name) + 1, type = strlen(spec->type) + 1;
+    const char *line = crn_kept_line(spec->attributes);
+    const size_t kept = line ? strcspn(line, "\n") : 0;
     const size_t nbytes =
-        sizeof(crn_owner_record) + 3 * spec->ndims * sizeof(uint64_t) + name + type;
+        sizeof(crn_owner_record) + 3 * spec->ndims * sizeof(uint64_t) + name + type + kept + 1;
     crn_owner_record r = {.room = (uint32_t)CRN_ROUND_UP(nbytes, (size_t)8),
                           .rank = rank,
                           .layout = (uint32_t)crn_layout_of(spec),
                           .item = spec->item,
                           .ndims = spec->ndims,
                           .name_bytes = (uint32_t)name,
+                          .type_bytes = (uint32_t)type,
+                          .left_out = crn_kept_is_none(spec->attributes),
                           .nbytes = spec->nbytes,
                           .ncells = ncells};
     if (root)
@@ -62,6 +71,8 @@ void crn_census_add(crn_census *s, uint32_t rank, const crn_var_spec *spec, uint
     crn_put_bytes(&s->own, spec->count, spec->ndims * sizeof(uint64_t));
     crn_put_bytes(&s->own, spec->name, name);
     crn_put_bytes(&s->own, spec->type, type);
+    crn_put_bytes(&s->own, line ? line : "", kept);
+    crn_put_u8(&s->own, 0);
     crn_put_zeros(&s->own, r.room - nbytes);
 }
 

@@ -10,11 +10,13 @@
 
 #include "ckpt/ckpt_session.h"
 
-/* One variable of one rank. Its dimensions (global, offset, count), name and type follow it. */
+/* One variable of one rank. Its dimensions (global, offset, count), name and type follow it, and
+ * the line that says which of its elements a mark has, empty where it has all. */
 typedef struct crn_owner_record {
     uint32_t room; /* bytes of the record: a multiple of 8 */
     uint32_t rank;
-    uint32_t layout, item, ndims, name_bytes;
+    uint32_t layout, item, ndims, name_bytes, type_bytes;
+    uint32_t left_out; /* a mark has none of it */
     uint64_t nbytes, ncells;
     crn_digest root; /* of the data; zero when it was not asked for */
 } crn_owner_record;
@@ -22,6 +24,7 @@ typedef struct crn_owner_record {
 const uint64_t *crn_record_dims(const crn_owner_record *r);
 const char *crn_record_name(const crn_owner_record *r);
 const char *crn_record_type(const crn_owner_record *r);
+const char *crn_record_kept(const crn_owner_record *r);
 crn_var_spec crn_record_spec(const crn_owner_record *r);
 crn_box crn_record_box(const crn_owner_record *r); /* the piece, in far indices */
 

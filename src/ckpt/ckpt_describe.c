@@ -25,7 +25,7 @@ static void put_others(crn_buf *b, const char *text, const char *key)
 
 static cairn_status check(const char *name, const char *key, const char *value)
 {
-    static const char *const ours[] = {"layout", "cells"};
+    static const char *const ours[] = {"layout", "cells", "kept"};
     CRN_FAIL_IF(!key || *key == 0 || strpbrk(key, "=\n"), CAIRN_EINVAL,
                 "variable '%s': a key is a word without '='", name);
     CRN_FAIL_IF(value && strchr(value, '\n'), CAIRN_EINVAL, "variable '%s': '%s' has several lines",

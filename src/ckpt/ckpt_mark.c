@@ -241,9 +241,8 @@ static cairn_status put_own(cairn *c, ckpt_var *v)
     return CAIRN_OK;
 }
 
-static void capture(cairn *c, ckpt_var *v)
+static void put(cairn *c, ckpt_var *v)
 {
-    v->captured = true;
     c->leg.job.nbytes += v->nbytes;
     if (c->leg.job.status < 0)
         return;
@@ -256,6 +255,23 @@ static void capture(cairn *c, ckpt_var *v)
     }
     fail_job(c, rc);
     crn_stage_enter(CRN_STAGE_CAPTURE);
+}
+
+static void capture(cairn *c, ckpt_var *v)
+{
+    v->captured = true;
+    if (!v->share) {
+        put(c, v);
+        return;
+    }
+    ckpt_var view;
+    cairn_status rc = crn_share_view(v, &view);
+    fail_job(c, rc);
+    if (rc == CAIRN_OK) {
+        put(c, &view);
+        crn_change_done(&view.change);
+    }
+    crn_share_forget(v);
 }
 
 static cairn_status commit(cairn *c)
@@ -295,7 +311,7 @@ int cairn_capture(cairn *c, const char *name)
         return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL, "no mark is open"));
     if (!v)
         return crn_ckpt_result(c, crn_fail(CAIRN_ENOTFOUND, "no variable '%s' is protected", name));
-    if (v->captured)
+    if (v->captured || v->share)
         return crn_ckpt_result(
             c, crn_fail(CAIRN_EINVAL, "variable '%s' was captured before in this mark", name));
     capture(c, v);
@@ -310,6 +326,8 @@ static void cancel(cairn *c)
     crn_draft_drop(c->leg.job.draft);
     c->leg.job.draft = NULL;
     c->leg.open = false;
+    for (size_t i = 0; i < c->var.n; i++)
+        crn_share_forget(&c->var.at[i]);
 }
 
 /* What was declared while the mark was open must fit together, too. */

@@ -180,6 +180,24 @@ cairn_status crn_redist_load(cairn *c, const crn_manifest_mark *mark, crn_load_s
     return rc;
 }
 
+static cairn_status read_one(crn_restart *t, const ckpt_var *v, crn_load_stats *ret_stats)
+{
+    CRN_TRY(look_back(t));
+    CRN_TRY(crn_comm_agree(t->c->held.comm, crn_restart_plan(t, v)));
+    CRN_TRY(meet_strangers(t));
+    return pull_all(t, ret_stats);
+}
+
+cairn_status crn_redist_read(cairn *c, const crn_manifest_mark *mark, const ckpt_var *v,
+                             crn_load_stats *ret_stats)
+{
+    crn_restart t;
+    restart_init(&t, c, mark);
+    cairn_status rc = read_one(&t, v, ret_stats);
+    restart_done(&t);
+    return rc;
+}
+
 /* --- questions ---------------------------------------------------------------------------- */
 
 cairn_status crn_redist_count(cairn *c, const crn_manifest_mark *mark, const char *name,

@@ -30,6 +30,10 @@ typedef struct crn_restart {
 /* The mark's variables become c's. Collective; the same status on all ranks. */
 cairn_status crn_redist_load(cairn *c, const crn_manifest_mark *mark, crn_load_stats *ret_stats);
 
+/* The same for one variable, which need not be c's. */
+cairn_status crn_redist_read(cairn *c, const crn_manifest_mark *mark, const ckpt_var *v,
+                             crn_load_stats *ret_stats);
+
 /* How many elements of a variable would this rank have? Collective. */
 cairn_status crn_redist_count(cairn *c, const crn_manifest_mark *mark, const char *name,
                               size_t *ret);
@@ -40,7 +44,8 @@ cairn_status crn_redist_count_cells(cairn *c, const crn_manifest_mark *mark, con
 
 /* Is a variable of this rank what the rank had in its share of a mark? Then plan to bring that. */
 bool crn_ckpt_stays(const ckpt_var *v, const crn_mark *share);
-cairn_status crn_ckpt_pull_own(const ckpt_var *v, uint32_t rank, crn_pulls *ret);
+cairn_status crn_ckpt_pull_own(const ckpt_var *v, const crn_mark *share, uint32_t rank,
+                               crn_pulls *ret);
 
 /* --- inside ------------------------------------------------------------------------------- */
 

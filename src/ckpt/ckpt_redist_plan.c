@@ -3,6 +3,7 @@
  * Planning a restart: does a variable fit the mark, and which stretches of whose does it need?
  * Nothing here communicates or touches the program's memory.
  */
+#include "ckpt/ckpt_kept.h"
 #include "ckpt/ckpt_redist.h"
 
 #include <assert.h>
@@ -59,6 +60,17 @@ static unsigned char *memory_of(const ckpt_var *v)
     return (unsigned char *)v->data;
 }
 
+/* Of what the record's rank has of the variable, only some elements are in the mark. */
+static cairn_status plan_kept(crn_restart *t, const ckpt_var *v, const crn_owner_record *r,
+                              const crn_box *piece, const crn_box *wanted)
+{
+    crn_kept kept = {0};
+    CRN_TRY(crn_kept_parse(crn_record_kept(r), &kept));
+    cairn_status rc = crn_kept_pull(&t->pull, r->rank, v, &kept, piece, wanted);
+    crn_vec_done(&kept.box);
+    return rc;
+}
+
 /* --- of its own --------------------------------------------------------------------------- */
 
 static const crn_owner_record *find_rank(const crn_owner_record *const *r, size_t n, uint32_t rank)
@@ -87,8 +99,12 @@ static cairn_status plan_own(crn_restart *t, const ckpt_var *v)
                 "rank %" PRIu32 ": variable '%s' is protected, but this rank does not have it in "
                 "mark %" PRIu64,
                 t->me, v->name, t->mark->version);
+    if (own->left_out)
+        return CAIRN_OK;
     if (own->nbytes != v->nbytes)
         return refuse(t, v, own);
+    if (*crn_record_kept(own))
+        return plan_kept(t, v, own, NULL, NULL);
     return crn_pulls_add_range(&t->pull, own->rank, v->name, v->item, 0, v->nbytes / v->item,
                                memory_of(v));
 }
@@ -109,22 +125,27 @@ static cairn_status plan_cuts(crn_restart *t, const ckpt_var *v, const crn_owner
                               size_t n, const crn_box *wanted)
 {
     uint64_t found = 0;
+    bool all = true; /* is in the mark */
     char text[CRN_BOX_TEXT];
     for (size_t i = 0; i < n; i++) {
         const crn_box piece = crn_record_box(r[i]);
         crn_box common;
+        all = all && !r[i]->left_out;
         if (!crn_box_cut(&piece, wanted, &common))
             continue;
         found += crn_box_volume(&common);
-        CRN_TRY(crn_pulls_add_box(&t->pull, r[i]->rank, v->name, 0, &common, &piece, &v->memory,
-                                  memory_of(v)));
+        if (*crn_record_kept(r[i]))
+            CRN_TRY(plan_kept(t, v, r[i], &piece, wanted));
+        else
+            CRN_TRY(crn_pulls_add_box(&t->pull, r[i]->rank, v->name, 0, &common, &piece, &v->memory,
+                                      memory_of(v)));
     }
     crn_box near = *wanted;
     for (uint32_t d = 0; d < near.ndims; d++) {
         near.lo[d] -= CKPT_FAR;
         near.hi[d] -= CKPT_FAR;
     }
-    CRN_FAIL_IF(found != crn_box_volume(wanted), CAIRN_EMISMATCH,
+    CRN_FAIL_IF(all && found != crn_box_volume(wanted), CAIRN_EMISMATCH,
                 "variable '%s': the pieces in mark %" PRIu64 " do not tile %s", v->name,
                 t->mark->version, crn_box_format(&near, text));
     return CAIRN_OK;
@@ -154,8 +175,8 @@ static cairn_status plan_piece(crn_restart *t, const ckpt_var *v)
     if (!find_wanted(v, &wanted))
         return CAIRN_OK;
     if (stays_within(t, v, &halo)) {
-        CRN_TRY(crn_ckpt_pull_own(v, t->me, &t->pull));
-        return crn_ckpt_pull_own(halo, t->me, &t->pull);
+        CRN_TRY(crn_ckpt_pull_own(v, t->share.at[0], t->me, &t->pull));
+        return crn_ckpt_pull_own(halo, t->share.at[0], t->me, &t->pull);
     }
     if (!crn_records_are_copies(r, n))
         return plan_cuts(t, v, r, n, &wanted);

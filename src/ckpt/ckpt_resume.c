@@ -2,6 +2,7 @@
  *
  * Coming back: which mark, does it fit what the program protects, and where its blocks are.
  */
+#include "ckpt/ckpt_kept.h"
 #include "ckpt/ckpt_redist.h"
 
 #include <inttypes.h>
@@ -24,9 +25,11 @@ bool crn_ckpt_stays(const ckpt_var *v, const crn_mark *share)
 {
     const crn_var *there = crn_mark_find(share, v->name);
     if (!there || v->layout != crn_layout_of(&there->spec) ||
-        strcmp(v->type, there->spec.type) != 0 || v->nbytes != there->spec.nbytes ||
-        v->ndims != there->spec.ndims)
+        strcmp(v->type, there->spec.type) != 0 || v->ndims != there->spec.ndims)
         return false;
+    const bool none = crn_kept_is_none(there->spec.attributes);
+    if (none || v->nbytes != there->spec.nbytes)
+        return none && memcmp(v->dims, there->dims, 2 * v->ndims * sizeof *v->dims) == 0;
     if (v->layout == CKPT_INDEX)
         return same_cells(v, there);
     if (v->layout == CKPT_HALO)
@@ -45,13 +48,11 @@ static bool all_stay(cairn *c, const crn_mark *share)
 
 /* --- bringing it back --------------------------------------------------------------------- */
 
-cairn_status crn_ckpt_pull_own(const ckpt_var *v, uint32_t rank, crn_pulls *ret)
+static cairn_status pull_all_of(const ckpt_var *v, uint32_t rank, crn_pulls *ret)
 {
     crn_box box[CKPT_BOXES_MAX];
     uint64_t first = 0;
     unsigned char *to = (unsigned char *)v->data;
-    if (v->nbytes == 0 || v->layout == CKPT_INDEX)
-        return CAIRN_OK;
     if (!v->padded)
         return crn_pulls_add_range(ret, rank, v->name, v->item, 0, v->nbytes / v->item, to);
     const uint32_t n = crn_ckpt_boxes(v, box);
@@ -62,12 +63,25 @@ cairn_status crn_ckpt_pull_own(const ckpt_var *v, uint32_t rank, crn_pulls *ret)
     return CAIRN_OK;
 }
 
+cairn_status crn_ckpt_pull_own(const ckpt_var *v, const crn_mark *share, uint32_t rank,
+                               crn_pulls *ret)
+{
+    crn_kept kept = {0};
+    if (v->nbytes == 0 || v->layout == CKPT_INDEX)
+        return CAIRN_OK;
+    CRN_TRY(crn_kept_parse(crn_mark_find(share, v->name)->spec.attributes, &kept));
+    cairn_status rc =
+        kept.partial ? crn_kept_pull(ret, rank, v, &kept, NULL, NULL) : pull_all_of(v, rank, ret);
+    crn_vec_done(&kept.box);
+    return rc;
+}
+
 static cairn_status plan_share(cairn *c, const crn_mark *share, crn_pulls *ret)
 {
     for (size_t i = 0; i < c->var.n; i++) {
         const ckpt_var *v = &c->var.at[i];
         const size_t before = ret->n;
-        CRN_TRY(crn_ckpt_pull_own(v, (uint32_t)crn_comm_rank(c->held.comm), ret));
+        CRN_TRY(crn_ckpt_pull_own(v, share, (uint32_t)crn_comm_rank(c->held.comm), ret));
         for (size_t k = before; k < ret->n; k++) {
             ret->at[k].share = share;
             ret->at[k].var = crn_mark_find(share, v->name);
@@ -299,6 +313,58 @@ int cairn_probe_count(cairn *c, const char *name, size_t *count)
     CKPT_NEEDS_ALSO(c, name);
     CKPT_NEEDS_ALSO(c, count);
     return crn_ckpt_result(c, probe_count(c, name, count));
+}
+
+/* --- one variable ----------------------------------------------------------------------------- */
+
+static cairn_status read_own(cairn *c, const crn_manifest_mark *mark, const ckpt_var *v,
+                             crn_load_stats *stats)
+{
+    const uint32_t me = (uint32_t)crn_comm_rank(c->held.comm);
+    crn_pulls pull = {0};
+    crn_mark *share = NULL;
+    CRN_TRY(crn_vault_describe(c->held.vault, mark, &me, 1, &share));
+    const crn_var *there = crn_mark_find(share, v->name);
+    cairn_status rc = CAIRN_OK;
+    if (!crn_ckpt_stays(v, share))
+        rc = crn_fail(CAIRN_EMISMATCH,
+                      "rank %" PRIu32 ": mark %" PRIu64 " has no variable '%s' of %" PRIu64
+                      " bytes of this type",
+                      me, mark->version, v->name, v->nbytes);
+    else
+        rc = crn_ckpt_pull_own(v, share, me, &pull);
+    for (size_t i = 0; i < pull.n; i++) {
+        pull.at[i].share = share;
+        pull.at[i].var = there;
+    }
+    rc = crn_comm_agree(c->held.comm, rc);
+    if (rc == CAIRN_OK)
+        rc = crn_pulls_run(&pull, c->held.comm, c->held.vault, mark, stats);
+    crn_vec_done(&pull);
+    crn_mark_free(share);
+    return rc;
+}
+
+static cairn_status probe_read(cairn *c, const ckpt_var *v)
+{
+    crn_manifest_mark mark;
+    crn_load_stats stats = {0};
+    cairn_status rc = find_newest(c, &mark);
+    if (rc != CAIRN_OK)
+        return rc;
+    if (mark.nranks != (uint32_t)crn_comm_size(c->held.comm))
+        return crn_redist_read(c, &mark, v, &stats);
+    return read_own(c, &mark, v, &stats);
+}
+
+int cairn_probe_read(cairn *c, const char *name, void *data, cairn_type type, size_t count)
+{
+    CKPT_NEEDS_ALSO(c, name);
+    ckpt_var v;
+    cairn_status rc = crn_ckpt_begin_var(c, name, data, type, count, &v);
+    if (rc == CAIRN_OK)
+        rc = probe_read(c, &v);
+    return crn_ckpt_result(c, rc);
 }
 
 int cairn_probe_cells(cairn *c, const char *name, size_t ncells, const uint64_t *cell,

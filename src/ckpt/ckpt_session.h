@@ -97,8 +97,9 @@ typedef struct ckpt_var {
     uint64_t ncells;                 /* an index's and its items': of all ranks */
     crn_bound bound[CRN_BOUNDS_MAX]; /* for comparing runs */
     size_t nbounds;
-    bool own_bounds; /* given by call, not by the configuration */
-    bool captured;   /* in the open mark */
+    bool own_bounds;          /* given by call, not by the configuration */
+    bool captured;            /* in the open mark */
+    struct ckpt_share *share; /* what the open mark is to have of it; NULL: all */
     ckpt_change change;
     bool seeks;    /* the size of its blocks is still to be found, */
     crn_look look; /* by this (ckpt_blocks.c) */
@@ -390,6 +391,13 @@ ckpt_layout crn_layout_of(const crn_var_spec *spec);
 
 /* Bring a variable's lines up to date. */
 cairn_status crn_ckpt_label(ckpt_var *v);
+
+/* --- less than all of a variable ---------------------------------------------------------- */
+
+void crn_share_forget(ckpt_var *v); /* the open mark is to have all of v */
+
+/* Make *ret v as the open mark is to have it; it is v's until that is forgotten. */
+cairn_status crn_share_view(const ckpt_var *v, ckpt_var *ret);
 
 /* --- changes ------------------------------------------------------------------------------ */
 

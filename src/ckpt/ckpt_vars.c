@@ -90,6 +90,7 @@ void crn_ckpt_undeclare(cairn *c, ckpt_var *v)
     free(v->remarks);
     free(v->lines);
     free(v->cell);
+    crn_share_forget(v);
     crn_change_done(&v->change);
     crn_look_done(&v->look);
     *v = *last;
@@ -132,7 +133,7 @@ static void forget(cairn *c, const char *name)
 cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
 {
     ckpt_var *old = crn_ckpt_find(c, v->name), new = *v;
-    CRN_FAIL_IF(c->leg.open && old && old->captured, CAIRN_EINVAL,
+    CRN_FAIL_IF(c->leg.open && old && (old->captured || old->share), CAIRN_EINVAL,
                 "variable '%s' is part of the mark that is open", v->name);
     crn_blocks_declare(c, old, &new);
     CRN_TRY(take_bounds(c, old, &new));
@@ -323,7 +324,7 @@ int cairn_release(cairn *c, const char *name)
     ckpt_var *v = crn_ckpt_find_declared(c, name);
     if (!v)
         return crn_ckpt_result(c, crn_fail(CAIRN_ENOTFOUND, "no variable '%s' is protected", name));
-    if (c->leg.open && v->captured)
+    if (c->leg.open && (v->captured || v->share))
         return crn_ckpt_result(
             c, crn_fail(CAIRN_EINVAL, "variable '%s' is part of the mark that is open", name));
     forget(c, name);

@@ -82,6 +82,8 @@ static int add_piece(cmd_contents *c, uint32_t rank, const cairn_variable_info *
     if (!v)
         return cmd_fail("no memory for variables");
     add_up(&v->sum, totals_of(info));
+    v->whole_bytes += info->whole_bytes;
+    v->kept_bytes += info->kept_bytes;
     add_up(&c->sum, totals_of(info));
     if (pieces)
         cmd_json_append(&v->pieces, json_of_piece(rank, info));
@@ -136,6 +138,10 @@ static json_t *json_of_variable(const cmd_variable *v)
                   cmd_json_text(v->type), "item_bytes", (int)v->first.item_bytes, "block_bytes",
                   (int)v->first.block_bytes, "shape", json_of_dims(v->first.global, v->first.ndims),
                   "pieces", v->pieces);
+    if (v->kept_bytes < v->whole_bytes)
+        object = cmd_json_merge(object,
+                                json_pack("{s:I, s:I}", "whole_bytes", (json_int_t)v->whole_bytes,
+                                          "kept_bytes", (json_int_t)v->kept_bytes));
     return cmd_json_merge(object, json_of_totals(v->sum));
 }
 

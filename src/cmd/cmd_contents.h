@@ -16,7 +16,8 @@ typedef struct cmd_variable {
     char *name, *type;
     cairn_variable_info first; /* of the first rank that has it, without its strings */
     cmd_totals sum;
-    json_t *pieces; /* of each rank; NULL unless asked for */
+    uint64_t whole_bytes, kept_bytes; /* that the program had, and that the mark has of them */
+    json_t *pieces;                   /* of each rank; NULL unless asked for */
 } cmd_variable;
 
 typedef struct cmd_contents {

@@ -195,6 +195,27 @@ static int print_changes(const cmd_contents *c, const crn_event_list *events, in
     return code;
 }
 
+/* Which variables the program has left out of the mark, wholly or in part. */
+static void print_not_kept(const cmd_contents *c)
+{
+    bool any = false;
+    for (size_t i = 0; i < c->vars.n; i++) {
+        const cmd_variable *v = &c->vars.at[i];
+        char kept[CRN_NUMBER_TEXT], whole[CRN_NUMBER_TEXT];
+        if (v->kept_bytes >= v->whole_bytes)
+            continue;
+        if (!any)
+            cmd_line("%s", "");
+        any = true;
+        crn_format_nbytes(v->whole_bytes, whole, sizeof whole);
+        if (v->kept_bytes == 0)
+            cmd_line("'%s': not kept, %s", v->name, whole);
+        else
+            cmd_line("'%s': %s of %s kept", v->name,
+                     crn_format_nbytes(v->kept_bytes, kept, sizeof kept), whole);
+    }
+}
+
 static int print_mark(const cairn_run_info *run, const cmd_contents *c,
                       const crn_event_list *events, int code)
 {
@@ -224,6 +245,7 @@ static int print_mark(const cairn_run_info *run, const cmd_contents *c,
         total_cells(&t, &v->sum);
     }
     code = cmd_columns_print(&t, 0, code);
+    print_not_kept(c);
     return print_changes(c, events, code);
 }
 

@@ -332,6 +332,20 @@ static cairn_status compare_blocks(unit *u, const diff_var v[2])
 
 /* --- variables that are not ----------------------------------------------------------------- */
 
+/* Is of some rank's piece less than all in the mark? The row says so then. */
+static bool is_partly_kept(unit *u, const diff_share *share, uint32_t n, const char *name)
+{
+    diff_var v;
+    for (uint32_t r = 0; r < n; r++)
+        if (crn_diff_share_find(&share[r], name, &v) && crn_kept_line(v.var->spec.attributes)) {
+            crn_diff_row_judge(&u->row, CAIRN_INCONCLUSIVE,
+                               "not all of it is kept on rank %u in '%s'", share[r].rank,
+                               u->side[1].name);
+            return true;
+        }
+    return false;
+}
+
 /* Compare with all pieces of the second side that overlap in the global array. */
 static cairn_status compare_global(unit *u, const crn_var_spec *spec)
 {
@@ -341,6 +355,8 @@ static cairn_status compare_global(unit *u, const crn_var_spec *spec)
     CRN_TRY(crn_alloc(&other, n));
     for (uint32_t r = 0; r < n; r++)
         CRN_TRY_OUT(rc, crn_diff_share_open(&u->side[1], u->mark[1], r, &other[r]));
+    if (is_partly_kept(u, other, n, spec->name))
+        goto out;
     CRN_TRY_OUT(rc, crn_diff_ranges(u->w, &u->share[0], other, n, spec, &u->row));
     u->seen = true;
 out:
@@ -455,6 +471,34 @@ static void settle_bound(unit *u, const diff_var v[2])
     u->row.fields = crn_diff_is_plain(&u->fields) ? NULL : &u->fields;
 }
 
+/*
+ * Programs leave out of marks what they do not need: that is not compared. False: the row says so.
+ * What both have in the same places is compared as ever, since the rest is zeros in both.
+ */
+static bool is_kept_alike(unit *u, const diff_var v[2], bool same_rank)
+{
+    const char *line[2];
+    size_t n[2];
+    for (int k = 0; k < 2; k++) {
+        line[k] = crn_kept_line(v[k].var->spec.attributes);
+        n[k] = line[k] ? strcspn(line[k], "\n") : 0;
+    }
+    const bool alike = n[0] == n[1] && (n[0] == 0 || memcmp(line[0], line[1], n[0]) == 0);
+    if (alike && n[0] > 0 && crn_kept_is_none(line[0])) {
+        snprintf(u->row.text, sizeof u->row.text, "not kept");
+        return false;
+    }
+    if (alike && (n[0] == 0 || same_rank))
+        return true;
+    for (int k = 0; k < 2; k++)
+        if (n[k] > 0 && crn_kept_is_none(line[k]))
+            crn_diff_row_judge(&u->row, CAIRN_INCONCLUSIVE, "not kept on rank %u in '%s'",
+                               u->share[k].rank, u->side[k].name);
+    crn_diff_row_judge(&u->row, CAIRN_INCONCLUSIVE, "the runs keep other parts of it on rank %u",
+                       u->share[0].rank);
+    return false;
+}
+
 /* same_rank: v[1] is of the second share, which is of the first one's rank. */
 static cairn_status compare_pair(unit *u, const diff_var v[2], bool same_rank)
 {
@@ -467,6 +511,8 @@ static cairn_status compare_pair(unit *u, const diff_var v[2], bool same_rank)
                            a->type, u->side[0].name, b->type, u->side[1].name);
         return CAIRN_OK;
     }
+    if (!is_kept_alike(u, v, same_rank))
+        return CAIRN_OK;
     if (!u->side[0].run || golden_of(u) == 1)
         crn_diff_why_golden(u->side, u->mark, v,
                             crn_diff_asks_bound(u->w->ask, a->name) ? &u->row.bound : NULL,

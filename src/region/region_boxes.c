@@ -70,17 +70,22 @@ static bool joins(crn_box *a, const crn_box *b)
     return true;
 }
 
-/* Join what can be joined: a variable that is written in pieces is soon one box again. */
+/* Let box i have what can be joined with it. Returns whether there was anything. */
+static bool join_one(crn_boxes *s, size_t i)
+{
+    for (size_t k = 0; k < s->n; k++)
+        if (k != i && joins(&s->at[i], &s->at[k])) {
+            s->at[k] = s->at[--s->n];
+            return true;
+        }
+    return false;
+}
+
+/* A variable that is written in pieces is soon one box again. */
 static void join_all(crn_boxes *s)
 {
-    for (size_t i = 0; i < s->n; i++)
-        for (size_t k = 0; k < s->n; k++)
-            if (k != i && joins(&s->at[i], &s->at[k])) {
-                s->at[k] = s->at[--s->n];
-                if (i == s->n)
-                    i = k;
-                k = SIZE_MAX; /* it is larger now: look at all again */
-            }
+    for (size_t i = 0; i < s->n;)
+        i = join_one(s, i) ? 0 : i + 1;
 }
 
 cairn_status crn_boxes_add(crn_boxes *s, const crn_box *b)

@@ -129,8 +129,9 @@ static cairn_status read_part(crn_decision *d, const crn_region_vars *vars, cons
 static cairn_status step_read(crn_decision *d, const crn_region_vars *vars, const crn_access *a,
                               crn_keep_fn *keep, void *arg)
 {
-    return a->all ? crn_decision_end_var(d, vars, a->var, keep, arg)
-                  : read_part(d, vars, a, keep, arg);
+    if (a->all)
+        return crn_decision_end_var(d, vars, a->var, keep, arg);
+    return read_part(d, vars, a, keep, arg);
 }
 
 static cairn_status step_write(crn_decision *d, const crn_region_vars *vars, const crn_access *a,

@@ -171,6 +171,30 @@ const char *crn_var_attribute(const crn_var_spec *spec, const char *key);
 bool crn_var_has_layout(const crn_var_spec *spec, const char *word);
 
 /*
+ * Which elements of a variable a mark has, where a program has left some out: boxes that do not
+ * overlap, of an array of these extents. Without boxes it is none of nelements, and the variable of
+ * the mark has no bytes; else it has all of its length, and zeros outside the boxes.
+ */
+typedef struct crn_kept_box {
+    uint64_t lo[CRN_DIMS_MAX], hi[CRN_DIMS_MAX]; /* from lo up to, not including, hi */
+} crn_kept_box;
+
+typedef struct crn_kept {
+    bool partial; /* else the mark has all, and nothing below is set */
+    uint32_t ndims;
+    uint64_t extent[CRN_DIMS_MAX], nelements;
+    CRN_VEC(crn_kept_box) box;
+} crn_kept;
+
+/* As a line of attributes. The line is NULL where there is none: all is kept. The parsed one is
+ * freed by crn_vec_done(&k->box). CAIRN_ECORRUPT, CAIRN_ENOMEM. */
+const char *crn_kept_line(const char *attributes);
+cairn_status crn_kept_parse(const char *attributes, crn_kept *ret);
+void crn_kept_put(crn_buf *buf, const crn_kept *k);
+uint64_t crn_kept_count(const crn_kept *k); /* elements in boxes */
+bool crn_kept_is_none(const char *attributes);
+
+/*
  * Codecs with CRN_OUTSIDE say that the variable's bytes lie in a file beside the parts that other
  * tools can read (crn_outside_name): that of all ranks, or with CRN_OUTSIDE_OWN that of the rank.
  * All of its entries have the same off: where the piece begins, one byte behind the other, or with

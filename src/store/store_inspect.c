@@ -192,6 +192,16 @@ int cairn_trail_part(cairn_trail *t, size_t run, size_t mark, uint32_t rank, cai
     return crn_struct_out(&r, info);
 }
 
+static cairn_status tell_kept(const crn_var_spec *spec, cairn_variable_info *r)
+{
+    crn_kept kept = {0};
+    CRN_TRY(crn_kept_parse(spec->attributes, &kept));
+    r->whole_bytes = kept.partial ? kept.nelements * spec->item : spec->nbytes;
+    r->kept_bytes = kept.partial ? crn_kept_count(&kept) * spec->item : spec->nbytes;
+    crn_vec_done(&kept.box);
+    return CAIRN_OK;
+}
+
 int cairn_trail_variable(cairn_trail *t, size_t run, size_t mark, uint32_t rank, size_t var,
                          cairn_variable_info *info)
 {
@@ -215,6 +225,7 @@ int cairn_trail_variable(cairn_trail *t, size_t run, size_t mark, uint32_t rank,
         r.count[i] = v->spec.count[i];
     }
     crn_digest_format(&v->root, r.root);
+    CRN_TRY(tell_kept(&v->spec, &r));
     return crn_struct_out(&r, info);
 }
 
