@@ -158,8 +158,9 @@ CAIRN_API int cairn_define_type(cairn *c, size_t nbytes, const cairn_member *mem
 /*
  * Say something about a protected variable that other tools show: in HDF5 files it is an attribute
  * of the dataset. Customary keys are "units" and "description"; "spacing" and "origin" (a number
- * for each dimension) let an array be drawn to scale. Not collective; what the lowest rank with the
- * variable says is shown. A value of NULL takes back what was said.
+ * for each dimension) let an array be drawn to scale; "id" names the member of items, or another
+ * variable, whose number tells items apart when runs are compared. Not collective; what the lowest
+ * rank with the variable says is shown. A value of NULL takes back what was said.
  * CAIRN_EINVAL, CAIRN_ENOTFOUND, CAIRN_ENOMEM.
  */
 CAIRN_API int cairn_describe(cairn *c, const char *name, const char *key, const char *value);

@@ -410,21 +410,25 @@ void crn_diff_why_golden(const diff_side side[2], const diff_mark *const mark[2]
                          const diff_var v[2], const crn_bound *asked, bool tolerant,
                          char ret[CRN_ERR_TEXT]);
 
+/* Values of two pieces that belong together: n from a on in one, from b on in the other. */
+typedef struct diff_range {
+    uint64_t a, b, n;
+} diff_range;
+
+typedef CRN_VEC(diff_range) diff_runs;
+
 /*
  * What pieces a and b of an array have in common, or all of two variables of the same size that are
  * none: runs of n values that lie contiguous in both, in the order in which they do so in either.
+ * Or runs that are listed, in a's order, whatever their order in b.
  */
 typedef struct diff_overlap {
+    const diff_range *run; /* listed, nruns of them; NULL: the rest tells */
     uint64_t n, nruns;
     uint64_t first[2]; /* value of each piece that the first run begins with */
     uint32_t nouter;   /* dimensions in which runs follow each other: */
     uint64_t extent[CRN_DIMS_MAX], stride[2][CRN_DIMS_MAX];
 } diff_overlap;
-
-/* Values of two pieces that belong together: n from a on in one, from b on in the other. */
-typedef struct diff_range {
-    uint64_t a, b, n;
-} diff_range;
 
 /* Over the ranges among a's values from up to, not including, to. */
 typedef struct diff_walk {
@@ -436,7 +440,10 @@ bool crn_diff_overlap_of(const crn_var_spec *a, const crn_var_spec *b, diff_over
 diff_walk crn_diff_walk_of(const diff_overlap *o, uint64_t from, uint64_t to);
 bool crn_diff_walk_next(diff_walk *w, diff_range *ret);
 
-/* How many blocks of b hold what such a walk meets; ret, unless NULL, gets which, ascending. */
+uint64_t crn_diff_overlap_size(const diff_overlap *o); /* values */
+
+/* How many blocks of b hold what such a walk meets; ret, unless NULL, gets which, ascending. Where
+ * runs are listed it may be fewer than without ret, for which there is room in ret. */
 size_t crn_diff_overlap_blocks(const diff_overlap *o, const crn_var_spec *b, uint64_t from,
                                uint64_t to, uint64_t *ret);
 
@@ -444,6 +451,27 @@ size_t crn_diff_overlap_blocks(const diff_overlap *o, const crn_var_spec *b, uin
  * of a global array where they overlap, otherwise with one as a whole. */
 cairn_status crn_diff_ranges(diff_worker *w, diff_share *first, diff_share *second, size_t n,
                              const crn_var_spec *spec, diff_row *row);
+
+/* The same for values that belong together by lists, one for each of the n shares. */
+cairn_status crn_diff_runs(diff_worker *w, diff_share *first, diff_share *second, size_t n,
+                           const diff_runs *run, const crn_var_spec *spec, diff_row *row);
+
+/*
+ * Items that belong together wherever they lie: those of the same cell, in their order, or those
+ * that have the same number. What has a line "id=NAME" (cairn_describe) has its numbers in the
+ * member, or in the variable, of that name.
+ */
+bool crn_diff_is_keyed(const crn_var_spec *spec);
+bool crn_diff_item_id(const crn_var_spec *spec, char ret[CRN_VAR_NAME + 1]); /* false: cells do */
+void crn_diff_index_name(const char *name, char ret[CRN_VAR_NAME + 8]);      /* of its cells */
+
+/* Compare the items of the first share with those of n shares, which are all of the second side. */
+cairn_status crn_diff_items(diff_worker *w, diff_share *first, diff_share *second, size_t n,
+                            const crn_var_spec *spec, diff_row *row);
+
+/* How many items do all ranks have? */
+cairn_status crn_diff_count_items(diff_side *s, const diff_mark *m, const char *name,
+                                  uint64_t *ret);
 
 /* --- files of other programs ----------------------------------------------------------------
  *

@@ -51,8 +51,18 @@ bool crn_diff_overlap_of(const crn_var_spec *a, const crn_var_spec *b, diff_over
     return true;
 }
 
+uint64_t crn_diff_overlap_size(const diff_overlap *o)
+{
+    uint64_t n = o->run ? 0 : o->n * o->nruns;
+    for (uint64_t i = 0; o->run && i < o->nruns; i++)
+        n += o->run[i].n;
+    return n;
+}
+
 static diff_range run_of(const diff_overlap *o, uint64_t k)
 {
+    if (o->run)
+        return o->run[k];
     diff_range r = {o->first[0], o->first[1], o->n};
     for (uint32_t d = o->nouter; d-- > 0; k /= o->extent[d]) {
         r.a += k % o->extent[d] * o->stride[0][d];
@@ -87,9 +97,58 @@ bool crn_diff_walk_next(diff_walk *w, diff_range *ret)
     return true;
 }
 
+static int ascending(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static size_t sort_blocks(uint64_t *block, size_t n)
+{
+    size_t kept = 0;
+    qsort(block, n, sizeof *block, ascending);
+    for (size_t i = 0; i < n; i++)
+        if (kept == 0 || block[i] != block[kept - 1])
+            block[kept++] = block[i];
+    return kept;
+}
+
+/* Of runs in any order: each one's blocks, or, where these are no fewer, all from the first block
+ * to the last. */
+static size_t listed_blocks(const diff_overlap *o, const crn_var_spec *b, uint64_t from,
+                            uint64_t to, uint64_t *ret)
+{
+    diff_walk w = crn_diff_walk_of(o, from, to);
+    diff_range r;
+    uint64_t low = UINT64_MAX, high = 0;
+    size_t sum = 0;
+    while (crn_diff_walk_next(&w, &r)) {
+        const uint64_t first = r.b * b->item / b->block;
+        const uint64_t last = ((r.b + r.n) * b->item - 1) / b->block;
+        low = CRN_MIN(low, first);
+        high = CRN_MAX(high, last);
+        sum += last - first + 1;
+    }
+    if (sum == 0 || !ret)
+        return sum == 0 ? 0 : CRN_MIN(sum, high - low + 1);
+    if (high - low + 1 <= sum) {
+        for (uint64_t i = low; i <= high; i++)
+            ret[i - low] = i;
+        return high - low + 1;
+    }
+    size_t n = 0;
+    for (w = crn_diff_walk_of(o, from, to); crn_diff_walk_next(&w, &r);)
+        for (uint64_t i = r.b * b->item / b->block; i <= ((r.b + r.n) * b->item - 1) / b->block;
+             i++)
+            ret[n++] = i;
+    return sort_blocks(ret, n);
+}
+
 size_t crn_diff_overlap_blocks(const diff_overlap *o, const crn_var_spec *b, uint64_t from,
                                uint64_t to, uint64_t *ret)
 {
+    if (o->run)
+        return listed_blocks(o, b, from, to, ret);
     diff_walk w = crn_diff_walk_of(o, from, to);
     diff_range r;
     uint64_t next = 0; /* the first block that is not listed yet: runs ascend here, too */

@@ -146,9 +146,9 @@ static cairn_status add_reading(slot *s, const piece *p, size_t n, unsigned char
     rd->of = p;
     rd->data = data;
     rd->first = s->block.n;
-    rd->n = n;
-    crn_diff_overlap_blocks(&p->overlap, &p->var->spec, s->from, s->to, s->block.at + rd->first);
-    s->block.n += n;
+    rd->n = crn_diff_overlap_blocks(&p->overlap, &p->var->spec, s->from, s->to,
+                                    s->block.at + rd->first);
+    s->block.n += rd->n;
     return CAIRN_OK;
 }
 
@@ -436,7 +436,7 @@ static cairn_status compare_pieces(ranges *r, diff_worker *w, diff_row *row)
     crn_diff_crew_do(is_for_one(r) ? NULL : w->crew, w, true, work, r);
     CRN_TRY(crn_diff_joint_end(&r->joint));
     for (size_t i = 1; i < r->piece.n; i++)
-        ncommon += r->piece.at[i].overlap.n * r->piece.at[i].overlap.nruns;
+        ncommon += crn_diff_overlap_size(&r->piece.at[i].overlap);
     if (ncommon < r->nvalues)
         crn_diff_row_judge(row, CAIRN_INCONCLUSIVE,
                            "of rank %u's values, the second run has only %" PRIu64 " of %" PRIu64
@@ -453,6 +453,25 @@ cairn_status crn_diff_ranges(diff_worker *w, diff_share *first, diff_share *seco
         return CAIRN_OK;
     row->nflagged = row->nblocks;
     cairn_status rc = find_pieces(&r, first, second, n);
+    if (rc == CAIRN_OK)
+        rc = compare_pieces(&r, w, row);
+    crn_vec_done(&r.piece);
+    return rc;
+}
+
+cairn_status crn_diff_runs(diff_worker *w, diff_share *first, diff_share *second, size_t n,
+                           const diff_runs *run, const crn_var_spec *spec, diff_row *row)
+{
+    ranges r = {.spec = spec, .nvalues = spec->nbytes / spec->item};
+    diff_overlap all;
+    if (spec->nbytes == 0)
+        return CAIRN_OK;
+    row->nflagged = row->nblocks;
+    crn_diff_overlap_of(spec, spec, &all);
+    cairn_status rc = add_piece(&r, first, &all);
+    for (size_t i = 0; rc == CAIRN_OK && i < n; i++)
+        if (run[i].n > 0)
+            rc = add_piece(&r, &second[i], &(diff_overlap){.run = run[i].at, .nruns = run[i].n});
     if (rc == CAIRN_OK)
         rc = compare_pieces(&r, w, row);
     crn_vec_done(&r.piece);

@@ -346,8 +346,13 @@ static bool is_partly_kept(unit *u, const diff_share *share, uint32_t n, const c
     return false;
 }
 
-/* Compare with all pieces of the second side that overlap in the global array. */
-static cairn_status compare_global(unit *u, const crn_var_spec *spec)
+/* How a share is compared with all of the second side. */
+typedef cairn_status comparing(diff_worker *w, diff_share *first, diff_share *second, size_t n,
+                               const crn_var_spec *spec, diff_row *row);
+
+/* Compare with what belongs to the share wherever the second side has it: pieces that overlap in
+ * the global array, or items. */
+static cairn_status compare_all(unit *u, const crn_var_spec *spec, comparing *how)
 {
     const uint32_t n = u->mark[1]->nranks;
     diff_share *other;
@@ -357,7 +362,7 @@ static cairn_status compare_global(unit *u, const crn_var_spec *spec)
         CRN_TRY_OUT(rc, crn_diff_share_open(&u->side[1], u->mark[1], r, &other[r]));
     if (is_partly_kept(u, other, n, spec->name))
         goto out;
-    CRN_TRY_OUT(rc, crn_diff_ranges(u->w, &u->share[0], other, n, spec, &u->row));
+    CRN_TRY_OUT(rc, how(u->w, &u->share[0], other, n, spec, &u->row));
     u->seen = true;
 out:
     for (uint32_t r = 0; r < n; r++)
@@ -421,17 +426,117 @@ static bool same_ranks(const unit *u)
     return u->mark[0]->nranks == u->mark[1]->nranks;
 }
 
+/* Open a share of the other side that has the variable, whichever rank's; false: none has, as far
+ * as they can be read. What cannot be read is told by the unit of its own rank. */
+static bool find_elsewhere(unit *u, int side, const char *name, diff_share *ret, diff_var *ret_var)
+{
+    for (uint32_t r = 0; r < u->mark[side]->nranks; r++) {
+        if (crn_diff_share_open(&u->side[side], u->mark[side], r, ret) == CAIRN_OK &&
+            crn_diff_share_find(ret, name, ret_var))
+            return true;
+        crn_diff_share_close(ret);
+    }
+    return false;
+}
+
+/* --- items that are found by their cells or numbers ----------------------------------------- */
+
+static bool has_golden(const unit *u)
+{
+    return u->side[0].golden || u->side[1].golden;
+}
+
+/* A golden file does not say which cells its digests are of. */
+static bool is_keyed(const unit *u, const crn_var_spec *spec)
+{
+    return crn_diff_is_keyed(spec) && !has_golden(u);
+}
+
+/* Are what tells items apart, and with it their order, the same in both shares? */
+static bool same_keys(const unit *u, const crn_var_spec *spec)
+{
+    char id[CRN_VAR_NAME + 1], name[CRN_VAR_NAME + 8];
+    diff_var a, b;
+    if (!crn_diff_item_id(spec, id))
+        crn_diff_index_name(spec->name, name);
+    else
+        snprintf(name, sizeof name, "%s", id);
+    const bool found =
+        crn_diff_share_find(&u->share[0], name, &a) && crn_diff_share_find(&u->share[1], name, &b);
+    return found && crn_diff_same_cut(a.var, b.var) && a.var->spec.nbytes == b.var->spec.nbytes &&
+           crn_digest_equal(&a.var->root, &b.var->root);
+}
+
+/* Are items numbered by a member? Then digests of them tell of their numbers, too. */
+static bool is_numbered_within(const unit *u, const crn_var_spec *spec)
+{
+    char id[CRN_VAR_NAME + 1];
+    diff_var v;
+    return crn_diff_item_id(spec, id) && !crn_diff_share_find(&u->share[0], id, &v);
+}
+
+/* Has this share the variable first of all of its side? */
+static bool is_first_with(unit *u, const char *name)
+{
+    diff_share other = {0};
+    diff_var v;
+    const bool found = find_elsewhere(u, 0, name, &other, &v);
+    const bool first = !found || other.rank == u->share[0].rank;
+    crn_diff_share_close(&other);
+    return first;
+}
+
+/* Numbers that the first side does not have are noticed by how many there are. */
+static cairn_status count_items(unit *u, const crn_var_spec *spec)
+{
+    uint64_t n[2];
+    if (u->lonely) {
+        crn_diff_row_judge(&u->row, CAIRN_INCONCLUSIVE,
+                           "all items of rank %u are in '%s', but whether that has others only "
+                           "cairn diff can tell",
+                           u->share[0].rank, u->side[1].name);
+        return CAIRN_OK;
+    }
+    if (!is_first_with(u, spec->name))
+        return CAIRN_OK;
+    for (int k = 0; k < 2; k++)
+        CRN_TRY(crn_diff_count_items(&u->side[k], u->mark[k], spec->name, &n[k]));
+    if (n[0] != n[1])
+        crn_diff_row_judge(&u->row, CAIRN_DIFFERENT,
+                           "there are %" PRIu64 " items in '%s' and %" PRIu64 " in '%s'", n[0],
+                           u->side[0].name, n[1], u->side[1].name);
+    return CAIRN_OK;
+}
+
+static cairn_status compare_items(unit *u, const diff_var v[2])
+{
+    const crn_var_spec *a = &v[0].var->spec, *b = &v[1].var->spec;
+    const char *ncells[2] = {crn_var_attribute(a, "cells"), crn_var_attribute(b, "cells")};
+    char id[CRN_VAR_NAME + 1];
+    u->row.nblocks = v[0].var->nblocks;
+    const bool numbered = crn_diff_item_id(a, id);
+    if (!numbered && ncells[0] && ncells[1] &&
+        strtoull(ncells[0], NULL, 10) != strtoull(ncells[1], NULL, 10)) {
+        crn_diff_row_judge(&u->row, CAIRN_DIFFERENT, "it has %llu cells in '%s' and %llu in '%s'",
+                           strtoull(ncells[0], NULL, 10), u->side[0].name,
+                           strtoull(ncells[1], NULL, 10), u->side[1].name);
+        return CAIRN_OK;
+    }
+    CRN_TRY(compare_all(u, a, crn_diff_items));
+    return numbered ? judge_failure(u, count_items(u, a), 0) : CAIRN_OK;
+}
+
 static cairn_status compare_shapes(unit *u, const diff_var v[2], bool same_rank)
 {
     const crn_var_spec *a = &v[0].var->spec, *b = &v[1].var->spec;
     char text[CRN_ERR_TEXT];
     u->row.nblocks = v[0].var->nblocks;
-    if (a->ndims > 0 && a->ndims == b->ndims && same_dims(a->ndims, a->global, b->global))
-        return same_rank && crn_diff_same_place(a, b) ? compare_ranges(u, a) : compare_global(u, a);
     if (!same_ranks(u) && a->ndims == 0 && b->ndims == 0)
         return compare_alike(u, v);
-    if (crn_diff_same_place(a, b))
+    if (crn_diff_same_place(a, b) && (same_rank || a->ndims == 0))
         return compare_ranges(u, a);
+    if (a->ndims > 0 && a->ndims == b->ndims && same_dims(a->ndims, a->global, b->global))
+        return compare_all(u, a, crn_diff_ranges);
     crn_diff_why_shapes(u->side, u->share[0].rank, v, text);
     crn_diff_row_judge(&u->row, CAIRN_DIFFERENT, "%s", text);
     return CAIRN_OK;
@@ -517,13 +622,16 @@ static cairn_status compare_pair(unit *u, const diff_var v[2], bool same_rank)
         crn_diff_why_golden(u->side, u->mark, v,
                             crn_diff_asks_bound(u->w->ask, a->name) ? &u->row.bound : NULL,
                             u->tolerant, u->why);
-    if (same_rank && crn_diff_same_place(a, b)) {
-        u->row.nblocks = v[0].var->nblocks;
-        if (is_proven(u, v))
-            return CAIRN_OK;
-        if (is_blockwise(v))
-            return compare_blocks(u, v);
-    }
+    const bool keyed = is_keyed(u, a) && crn_diff_is_keyed(b);
+    const bool here = same_rank && crn_diff_same_place(a, b);
+    const bool alike = here && (!keyed || same_keys(u, a));
+    u->row.nblocks = here ? v[0].var->nblocks : 0;
+    if ((alike || (here && is_numbered_within(u, a))) && is_proven(u, v))
+        return CAIRN_OK;
+    if (alike && is_blockwise(v))
+        return compare_blocks(u, v);
+    if (keyed && !alike)
+        return compare_items(u, v);
     return compare_shapes(u, v, same_rank);
 }
 
@@ -546,19 +654,6 @@ static cairn_status compare_paired(unit *u, const diff_var v[2])
 
 /* --- global arrays whose pieces other ranks have -------------------------------------------- */
 
-/* Open a share of the other side that has the variable, whichever rank's; false: none has, as far
- * as they can be read. What cannot be read is told by the unit of its own rank. */
-static bool find_elsewhere(unit *u, int side, const char *name, diff_share *ret, diff_var *ret_var)
-{
-    for (uint32_t r = 0; r < u->mark[side]->nranks; r++) {
-        if (crn_diff_share_open(&u->side[side], u->mark[side], r, ret) == CAIRN_OK &&
-            crn_diff_share_find(ret, name, ret_var))
-            return true;
-        crn_diff_share_close(ret);
-    }
-    return false;
-}
-
 static bool is_elsewhere(unit *u, int side, const char *name)
 {
     diff_share other = {0};
@@ -568,12 +663,18 @@ static bool is_elsewhere(unit *u, int side, const char *name)
     return found;
 }
 
+/* Is it known which rank's values belong to which? */
+static bool is_shared_out(const unit *u, const crn_var_spec *spec)
+{
+    return spec->ndims > 0 || is_keyed(u, spec);
+}
+
 /* See to a variable, of share k, that the other side's share does not have. */
 static cairn_status compare_unpaired(unit *u, int k, diff_var v[2])
 {
     const crn_var_spec *spec = &v[k].var->spec;
     diff_share other = {0};
-    if (k == 0 && spec->ndims > 0 && find_elsewhere(u, 1, spec->name, &other, &v[1])) {
+    if (k == 0 && is_shared_out(u, spec) && find_elsewhere(u, 1, spec->name, &other, &v[1])) {
         cairn_status rc = compare_pair(u, v, false);
         crn_diff_share_close(&other);
         return rc;
@@ -602,7 +703,7 @@ static cairn_status open_second(unit *u, uint32_t rank)
 static bool is_left_to_first(const unit *u, const crn_var_spec *spec)
 {
     diff_var v;
-    for (int k = 0; k < 2 && spec->ndims == 0; k++)
+    for (int k = 0; k < 2 && !is_shared_out(u, spec); k++)
         if (u->first[k].side && crn_diff_share_find(&u->first[k], spec->name, &v) &&
             v.var->spec.ndims == 0)
             return true;
@@ -622,14 +723,17 @@ static cairn_status merge(unit *u, diff_rows *rows, pthread_mutex_t *lock)
 /* Is a variable of the second share compared where the first side has it? */
 static bool is_seen_to(unit *u, const crn_var_spec *spec, bool paired)
 {
-    return paired || (spec->ndims > 0 && is_elsewhere(u, 0, spec->name));
+    return paired || (is_shared_out(u, spec) && is_elsewhere(u, 0, spec->name));
 }
 
-/* What a rank holds around its piece is compared where it belongs to a piece. */
+/* What a rank holds around its piece is compared where it belongs to a piece, and cells with their
+ * items. */
 static bool is_asked_for(const unit *u, const crn_var_spec *spec)
 {
     const char *name = u->w->ask->variable;
-    return !crn_var_has_layout(spec, "halo") && (!name || strcmp(spec->name, name) == 0);
+    const bool ours =
+        crn_var_has_layout(spec, "halo") || (crn_var_has_layout(spec, "index") && !has_golden(u));
+    return !ours && (!name || strcmp(spec->name, name) == 0);
 }
 
 /* Compare variable i of the first share; or, with k = 1, see to one of the second that has no pair.
