@@ -99,6 +99,10 @@ CRN_OPT_ROW(COMPARE_REFERENCE, "compare", "reference", TEXT, "", "",
             "empty: none")
 CRN_OPT_ROW(COMPARE_STOP, "compare", "stop", BOOL, "no", "",
             "tell the program to stop when a mark differs from that of the reference")
+CRN_OPT_ROW(STATE_MAX_BYTES, "state", "max_bytes", NBYTES, "all", "1..|all",
+            "bytes of all states of a shelf; a put that would need more is refused")
+CRN_OPT_ROW(STATE_MAX_STATES, "state", "max_states", COUNT, "all", "1..|all",
+            "states of a shelf; a put of one more is refused")
 CRN_OPT_ROW(IO_BACKEND, "io", "backend", WORD, "auto", "auto|uring|threads",
             "how files are read and written: io_uring, a pool of threads, or whichever works")
 CRN_OPT_ROW(IO_DEPTH, "io", "depth", COUNT, "32", "1..1024", "operations in flight at once")

@@ -58,6 +58,15 @@ void crn_file_close(crn_file *f);
  */
 cairn_status crn_file_lock(crn_file *f);
 
+/*
+ * Lock n bytes of f from off on against all others that lock some of them, in this process (by
+ * another opening) or another, whether the file has them or not; until they are unlocked, f is
+ * closed or the process ends. Others are waited for; CAIRN_EBUSY when one takes longer than half a
+ * minute, CAIRN_EUNSUPPORTED where the file system knows no such locks.
+ */
+cairn_status crn_file_lock_range(crn_file *f, uint64_t off, uint64_t n);
+void crn_file_unlock_range(crn_file *f, uint64_t off, uint64_t n);
+
 int crn_file_fd(const crn_file *f); /* for statistics; never for writing */
 cairn_status crn_file_nbytes(const crn_file *f, uint64_t *ret);
 

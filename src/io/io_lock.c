@@ -15,8 +15,10 @@
 #include "io/io_impl.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -105,4 +107,49 @@ void crn_file_unlock(crn_file *f)
         flock(f->fd, LOCK_UN); /* a child that is made before f is closed must not get it */
     }
     pthread_mutex_unlock(&list_mutex);
+}
+
+/* --- ranges ------------------------------------------------------------------------------- */
+
+/*
+ * Many locks in one file, each held for a moment: here flock will not do. They belong to the open
+ * file, as flock's do, so that two openings in one process keep each other out; a child that is
+ * made meanwhile shares them until whoever took them lets go.
+ */
+static int change_range(const crn_file *f, short type, uint64_t off, uint64_t n)
+{
+    struct flock range = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)off, .l_len = (off_t)n};
+    int sys;
+    do
+        sys = fcntl(f->fd, F_OFD_SETLK, &range) < 0 ? errno : 0;
+    while (sys == EINTR);
+    return sys;
+}
+
+cairn_status crn_file_lock_range(crn_file *f, uint64_t off, uint64_t n)
+{
+    enum { SHORTEST = 50 * 1000, LONGEST = 10 * 1000 * 1000 };
+    const int64_t limit = 30 * INT64_C(1000000000);
+    int64_t slept = 0;
+    long pause = SHORTEST;
+    int sys = change_range(f, F_WRLCK, off, n);
+    while ((sys == EAGAIN || sys == EACCES) && slept < limit) {
+        nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
+        slept += pause;
+        pause = CRN_MIN(2 * pause, (long)LONGEST);
+        sys = change_range(f, F_WRLCK, off, n);
+    }
+    CRN_FAIL_IF(sys == EAGAIN || sys == EACCES, CAIRN_EBUSY,
+                "another process holds a lock on '%s' for too long", f->name);
+    CRN_FAIL_IF(sys == ENOLCK || sys == ENOTSUP || sys == ENOSYS || sys == EINVAL,
+                CAIRN_EUNSUPPORTED, "cannot lock '%s': its file system knows no locks", f->name);
+    if (sys != 0)
+        return crn_fail_sys(sys, "cannot lock '%s'", f->name);
+    return CAIRN_OK;
+}
+
+void crn_file_unlock_range(crn_file *f, uint64_t off, uint64_t n)
+{
+    (void)change_range(f, F_UNLCK, off, n);
 }

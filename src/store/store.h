@@ -113,9 +113,8 @@ typedef struct crn_state_name {
  */
 bool crn_key_is_valid(const char *key);
 
-/* The i-th state of the part, and the sequence number that it was committed with; its key stays
- * until the part is changed. */
-crn_state_name crn_part_state(const crn_part *part, size_t i, uint64_t *ret_seq);
+/* The i-th state of the part, and when it was begun; its key stays until the part is changed. */
+crn_state_name crn_part_state(const crn_part *part, size_t i, uint64_t *ret_wall_ns);
 
 /* CAIRN_ENOTFOUND when the part has no such state. Free it as a mark. */
 struct crn_mark;
@@ -262,6 +261,10 @@ cairn_status crn_mark_get(crn_cursor *cur, crn_mark **ret);
 void crn_specs_put(const crn_mark *m, crn_buf *buf);
 cairn_status crn_specs_get(crn_cursor *cur, crn_mark **ret);
 
+/* The root of the tree over what the program had in a variable's blocks; its table is loaded, or is
+ * a draft's. */
+cairn_status crn_var_root(const crn_var *v, crn_digest *ret);
+
 /* Read and check a variable's block table; once is enough. */
 cairn_status crn_mark_table(crn_part *part, const crn_mark *m, crn_var *v);
 
@@ -301,11 +304,11 @@ typedef struct crn_draft crn_draft;
 cairn_status crn_draft_begin(crn_part *part, uint64_t version, crn_draft **ret);
 
 /*
- * Begin a state, which the part must not have. It inherits from the newest one of the part with the
- * same key, or else from base, or else from the newest. base may be NULL. To be committed with
- * CRN_KEEP_ALL.
+ * Begin a state, which the part must not have. It inherits from the newest version of the part with
+ * the same key, or else of parent (a key, or NULL), or else from the state that was put last. To be
+ * committed with CRN_KEEP_ALL.
  */
-cairn_status crn_state_begin(crn_part *part, crn_state_name name, const crn_state_name *base,
+cairn_status crn_state_begin(crn_part *part, crn_state_name name, const char *parent,
                              crn_draft **ret);
 
 /* Say when the mark was taken, which is now otherwise. Copies of a mark have its time, too. */

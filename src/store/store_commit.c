@@ -135,7 +135,7 @@ cairn_status crn_part_resolve(crn_part *part)
 
 /* --- drafts ------------------------------------------------------------------------------- */
 
-static cairn_status tree_root(const crn_var *v, crn_digest *ret)
+cairn_status crn_var_root(const crn_var *v, crn_digest *ret)
 {
     crn_digest *leaf;
     crn_tree tree;
@@ -192,7 +192,7 @@ static cairn_status write_tables(crn_draft *d)
         if (d->var.at[i].same_table)
             take_table(d, v);
         else
-            CRN_TRY_OUT(rc, tree_root(v, &v->root));
+            CRN_TRY_OUT(rc, crn_var_root(v, &v->root));
         if (crn_format_is_inline(v))
             v->place = (crn_ref){0};
         if (d->var.at[i].same_table || crn_format_is_inline(v))

@@ -25,11 +25,10 @@ static const part_entry *find_state(const crn_part *part, crn_state_name name)
     return NULL;
 }
 
-crn_state_name crn_part_state(const crn_part *part, size_t i, uint64_t *ret_seq)
+crn_state_name crn_part_state(const crn_part *part, size_t i, uint64_t *ret_wall_ns)
 {
     const part_entry *e = &part->cat.at[i];
-    if (ret_seq)
-        *ret_seq = e->seq;
+    *ret_wall_ns = e->wall_ns;
     return (crn_state_name){e->key, e->version};
 }
 
@@ -43,21 +42,26 @@ cairn_status crn_part_load_state(crn_part *part, crn_state_name name, crn_mark *
 
 /* --- beginning ---------------------------------------------------------------------------- */
 
-/* Whom a new state takes after: its own last version is most like it, then the parent. */
-static const part_entry *choose_base(const crn_part *part, const char *key,
-                                     const crn_state_name *base)
+static const part_entry *newest_of(const crn_part *part, const char *key)
 {
-    const part_entry *own = NULL;
+    const part_entry *newest = NULL;
     for (size_t i = 0; i < part->cat.n; i++) {
         const part_entry *e = &part->cat.at[i];
-        if (strcmp(e->key, key) == 0 && (!own || e->version > own->version))
-            own = e;
+        if (strcmp(e->key, key) == 0 && (!newest || e->version > newest->version))
+            newest = e;
     }
-    if (!own && base)
-        own = find_state(part, *base);
-    if (!own && part->cat.n > 0)
-        own = &part->cat.at[part->cat.n - 1];
-    return own;
+    return newest;
+}
+
+/* Whom a new state takes after: its own last version is most like it, then the parent. */
+static const part_entry *choose_base(const crn_part *part, const char *key, const char *parent)
+{
+    const part_entry *base = newest_of(part, key);
+    if (!base && parent)
+        base = newest_of(part, parent);
+    if (!base && part->cat.n > 0)
+        base = &part->cat.at[part->cat.n - 1];
+    return base;
 }
 
 /* What cannot be read is not inherited. */
@@ -70,7 +74,7 @@ static cairn_status set_tip(crn_part *part, const part_entry *base)
     return base ? crn_part_forgive(crn_part_load_record(part, base, false, &part->tip)) : CAIRN_OK;
 }
 
-cairn_status crn_state_begin(crn_part *part, crn_state_name name, const crn_state_name *base,
+cairn_status crn_state_begin(crn_part *part, crn_state_name name, const char *parent,
                              crn_draft **ret)
 {
     CRN_FAIL_IF(part->super.id.role != CRN_ROLE_STATES, CAIRN_EINVAL, "'%s' is not for states",
@@ -81,7 +85,7 @@ cairn_status crn_state_begin(crn_part *part, crn_state_name name, const crn_stat
     CRN_FAIL_IF(find_state(part, name), CAIRN_EINVAL, "'%s' has a state '%s' %" PRIu64 " already",
                 part->name, name.key, name.version);
     CRN_TRY(crn_part_resolve(part));
-    CRN_TRY(set_tip(part, choose_base(part, name.key, base)));
+    CRN_TRY(set_tip(part, choose_base(part, name.key, parent)));
     return crn_draft_create(part, name.key, name.version, ret);
 }
 
@@ -137,6 +141,7 @@ bool crn_draft_share(crn_draft *d, size_t v, uint64_t i, const crn_digest *diges
         remember(d, v, i, digest);
         return false;
     }
+    var->table[i] = d->mark->var[t->v].table[t->i]; /* its digests; the place is not known yet */
     note_shared(d, v, i);
     return true;
 }

@@ -28,14 +28,14 @@ static crn_state_name name_of(const model_state *s)
     return (crn_state_name){s->key, s->version};
 }
 
-static crn_draft_stats put(crn_part *part, const model_state *s, const crn_state_name *base)
+static crn_draft_stats put(crn_part *part, const model_state *s, const char *parent)
 {
     const crn_var_spec spec = {
         .name = "x", .type = "bytes", .item = 1, .block = BLOCK, .nbytes = s->nbytes};
     crn_draft *d;
     crn_draft_stats stats;
     size_t v;
-    assert_ok(crn_state_begin(part, name_of(s), base, &d));
+    assert_ok(crn_state_begin(part, name_of(s), parent, &d));
     assert_ok(crn_draft_add(d, &spec, &v));
     crn_put how = {.way = crn_rng_below(&rng, 2) ? CRN_PUT_COPY : CRN_PUT_COMPARE};
     assert_ok(crn_draft_put_changed(d, v, s->data, &how));
@@ -113,9 +113,8 @@ static void step(crn_part **part)
     const uint64_t dice = crn_rng_below(&rng, 10);
     if (dice < 6 && s) {
         const bool alike = parent && crn_rng_below(&rng, 3) > 0;
-        const crn_state_name base = {parent ? parent->key : "none", parent ? parent->version : 0};
         make(s, alike ? parent : NULL);
-        (void)put(*part, s, alike ? &base : NULL);
+        (void)put(*part, s, alike ? parent->key : NULL);
     } else if (dice < 9) {
         crn_state_name gone[3];
         size_t n = 0;

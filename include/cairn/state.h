@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Named states: variables of a program at one version, put on a shelf by one group of processes and
+ * got by any other, while nobody waits for anybody. A shelf is a directory, on a node or shared.
+ *
+ *     cairn_shelf *s;
+ *     if (cairn_shelf_open("/scratch/members", NULL, &s) < 0)
+ *         fail(cairn_error_text());
+ *     const cairn_field f = {.name = "x", .data = x, .type = CAIRN_FLOAT64, .count = {n}};
+ *     if (cairn_state_put(s, "m0042", 17, NULL, &f, 1) < 0)
+ *         fail(cairn_error_text());
+ *     ...
+ *     if (cairn_state_has(s, "m0042", 17) == CAIRN_OK)
+ *         rc = cairn_state_get(s, "m0042", 17, &f, 1);
+ *     cairn_shelf_close(s);
+ *
+ * A state is there wholly or not at all, whatever dies when; every byte that is got was checked.
+ * Blocks that several states of a writer have in common are stored once. This header needs no MPI;
+ * <cairn/state_mpi.h> opens a shelf for a group. Guide: docs/guide/state.md.
+ *
+ * A shelf that was opened is used by one thread at a time; cairn_error_text() tells what failed.
+ */
+#ifndef CAIRN_STATE_H
+#define CAIRN_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cairn/error.h>
+#include <cairn/type.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cairn_shelf cairn_shelf;
+
+/*
+ * Open a shelf, for this process alone.
+ *   path    [in]  the directory, made where there is none; the one above it must be there
+ *   config  [in]  path of an INI file; NULL: $CAIRN_CONFIG, or the defaults ('cairn help config')
+ *   ret     [out] the shelf, to be closed with cairn_shelf_close
+ * Opening reads no states. CAIRN_EINVAL, CAIRN_ENOTFOUND, CAIRN_ECORRUPT, CAIRN_EUNSUPPORTED,
+ * CAIRN_EBUSY, CAIRN_EIO, CAIRN_ENOSPC, CAIRN_ENOMEM.
+ */
+CAIRN_API CAIRN_CHECK int cairn_shelf_open(const char *path, const char *config, cairn_shelf **ret);
+
+/* Close a shelf; its states stay. NULL is allowed. Collective where it was opened by a group. */
+CAIRN_API void cairn_shelf_close(cairn_shelf *s);
+
+/*
+ * A variable of a state, and this process's piece of it. With ndims 0 it is count[0] elements that
+ * are this process's own. Else it is a piece of a global array of ndims (1 to 8) dimensions, last
+ * index fastest: count[d] of global[d] elements from offset[d] on.
+ */
+typedef struct cairn_field {
+    const char *name;
+    void *data; /* put reads it, get fills it */
+    cairn_type type;
+    int ndims;
+    uint64_t global[8], offset[8], count[8];
+} cairn_field;
+
+/*
+ * Put a state on a shelf. Collective over the group that opened the shelf.
+ *   key, version  name it: 1 to 63 letters, digits, '.', '_', '-', the first no '.' or '-';
+ * versions need not grow parent        the key of a state that it is like, or NULL: what both have
+ * is stored once field         n fields; the pieces of all processes of the group make the state
+ * Durable and found by all when it returns. The first put of a name counts: an equal second one is
+ * CAIRN_NOTHING, a different one CAIRN_EMISMATCH, and the sentence has both digests.
+ * CAIRN_ENOSPC: there is no room, or a limit of the configuration (state.max_bytes,
+ * state.max_states) is reached: drop something first. CAIRN_EINVAL, CAIRN_ENOTFOUND (the shelf was
+ * removed), CAIRN_EBUSY, CAIRN_EIO, CAIRN_ENOMEM, CAIRN_EPEER. A failed put leaves nothing.
+ */
+CAIRN_API CAIRN_CHECK int cairn_state_put(cairn_shelf *s, const char *key, uint64_t version,
+                                          const char *parent, const cairn_field *field, size_t n);
+
+/*
+ * Get fields of a state into memory, whoever put it. Not collective: each process gets what it
+ * needs. A field with dimensions is any box of the global array, whatever pieces the writers had;
+ * one without is that of a writer of one process, and has as many elements. CAIRN_ENOTFOUND: there
+ * is no such state or field, or the state was dropped meanwhile; CAIRN_EMISMATCH: another type or
+ * shape; CAIRN_ECORRUPT: it is damaged; memory may have been written to. CAIRN_EINVAL, CAIRN_EIO,
+ * CAIRN_ENOMEM.
+ */
+CAIRN_API CAIRN_CHECK int cairn_state_get(cairn_shelf *s, const char *key, uint64_t version,
+                                          const cairn_field *field, size_t n);
+
+/* Is a state there? CAIRN_OK or CAIRN_NOTHING, or a failure. Every put that returned before this
+ * call is seen. Not collective. */
+CAIRN_API CAIRN_CHECK int cairn_state_has(cairn_shelf *s, const char *key, uint64_t version);
+
+/* A state of a shelf. */
+typedef struct cairn_state_info {
+    size_t struct_bytes; /* <cairn/version.h> */
+    char key[64];
+    uint64_t version;
+    uint64_t nbytes; /* of all fields and processes */
+    uint64_t put_ns; /* when, since 1970, by the writer's clock */
+    uint32_t writer; /* the number of the group that put it, and of how many processes it is */
+    uint32_t nprocesses;
+    uint32_t npins;
+    char digest[33]; /* of all that it has, hexadecimal */
+} cairn_state_info;
+
+/* Called for a state; nonzero ends the call. */
+typedef int cairn_state_fn(void *arg, const cairn_state_info *info);
+
+/*
+ * Tell fn of the states of a shelf, in no order: those whose key begins with prefix (NULL: all),
+ * and with any = false of one version only, such as all members of cycle 17. One pass over the
+ * shelf's index, which reads no parts. Not collective. CAIRN_NOTHING: fn ended it. CAIRN_ECORRUPT,
+ * CAIRN_ENOTFOUND, CAIRN_EIO, CAIRN_ENOMEM.
+ */
+CAIRN_API CAIRN_CHECK int cairn_state_list(cairn_shelf *s, const char *prefix, bool any,
+                                           uint64_t version, cairn_state_fn *fn, void *arg);
+
+/* Called for a field of a state: data is NULL, offset and count are those of the whole array. */
+typedef int cairn_field_fn(void *arg, const cairn_field *field);
+
+/*
+ * Describe a state, and tell fn (NULL is allowed) of its fields. Not collective. CAIRN_ENOTFOUND,
+ * CAIRN_EINVAL, CAIRN_ECORRUPT, CAIRN_EIO, CAIRN_ENOMEM; CAIRN_NOTHING: fn ended it.
+ */
+CAIRN_API CAIRN_CHECK int cairn_state_describe(cairn_shelf *s, const char *key, uint64_t version,
+                                               cairn_state_info *info, cairn_field_fn *fn,
+                                               void *arg);
+
+/*
+ * Drop a state, whoever put it: nobody finds it any more. Its space is used again when its writer
+ * puts the next one, or at once where that writer is gone. Not collective. CAIRN_NOTHING: it was
+ * not there; CAIRN_EBUSY: it is pinned. CAIRN_EINVAL, CAIRN_EIO, CAIRN_ENOSPC, CAIRN_ENOMEM.
+ */
+CAIRN_API CAIRN_CHECK int cairn_state_drop(cairn_shelf *s, const char *key, uint64_t version);
+
+/* Keep a state from being dropped, until it is unpinned as often as it was pinned. Pins last beyond
+ * the process. Not collective. CAIRN_ENOTFOUND, CAIRN_EINVAL (it has no pin), and as above. */
+CAIRN_API CAIRN_CHECK int cairn_state_pin(cairn_shelf *s, const char *key, uint64_t version);
+CAIRN_API CAIRN_CHECK int cairn_state_unpin(cairn_shelf *s, const char *key, uint64_t version);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "state/state_index.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const uint32_t magic = 0x31585343; /* "CSX1" */
+
+enum {
+    BUCKETS = 4096, /* a power of two */
+    COPY = 4096,    /* bytes of one copy of a page */
+    PAIR = 2 * COPY,
+    HEAD = 32,
+    SUM_AT = COPY - 16,
+    ENTRY_FIXED = 62, /* bytes of an entry but for its key */
+    PAGES_MAX = 1 << 24,
+    PAGES_AT_ONCE = 32
+};
+
+#define GROW_LOCK ((uint64_t)1 << 40) /* the byte that is locked to make the file longer */
+
+struct state_index {
+    crn_file *file;
+};
+
+typedef struct page {
+    uint64_t number, seq, next; /* next: the page that goes on, or 0 */
+    bool damaged;               /* one copy is: the other may be older than what was committed */
+    size_t room;                /* bytes left */
+    CRN_VEC(state_entry) entry;
+} page;
+
+/* --- bytes -------------------------------------------------------------------------------- */
+
+static void put_entry(crn_buf *b, const state_entry *e)
+{
+    crn_put_str(b, e->key);
+    crn_put_u64(b, e->version);
+    crn_put_bytes(b, e->digest.b, sizeof e->digest.b);
+    crn_put_u64(b, e->nbytes);
+    crn_put_u64(b, e->wall_ns);
+    crn_put_u32(b, e->series);
+    crn_put_u32(b, e->nranks);
+    crn_put_u32(b, e->pins);
+    crn_put_u64(b, 0); /* reserved */
+}
+
+static void get_entry(crn_cursor *c, state_entry *e)
+{
+    crn_get_str(c, e->key, CRN_KEY_MAX);
+    e->version = crn_get_u64(c);
+    crn_get_bytes(c, e->digest.b, sizeof e->digest.b);
+    e->nbytes = crn_get_u64(c);
+    e->wall_ns = crn_get_u64(c);
+    e->series = crn_get_u32(c);
+    e->nranks = crn_get_u32(c);
+    e->pins = crn_get_u32(c);
+    (void)crn_get_u64(c);
+    crn_cursor_expect(c, crn_key_is_valid(e->key) && e->nranks > 0);
+}
+
+static size_t entry_bytes(const state_entry *e)
+{
+    return ENTRY_FIXED + strlen(e->key);
+}
+
+/* The sequence number of a copy that is whole; 0 for one that was never written. */
+static bool is_whole(const unsigned char *copy, uint64_t number, uint64_t *ret_seq)
+{
+    static const unsigned char zeros[HEAD];
+    crn_cursor c = crn_cursor_of(copy, COPY);
+    const crn_digest sum = crn_digest_of(copy, SUM_AT);
+    *ret_seq = 0;
+    if (memcmp(copy, zeros, HEAD) == 0)
+        return true;
+    if (memcmp(copy + SUM_AT, sum.b, sizeof sum.b) != 0 || crn_get_u32(&c) != magic)
+        return false;
+    (void)crn_get_u32(&c);
+    *ret_seq = crn_get_u64(&c);
+    return crn_get_u64(&c) == number;
+}
+
+static cairn_status decode(const unsigned char *copy, page *p)
+{
+    crn_cursor c = crn_cursor_of(copy, SUM_AT);
+    (void)crn_get_u32(&c);
+    const uint32_t n = crn_get_u32(&c);
+    p->seq = crn_get_u64(&c);
+    (void)crn_get_u64(&c);
+    p->next = crn_get_u64(&c);
+    crn_cursor_expect(&c, n <= SUM_AT / ENTRY_FIXED && p->next < PAGES_MAX);
+    CRN_TRY(crn_cursor_status(&c, "index page"));
+    CRN_TRY(crn_vec_reserve(&p->entry, n));
+    for (p->entry.n = 0; p->entry.n < n; p->entry.n++)
+        get_entry(&c, &p->entry.at[p->entry.n]);
+    p->room = c.n;
+    return crn_cursor_status(&c, "index page");
+}
+
+/* Take the newer of the two copies. */
+static cairn_status decode_pair(const unsigned char *pair, page *p)
+{
+    uint64_t seq[2];
+    const bool whole[2] = {is_whole(pair, p->number, &seq[0]),
+                           is_whole(pair + COPY, p->number, &seq[1])};
+    p->entry.n = 0;
+    p->seq = p->next = 0;
+    p->room = SUM_AT - HEAD;
+    p->damaged = !whole[0] || !whole[1];
+    CRN_FAIL_IF(!whole[0] && !whole[1], CAIRN_ECORRUPT,
+                "page %" PRIu64 " of the shelf's index is damaged: remove the file 'index', and it "
+                "is made anew from the parts",
+                p->number);
+    const int newest = whole[1] && (!whole[0] || seq[1] > seq[0]);
+    return seq[newest] > 0 ? decode(pair + newest * COPY, p) : CAIRN_OK;
+}
+
+/* --- pages -------------------------------------------------------------------------------- */
+
+/*
+ * Read a page. A copy that looks damaged may be one that is being written: then what was read of
+ * the other one may be outdated, too. Damage is what is still the same at a second look.
+ */
+static cairn_status read_page(state_index *x, uint64_t number, page *p)
+{
+    enum { LOOKS = 1000 };
+    unsigned char now[PAIR], before[PAIR];
+    p->number = number;
+    for (int i = 0;; i++) {
+        CRN_TRY(crn_file_read(x->file, now, sizeof now, number * PAIR));
+        cairn_status rc = decode_pair(now, p);
+        if ((rc == CAIRN_OK && !p->damaged) || i == LOOKS ||
+            (i > 0 && memcmp(now, before, sizeof now) == 0))
+            return rc;
+        memcpy(before, now, sizeof now);
+    }
+}
+
+/* Write the next copy of a page, durably. */
+static cairn_status write_page(state_index *x, page *p)
+{
+    crn_buf b = {0};
+    crn_put_u32(&b, magic);
+    crn_put_u32(&b, (uint32_t)p->entry.n);
+    crn_put_u64(&b, p->seq + 1);
+    crn_put_u64(&b, p->number);
+    crn_put_u64(&b, p->next);
+    for (size_t i = 0; i < p->entry.n; i++)
+        put_entry(&b, &p->entry.at[i]);
+    crn_put_zeros(&b, SUM_AT - CRN_MIN(b.n, (size_t)SUM_AT));
+    cairn_status rc = crn_buf_status(&b);
+    if (rc == CAIRN_OK) {
+        const crn_digest sum = crn_digest_of(b.at, SUM_AT);
+        crn_put_bytes(&b, sum.b, sizeof sum.b);
+        rc = crn_buf_status(&b);
+    }
+    if (rc == CAIRN_OK)
+        rc = crn_file_write(x->file, b.at, COPY, p->number * PAIR + (p->seq + 1) % 2 * COPY);
+    if (rc == CAIRN_OK)
+        rc = crn_file_sync(x->file);
+    crn_buf_done(&b);
+    p->seq += rc == CAIRN_OK;
+    return rc;
+}
+
+uint64_t crn_state_index_bucket(crn_state_name name)
+{
+    char text[CRN_KEY_MAX + 24];
+    snprintf(text, sizeof text, "%s %" PRIu64, name.key, name.version);
+    const crn_digest d = crn_digest_of(text, strlen(text));
+    return ((uint64_t)d.b[0] << 8 | d.b[1]) % BUCKETS;
+}
+
+static state_entry *find_in(page *p, crn_state_name name)
+{
+    for (size_t i = 0; i < p->entry.n; i++)
+        if (p->entry.at[i].version == name.version && strcmp(p->entry.at[i].key, name.key) == 0)
+            return &p->entry.at[i];
+    return NULL;
+}
+
+/* Walk the pages of name's bucket to the one that has it; *ret is NULL when none has, and *p is the
+ * first with room for it, or the last. */
+static cairn_status walk(state_index *x, crn_state_name name, page *p, state_entry **ret)
+{
+    uint64_t at = crn_state_index_bucket(name), roomy = UINT64_MAX;
+    *ret = NULL;
+    for (int n = 0; n < PAGES_MAX; n++) {
+        CRN_TRY(read_page(x, at, p));
+        *ret = find_in(p, name);
+        if (*ret)
+            return CAIRN_OK;
+        if (roomy == UINT64_MAX && p->room >= ENTRY_FIXED + strlen(name.key))
+            roomy = at;
+        if (p->next == 0)
+            return roomy == UINT64_MAX || roomy == at ? CAIRN_OK : read_page(x, roomy, p);
+        at = p->next;
+    }
+    return crn_fail(CAIRN_ECORRUPT, "the shelf's index leads in a circle");
+}
+
+/* --- the file ----------------------------------------------------------------------------- */
+
+static cairn_status open_index(int dirfd, const char *name, int flags, state_index **ret)
+{
+    state_index *x;
+    CRN_TRY(crn_alloc(&x, 1));
+    cairn_status rc = crn_file_open(dirfd, name, flags, &x->file);
+    if (rc < 0) {
+        free(x);
+        return rc;
+    }
+    *ret = x;
+    return CAIRN_OK;
+}
+
+cairn_status crn_state_index_create(int dirfd, state_index **ret)
+{
+    state_index *x;
+    CRN_TRY(open_index(dirfd, ".index.tmp", CRN_READ | CRN_WRITE | CRN_CREATE, &x));
+    cairn_status rc = crn_file_truncate(x->file, 0);
+    if (rc == CAIRN_OK)
+        rc = crn_file_truncate(x->file, (uint64_t)BUCKETS * PAIR);
+    if (rc == CAIRN_OK)
+        rc = crn_file_sync(x->file);
+    if (rc < 0) {
+        crn_state_index_close(x);
+        return rc;
+    }
+    *ret = x;
+    return CAIRN_OK;
+}
+
+cairn_status crn_state_index_publish(int dirfd)
+{
+    CRN_TRY(crn_rename(dirfd, ".index.tmp", "index"));
+    return crn_dir_sync(dirfd);
+}
+
+cairn_status crn_state_index_open(int dirfd, bool write, state_index **ret)
+{
+    state_index *x;
+    uint64_t nbytes;
+    CRN_TRY(open_index(dirfd, "index", write ? CRN_READ | CRN_WRITE : CRN_READ, &x));
+    cairn_status rc = crn_file_nbytes(x->file, &nbytes);
+    if (rc == CAIRN_OK && nbytes < (uint64_t)BUCKETS * PAIR)
+        rc =
+            crn_fail(CAIRN_ECORRUPT, "the shelf's index is cut short: remove the file 'index', and "
+                                     "it is made anew from the parts");
+    if (rc < 0) {
+        crn_state_index_close(x);
+        return rc;
+    }
+    *ret = x;
+    return CAIRN_OK;
+}
+
+/* What is read from a file that was removed, or written to it, concerns nobody any more. */
+static cairn_status check_there(const state_index *x)
+{
+    struct stat st;
+    CRN_FAIL_IF(fstat(crn_file_fd(x->file), &st) < 0 || st.st_nlink == 0, CAIRN_ENOTFOUND,
+                "the shelf, or its index, was removed");
+    return CAIRN_OK;
+}
+
+void crn_state_index_close(state_index *x)
+{
+    if (!x)
+        return;
+    crn_file_close(x->file);
+    free(x);
+}
+
+cairn_status crn_state_index_lock(state_index *x, crn_state_name name)
+{
+    CRN_TRY(check_there(x));
+    const cairn_status rc = crn_file_lock_range(x->file, crn_state_index_bucket(name), 1);
+    return rc == CAIRN_EUNSUPPORTED ? CAIRN_OK : rc;
+}
+
+void crn_state_index_unlock(state_index *x, crn_state_name name)
+{
+    crn_file_unlock_range(x->file, crn_state_index_bucket(name), 1);
+}
+
+/* --- states ------------------------------------------------------------------------------- */
+
+cairn_status crn_state_index_find(state_index *x, crn_state_name name, state_entry *ret)
+{
+    page p = {0};
+    state_entry *e;
+    CRN_TRY(check_there(x));
+    cairn_status rc = walk(x, name, &p, &e);
+    if (rc == CAIRN_OK && e && ret)
+        *ret = *e;
+    crn_vec_done(&p.entry);
+    CRN_TRY(rc);
+    return e ? CAIRN_OK : CAIRN_NOTHING;
+}
+
+/* A new page at the end of the file with one entry, to which last leads from then on. */
+static cairn_status append_page(state_index *x, page *last, const state_entry *e)
+{
+    page fresh = {0};
+    uint64_t nbytes;
+    cairn_status lock = crn_file_lock_range(x->file, GROW_LOCK, 1), rc;
+    if (lock < 0 && lock != CAIRN_EUNSUPPORTED)
+        return lock;
+    CRN_TRY_OUT(rc, crn_file_nbytes(x->file, &nbytes));
+    fresh.number = (nbytes + PAIR - 1) / PAIR;
+    CRN_TRY_OUT(rc, crn_file_truncate(x->file, (fresh.number + 1) * PAIR));
+    CRN_TRY_OUT(rc, crn_vec_push(&fresh.entry, *e));
+    CRN_TRY_OUT(rc, write_page(x, &fresh));
+    last->next = fresh.number;
+    rc = write_page(x, last);
+out:
+    if (lock == CAIRN_OK)
+        crn_file_unlock_range(x->file, GROW_LOCK, 1);
+    crn_vec_done(&fresh.entry);
+    return rc;
+}
+
+cairn_status crn_state_index_put(state_index *x, const state_entry *e)
+{
+    page p = {0};
+    state_entry *old;
+    cairn_status rc;
+    CRN_TRY_OUT(rc, walk(x, (crn_state_name){e->key, e->version}, &p, &old));
+    if (!old && p.room < entry_bytes(e)) {
+        rc = append_page(x, &p, e);
+        goto out;
+    }
+    if (old)
+        *old = *e;
+    else
+        CRN_TRY_OUT(rc, crn_vec_push(&p.entry, *e));
+    rc = write_page(x, &p);
+out:
+    crn_vec_done(&p.entry);
+    return rc;
+}
+
+cairn_status crn_state_index_remove(state_index *x, crn_state_name name)
+{
+    page p = {0};
+    state_entry *e;
+    cairn_status rc = walk(x, name, &p, &e);
+    if (rc == CAIRN_OK && e) {
+        *e = p.entry.at[--p.entry.n];
+        rc = write_page(x, &p);
+    }
+    crn_vec_done(&p.entry);
+    return rc;
+}
+
+cairn_status crn_state_index_doubt(state_index *x, crn_state_name name, bool *ret)
+{
+    page p = {0};
+    cairn_status rc = CAIRN_OK;
+    bool damaged = false;
+    uint64_t at = crn_state_index_bucket(name);
+    do {
+        rc = read_page(x, at, &p);
+        damaged |= p.damaged;
+        at = p.next;
+    } while (rc == CAIRN_OK && at > 0);
+    crn_vec_done(&p.entry);
+    CRN_TRY(rc);
+    *ret = damaged;
+    return CAIRN_OK;
+}
+
+/* --- all of them -------------------------------------------------------------------------- */
+
+static int tell(const page *p, state_entry_fn *fn, void *arg)
+{
+    int stop = 0;
+    for (size_t i = 0; i < p->entry.n && !stop; i++)
+        stop = fn(arg, &p->entry.at[i]);
+    return stop;
+}
+
+/* The pages behind the first of a bucket. */
+static cairn_status scan_rest(state_index *x, page *p, state_entry_fn *fn, void *arg, int *stop)
+{
+    for (int n = 0; p->next > 0 && !*stop; n++) {
+        CRN_FAIL_IF(n == PAGES_MAX, CAIRN_ECORRUPT, "the shelf's index leads in a circle");
+        CRN_TRY(read_page(x, p->next, p));
+        *stop = tell(p, fn, arg);
+    }
+    return CAIRN_OK;
+}
+
+/* Buckets from first on, which were read together; one that was being written is read again. */
+static cairn_status scan_some(state_index *x, const unsigned char *data, uint64_t first, page *p,
+                              state_entry_fn *fn, void *arg, int *stop)
+{
+    for (uint64_t i = 0; i < PAGES_AT_ONCE && !*stop; i++) {
+        p->number = first + i;
+        if (decode_pair(data + i * PAIR, p) < 0 || p->damaged)
+            CRN_TRY(read_page(x, first + i, p));
+        *stop = tell(p, fn, arg);
+        CRN_TRY(scan_rest(x, p, fn, arg, stop));
+    }
+    return CAIRN_OK;
+}
+
+cairn_status crn_state_index_scan(state_index *x, state_entry_fn *fn, void *arg)
+{
+    page p = {0};
+    unsigned char *data;
+    int stop = 0;
+    CRN_TRY(crn_alloc(&data, PAGES_AT_ONCE * PAIR));
+    cairn_status rc = CAIRN_OK;
+    for (uint64_t i = 0; i < BUCKETS && !stop && rc == CAIRN_OK; i += PAGES_AT_ONCE) {
+        rc = crn_file_read(x->file, data, PAGES_AT_ONCE * PAIR, i * PAIR);
+        if (rc == CAIRN_OK)
+            rc = scan_some(x, data, i, &p, fn, arg, &stop);
+    }
+    free(data);
+    crn_vec_done(&p.entry);
+    CRN_TRY(rc);
+    return stop ? CAIRN_NOTHING : CAIRN_OK;
+}

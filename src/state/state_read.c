@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Getting states. A reader takes no lock: the writer may drop a state, and use its space again,
+ * while it is read. Then digests fail, and the index tells that the state is gone.
+ */
+#include "state/state_read.h"
+
+#include <inttypes.h>
+
+/* --- parts -------------------------------------------------------------------------------- */
+
+void crn_readers_done(cairn_shelf *s)
+{
+    for (size_t i = 0; i < STATE_READERS; i++) {
+        crn_part_close(s->reader[i].part);
+        s->reader[i] = (state_reader){0};
+    }
+}
+
+static bool has_state(const crn_part *part, const state_entry *e)
+{
+    crn_part_info info;
+    crn_part_describe(part, &info);
+    for (size_t i = info.nmarks; i > 0; i--) {
+        uint64_t wall_ns;
+        const crn_state_name n = crn_part_state(part, i - 1, &wall_ns);
+        if (n.version == e->version && wall_ns == e->wall_ns && strcmp(n.key, e->key) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The slot of a part, or of the one that was not used for longest. */
+static state_reader *slot_for(cairn_shelf *s, uint32_t series, uint32_t rank)
+{
+    state_reader *oldest = &s->reader[0];
+    for (size_t i = 0; i < STATE_READERS; i++) {
+        state_reader *r = &s->reader[i];
+        if (r->part && r->series == series && r->rank == rank)
+            return r;
+        oldest = r->used < oldest->used ? r : oldest;
+    }
+    return oldest;
+}
+
+/* A part that was opened before the state was put does not know it, and is opened again. */
+cairn_status crn_reader_part(cairn_shelf *s, const state_entry *e, uint32_t rank, crn_part **ret)
+{
+    if (s->part && e->series == s->series && rank == (uint32_t)crn_comm_rank(s->comm)) {
+        *ret = s->part;
+        return CAIRN_OK;
+    }
+    state_reader *r = slot_for(s, e->series, rank);
+    if (!r->part || r->series != e->series || r->rank != rank || !has_state(r->part, e)) {
+        crn_part *part;
+        CRN_TRY(crn_writer_part(s, e->series, rank, e->nranks, false, &part));
+        crn_part_close(r->part);
+        *r = (state_reader){.series = e->series, .rank = rank, .part = part};
+    }
+    r->used = ++s->clock;
+    *ret = r->part;
+    return CAIRN_OK;
+}
+
+cairn_status crn_reader_load(cairn_shelf *s, const state_entry *e, uint32_t rank, crn_part **part,
+                             crn_mark **ret)
+{
+    CRN_TRY(crn_reader_part(s, e, rank, part));
+    CRN_FAIL_IF(!has_state(*part, e), CAIRN_ENOTFOUND,
+                "the part of process %" PRIu32 " of writer %" PRIu32 " does not have it", rank,
+                e->series);
+    return crn_part_load_state(*part, (crn_state_name){e->key, e->version}, ret);
+}
+
+cairn_status crn_reader_sum(cairn_shelf *s, const state_entry *e, crn_digest *ret,
+                            uint64_t *ret_nbytes)
+{
+    crn_digest *share;
+    cairn_status rc = CAIRN_OK;
+    uint64_t total = 0, nbytes;
+    CRN_TRY(crn_alloc(&share, e->nranks));
+    for (uint32_t r = 0; r < e->nranks && rc == CAIRN_OK; r++) {
+        crn_part *part;
+        crn_mark *m = NULL;
+        rc = crn_reader_load(s, e, r, &part, &m);
+        if (rc == CAIRN_OK)
+            rc = crn_mark_digest(m, false, &share[r], &nbytes);
+        total += rc == CAIRN_OK ? nbytes : 0;
+        crn_mark_free(m);
+    }
+    if (rc == CAIRN_OK) {
+        *ret = crn_shares_digest(share, e->nranks);
+        *ret_nbytes = total;
+    }
+    free(share);
+    return rc;
+}
+
+/* --- fields ------------------------------------------------------------------------------- */
+
+static cairn_status check_type(const crn_var *v, const crn_var_spec *want)
+{
+    CRN_FAIL_IF(strcmp(v->spec.type, want->type) != 0 || v->spec.ndims != want->ndims,
+                CAIRN_EMISMATCH, "field '%s' is %s of %" PRIu32 " dimensions, not %s of %" PRIu32,
+                want->name, v->spec.type, v->spec.ndims, want->type, want->ndims);
+    for (uint32_t d = 0; d < want->ndims; d++)
+        CRN_FAIL_IF(v->spec.global[d] != want->global[d], CAIRN_EMISMATCH,
+                    "field '%s', dimension %" PRIu32 ": the array has %" PRIu64
+                    " elements, not %" PRIu64,
+                    want->name, d, v->spec.global[d], want->global[d]);
+    return CAIRN_OK;
+}
+
+/* What one process put that is no piece of an array: as it was. */
+static cairn_status get_plain(const getting *g, crn_part *part, const crn_mark *m, crn_var *v,
+                              const crn_var_spec *want, void *data)
+{
+    CRN_FAIL_IF(g->entry.nranks > 1, CAIRN_EMISMATCH,
+                "field '%s' was put by %" PRIu32 " processes, each its own, and is no array",
+                want->name, g->entry.nranks);
+    CRN_FAIL_IF(v->spec.nbytes != want->nbytes, CAIRN_EMISMATCH,
+                "field '%s' has %" PRIu64 " elements, not %" PRIu64, want->name,
+                v->spec.nbytes / v->spec.item, want->nbytes / want->item);
+    return crn_mark_read(part, m, v, 0, v->nblocks, data, NULL);
+}
+
+/* What the share of one process has of the fields that are asked for. */
+static cairn_status get_share(getting *g, crn_part *part, const crn_mark *m)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const crn_var_spec *want = &g->spec[i];
+        crn_var *v = crn_mark_find(m, want->name);
+        if (!v)
+            continue;
+        g->found[i] = true;
+        CRN_TRY(check_type(v, want));
+        if (want->ndims == 0)
+            CRN_TRY(get_plain(g, part, m, v, want, g->field[i].data));
+        else
+            CRN_TRY(crn_get_box(g, part, m, v, i));
+    }
+    return CAIRN_OK;
+}
+
+static cairn_status check_whole(const getting *g)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        CRN_FAIL_IF(!g->found[i], CAIRN_ENOTFOUND, "it has no field '%s'", g->spec[i].name);
+        CRN_FAIL_IF(g->spec[i].ndims > 0 && g->got[i] != g->spec[i].nbytes, CAIRN_EMISMATCH,
+                    "field '%s': what was put has %s there", g->spec[i].name,
+                    g->got[i] < g->spec[i].nbytes ? "a hole" : "an overlap");
+    }
+    return CAIRN_OK;
+}
+
+static cairn_status get_shares(getting *g)
+{
+    memset(g->found, 0, g->n * sizeof *g->found);
+    memset(g->got, 0, g->n * sizeof *g->got);
+    for (uint32_t r = 0; r < g->entry.nranks; r++) {
+        crn_part *part;
+        crn_mark *m;
+        CRN_TRY(crn_reader_load(g->shelf, &g->entry, r, &part, &m));
+        const cairn_status rc = get_share(g, part, m);
+        crn_mark_free(m);
+        CRN_TRY(rc);
+    }
+    return check_whole(g);
+}
+
+static bool may_be_gone(cairn_status rc)
+{
+    return rc == CAIRN_ECORRUPT || rc == CAIRN_ENOTFOUND || rc == CAIRN_EIO ||
+           rc == CAIRN_EMISMATCH;
+}
+
+/*
+ * Get, and when that fails, see whether the state is still the one that was found. If it was
+ * dropped it is gone; if it was put anew meanwhile, that one is got; else the failure is one.
+ */
+static cairn_status get_or_gone(getting *g)
+{
+    enum { TRIES = 5 };
+    cairn_status rc = CAIRN_OK;
+    for (int i = 0; i < TRIES; i++) {
+        const uint64_t wall_ns = g->entry.wall_ns;
+        rc = crn_state_index_find(g->shelf->index, g->name, &g->entry);
+        CRN_TRY(rc);
+        CRN_FAIL_IF(rc == CAIRN_NOTHING, CAIRN_ENOTFOUND,
+                    i == 0 ? "there is no such state" : "it was dropped meanwhile");
+        if (i > 0 && wall_ns == g->entry.wall_ns)
+            return crn_err_give(&g->why);
+        rc = get_shares(g);
+        if (rc == CAIRN_OK || !may_be_gone(rc))
+            return rc;
+        g->why = *crn_err_peek();
+        crn_readers_done(g->shelf);
+    }
+    return rc;
+}
+
+static cairn_status prepare(getting *g)
+{
+    CRN_TRY(crn_alloc(&g->spec, g->n));
+    CRN_TRY(crn_alloc(&g->found, g->n));
+    CRN_TRY(crn_alloc(&g->got, g->n));
+    for (size_t i = 0; i < g->n; i++)
+        CRN_TRY(crn_field_spec(g->shelf, &g->field[i], &g->spec[i]));
+    return CAIRN_OK;
+}
+
+cairn_status crn_state_get(cairn_shelf *s, crn_state_name name, const cairn_field *field, size_t n)
+{
+    getting g = {.shelf = s, .name = name, .field = field, .n = n};
+    cairn_status rc = prepare(&g);
+    if (rc == CAIRN_OK)
+        rc = get_or_gone(&g);
+    free(g.spec);
+    free(g.found);
+    free(g.got);
+    free(g.window);
+    return rc;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * state: named states on shelves. Row 4.
+ *
+ * A shelf is a directory (docs/format/shelf.md):
+ *
+ *     SHELF/shelf                          says that it is one, and its identity
+ *     SHELF/index                          the states that count (state_index.h)
+ *     SHELF/lock                           held while a writer begins, or the index is made anew
+ *     SHELF/writers-<s / 100>/part-<s>-<rank>    the states of a writer, as a part file
+ *     SHELF/writers-<s / 100>/drops-<s>          what others have dropped of them
+ *
+ * A writer is a group of processes, or one; its number is the series of its parts. A state counts
+ * when the index lists it: all processes of the group have committed their parts before. Who drops
+ * a state takes it out of the index first. So a part may have states that do not count, of a put or
+ * a drop that was cut short; whoever opens the part to write next removes them.
+ */
+#ifndef CAIRN_STATE_SHELF_H
+#define CAIRN_STATE_SHELF_H
+
+#include <cairn/state.h>
+
+#include "comm/comm.h"
+#include "state/state_index.h"
+
+enum { STATE_READERS = 8 };
+
+/* A part that was opened to read. */
+typedef struct state_reader {
+    uint32_t series, rank;
+    uint64_t used; /* when: the longest unused one is closed for another */
+    crn_part *part;
+} state_reader;
+
+struct cairn_shelf {
+    crn_comm *comm;
+    int fd;
+    char *path;
+    crn_config *cfg;
+    crn_part_options opt;
+    unsigned char id[16];
+    state_index *index;
+    uint32_t series; /* of the own parts; 0: not yet a writer */
+    crn_part *part;  /* this process's */
+    state_reader reader[STATE_READERS];
+    uint64_t clock;
+};
+
+/* --- the directory (state_shelf.c) -------------------------------------------------------- */
+
+/* Open the shelf at path for the processes of comm, which is taken, also on failure. Collective. */
+cairn_status crn_shelf_open(crn_comm *comm, const char *path, const char *config,
+                            cairn_shelf **ret);
+
+/* Wait for whoever begins a writer or makes the index anew; close *ret to let go. */
+cairn_status crn_shelf_lock(cairn_shelf *s, crn_file **ret);
+
+/* The directory of a writer's files; close *ret_fd. */
+cairn_status crn_writer_dir(const cairn_shelf *s, uint32_t series, bool create, int *ret_fd);
+
+enum { STATE_FILE_NAME = 48 };
+char *crn_writer_part_name(uint32_t series, uint32_t rank, char buf[STATE_FILE_NAME]);
+char *crn_writer_drops_name(uint32_t series, char buf[STATE_FILE_NAME]);
+
+/* Call fn for each part of the shelf: its writer and its rank. Negative results end it. */
+typedef cairn_status state_part_fn(void *arg, uint32_t series, uint32_t rank);
+cairn_status crn_shelf_parts(const cairn_shelf *s, state_part_fn *fn, void *arg);
+
+/* Open the part of a writer's rank. nranks 0: of however many. */
+cairn_status crn_writer_part(const cairn_shelf *s, uint32_t series, uint32_t rank, uint32_t nranks,
+                             bool write, crn_part **ret);
+
+/* --- writing (state_writer.c, state_put.c) ------------------------------------------------ */
+
+/* What cairn_state_put and cairn_state_get do, but for naming the state in messages. */
+cairn_status crn_state_put(cairn_shelf *s, crn_state_name name, const char *parent,
+                           const cairn_field *field, size_t n);
+cairn_status crn_state_get(cairn_shelf *s, crn_state_name name, const cairn_field *field, size_t n);
+
+/* Become a writer: take over the parts of one that is gone, or begin new ones. Collective. */
+cairn_status crn_writer_begin(cairn_shelf *s);
+
+/* Remove from a part, opened to write, what the index does not list as its own. */
+cairn_status crn_writer_reconcile(cairn_shelf *s, crn_part *part);
+
+/* Drop from the own part what others want dropped. Collective. */
+cairn_status crn_writer_heed(cairn_shelf *s);
+
+/* A state has left the index: see to it that its space comes back. Not collective. */
+cairn_status crn_writer_reclaim(cairn_shelf *s, const state_entry *e);
+
+/* --- reading (state_read.c) --------------------------------------------------------------- */
+
+/* The part that has rank's share of a state, opened since the state was put; stays the shelf's. */
+cairn_status crn_reader_part(cairn_shelf *s, const state_entry *e, uint32_t rank, crn_part **ret);
+void crn_readers_done(cairn_shelf *s);
+
+/* The state as this rank of its writer has it. Free it. */
+cairn_status crn_reader_load(cairn_shelf *s, const state_entry *e, uint32_t rank, crn_part **part,
+                             crn_mark **ret);
+
+/* Digest and bytes of a state, from the records of its parts. */
+cairn_status crn_reader_sum(cairn_shelf *s, const state_entry *e, crn_digest *ret,
+                            uint64_t *ret_nbytes);
+
+/* --- fields (state_field.c) --------------------------------------------------------------- */
+
+/* What a program says of a field, as the store wants it. The dimensions stay the field's. */
+cairn_status crn_field_spec(const cairn_shelf *s, const cairn_field *f, crn_var_spec *ret);
+
+/* Digest of what one process has of a state: n variables by their roots. CAIRN_ENOMEM. */
+cairn_status crn_share_digest(const crn_var_spec *spec, const crn_digest *root, size_t n,
+                              crn_digest *ret);
+
+/* The same of a mark's, whose tables are loaded, or of one that is read; and how many bytes. */
+cairn_status crn_mark_digest(const crn_mark *m, bool drafted, crn_digest *ret,
+                             uint64_t *ret_nbytes);
+
+/* The same of what is in memory. */
+cairn_status crn_memory_digest(const crn_var_spec *spec, const cairn_field *f, size_t n,
+                               crn_digest *ret);
+
+/* Of the shares of all processes, in their order. */
+crn_digest crn_shares_digest(const crn_digest *share, size_t n);
+
+enum { STATE_DIGEST_TEXT = 33 };
+char *crn_state_digest_text(const crn_digest *d, char buf[STATE_DIGEST_TEXT]);
+
+#endif

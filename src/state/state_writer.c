@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Writers: whose parts a group of processes writes to, what of a writer that is gone becomes of
+ * them, and how others make a writer drop what it has put.
+ */
+#include "state/state_shelf.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- what does not count ------------------------------------------------------------------ */
+
+typedef CRN_VEC(crn_state_name) state_names;
+
+/* Does the index list this state of a writer's part? */
+static cairn_status is_listed(cairn_shelf *s, crn_state_name name, uint32_t series,
+                              uint64_t wall_ns, bool *ret)
+{
+    state_entry e;
+    const cairn_status rc = crn_state_index_find(s->index, name, &e);
+    CRN_TRY(rc);
+    *ret = rc == CAIRN_OK && e.series == series && e.wall_ns == wall_ns;
+    return CAIRN_OK;
+}
+
+/*
+ * A state that is whole in the part of a writer of one process, but not listed. Where its bucket is
+ * damaged that may be the index's fault: then it is listed again. Else it was never put to the end,
+ * or is half dropped.
+ */
+static cairn_status list_again(cairn_shelf *s, const crn_part_info *info, crn_state_name name,
+                               uint64_t wall_ns, bool *ret)
+{
+    state_entry e = {.version = name.version,
+                     .series = info->id.series,
+                     .nranks = info->id.nranks,
+                     .wall_ns = wall_ns};
+    bool doubt;
+    *ret = false;
+    CRN_TRY(crn_state_index_doubt(s->index, name, &doubt));
+    if (!doubt || info->id.nranks > 1)
+        return CAIRN_OK;
+    snprintf(e.key, sizeof e.key, "%s", name.key);
+    CRN_TRY(crn_reader_sum(s, &e, &e.digest, &e.nbytes));
+    CRN_TRY(crn_state_index_put(s->index, &e));
+    *ret = true;
+    return CAIRN_OK;
+}
+
+static cairn_status judge(cairn_shelf *s, const crn_part_info *info, crn_state_name name,
+                          uint64_t wall_ns, bool *ret)
+{
+    CRN_TRY(crn_state_index_lock(s->index, name));
+    cairn_status rc = is_listed(s, name, info->id.series, wall_ns, ret);
+    if (rc == CAIRN_OK && !*ret && crn_state_index_find(s->index, name, NULL) == CAIRN_NOTHING)
+        rc = list_again(s, info, name, wall_ns, ret);
+    crn_state_index_unlock(s->index, name);
+    return rc;
+}
+
+cairn_status crn_writer_reconcile(cairn_shelf *s, crn_part *part)
+{
+    crn_part_info info;
+    state_names gone = {0};
+    cairn_status rc = CAIRN_OK;
+    crn_part_describe(part, &info);
+    for (size_t i = 0; i < info.nmarks && rc == CAIRN_OK; i++) {
+        uint64_t wall_ns;
+        bool stays;
+        const crn_state_name name = crn_part_state(part, i, &wall_ns);
+        rc = judge(s, &info, name, wall_ns, &stays);
+        if (rc == CAIRN_OK && !stays)
+            rc = crn_vec_push(&gone, name);
+    }
+    if (rc == CAIRN_OK && gone.n > 0)
+        rc = crn_part_drop(part, gone.at, gone.n);
+    crn_vec_done(&gone);
+    return rc;
+}
+
+/* --- becoming a writer -------------------------------------------------------------------- */
+
+typedef struct search {
+    cairn_shelf *shelf;
+    uint32_t newest;  /* number of a writer */
+    uint32_t tries;   /* left */
+    uint32_t adopted; /* 0: none */
+} search;
+
+/* Take over the part of a writer of one process that nobody holds any more. */
+static cairn_status try_adopt(void *arg, uint32_t series, uint32_t rank)
+{
+    search *f = arg;
+    cairn_shelf *s = f->shelf;
+    crn_part *part;
+    f->newest = CRN_MAX(f->newest, series);
+    if (rank > 0 || f->adopted > 0 || f->tries == 0 || crn_comm_size(s->comm) > 1)
+        return CAIRN_OK;
+    f->tries--;
+    if (crn_writer_part(s, series, 0, 1, true, &part) < 0)
+        return CAIRN_OK;
+    s->part = part;
+    f->adopted = series;
+    return CAIRN_OK;
+}
+
+static cairn_status create_part(cairn_shelf *s, uint32_t series)
+{
+    crn_part_id id = {.series = series,
+                      .rank = (uint32_t)crn_comm_rank(s->comm),
+                      .nranks = (uint32_t)crn_comm_size(s->comm),
+                      .role = CRN_ROLE_STATES};
+    char name[STATE_FILE_NAME];
+    int dir;
+    memcpy(id.run, s->id, sizeof id.run);
+    CRN_TRY(crn_writer_dir(s, series, true, &dir));
+    const cairn_status rc =
+        crn_part_create(dir, crn_writer_part_name(series, id.rank, name), &id, &s->opt, &s->part);
+    close(dir);
+    return rc;
+}
+
+/* With the shelf's lock: a part that is gone on with, or the number of a new writer. */
+static cairn_status choose_series(cairn_shelf *s, uint32_t *ret)
+{
+    search f = {.shelf = s, .tries = 8};
+    crn_file *lock;
+    CRN_TRY(crn_shelf_lock(s, &lock));
+    cairn_status rc = crn_shelf_parts(s, try_adopt, &f);
+    *ret = f.adopted > 0 ? f.adopted : f.newest + 1;
+    if (rc == CAIRN_OK && f.adopted == 0)
+        rc = create_part(s, *ret);
+    crn_file_close(lock);
+    return rc;
+}
+
+cairn_status crn_writer_begin(cairn_shelf *s)
+{
+    uint32_t series = 0;
+    cairn_status rc = CAIRN_OK;
+    if (s->series > 0)
+        return CAIRN_OK;
+    if (crn_comm_rank(s->comm) == 0)
+        rc = choose_series(s, &series);
+    CRN_TRY(crn_comm_agree(s->comm, rc));
+    CRN_TRY(crn_comm_bcast(s->comm, &series, sizeof series, 0));
+    if (crn_comm_rank(s->comm) > 0)
+        rc = create_part(s, series);
+    if (rc == CAIRN_OK)
+        rc = crn_writer_reconcile(s, s->part);
+    rc = crn_comm_agree(s->comm, rc);
+    if (rc < 0) {
+        crn_part_close(s->part);
+        s->part = NULL;
+        return rc;
+    }
+    s->series = series;
+    return CAIRN_OK;
+}
+
+/* --- drops by others ---------------------------------------------------------------------- */
+
+/*
+ * The file of drops has a line for each state that another process has taken out of the index while
+ * the writer lives. It only says where to look: what counts is the index, and who opens the part
+ * next looks through all of it anyway.
+ */
+static cairn_status ask_to_drop(const cairn_shelf *s, const state_entry *e)
+{
+    char name[STATE_FILE_NAME], line[CRN_KEY_MAX + 32];
+    crn_file *f;
+    uint64_t end;
+    int dir;
+    CRN_TRY(crn_writer_dir(s, e->series, false, &dir));
+    crn_writer_drops_name(e->series, name);
+    cairn_status rc = crn_file_open(dir, name, CRN_READ | CRN_WRITE | CRN_CREATE, &f);
+    close(dir);
+    CRN_TRY(rc);
+    const int n = snprintf(line, sizeof line, "%s %" PRIu64 "\n", e->key, e->version);
+    CRN_TRY_OUT(rc, crn_file_lock_range(f, 0, 1));
+    CRN_TRY_OUT(rc, crn_file_nbytes(f, &end));
+    rc = crn_file_write(f, line, (size_t)n, end);
+out:
+    crn_file_close(f);
+    return rc == CAIRN_EUNSUPPORTED ? CAIRN_OK : rc;
+}
+
+/* Drop what a text of drops says and the index agrees to. */
+static cairn_status drop_listed(cairn_shelf *s, char *text)
+{
+    state_names gone = {0};
+    cairn_status rc = CAIRN_OK;
+    char *rest = text, *line;
+    while (rc == CAIRN_OK && (line = strsep(&rest, "\n"))) {
+        char *version = strchr(line, ' ');
+        state_entry e;
+        if (!version)
+            continue;
+        *version++ = 0;
+        const crn_state_name name = {line, strtoull(version, NULL, 10)};
+        if (!crn_key_is_valid(line))
+            continue;
+        rc = crn_state_index_find(s->index, name, &e);
+        if (rc == CAIRN_NOTHING || (rc == CAIRN_OK && e.series != s->series))
+            rc = crn_vec_push(&gone, name);
+    }
+    if (rc == CAIRN_OK && gone.n > 0)
+        rc = crn_part_drop(s->part, gone.at, gone.n);
+    crn_vec_done(&gone);
+    return rc;
+}
+
+/* Read what others want dropped; NULL: nothing. Free it. */
+static cairn_status read_drops(const cairn_shelf *s, char **ret)
+{
+    char name[STATE_FILE_NAME];
+    struct stat st;
+    void *data;
+    size_t n;
+    int dir;
+    *ret = NULL;
+    CRN_TRY(crn_writer_dir(s, s->series, false, &dir));
+    crn_writer_drops_name(s->series, name);
+    cairn_status rc = CAIRN_OK;
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size > 0) {
+        rc = crn_file_slurp(dir, name, 1u << 30, &data, &n);
+        *ret = rc == CAIRN_OK ? data : NULL;
+    }
+    close(dir);
+    return rc;
+}
+
+/* All have read nbytes of drops: cut them off, unless more have come. */
+static cairn_status clear_drops(const cairn_shelf *s, uint64_t nbytes)
+{
+    char name[STATE_FILE_NAME];
+    crn_file *f;
+    uint64_t now;
+    int dir;
+    CRN_TRY(crn_writer_dir(s, s->series, false, &dir));
+    cairn_status rc =
+        crn_file_open(dir, crn_writer_drops_name(s->series, name), CRN_READ | CRN_WRITE, &f);
+    close(dir);
+    CRN_TRY(rc);
+    if (crn_file_lock_range(f, 0, 1) == CAIRN_OK && crn_file_nbytes(f, &now) == CAIRN_OK &&
+        now == nbytes)
+        rc = crn_file_truncate(f, 0);
+    crn_file_close(f);
+    return rc;
+}
+
+cairn_status crn_writer_heed(cairn_shelf *s)
+{
+    char *text = NULL;
+    cairn_status rc = CAIRN_OK;
+    uint64_t n = 0;
+    if (crn_comm_rank(s->comm) == 0)
+        rc = read_drops(s, &text);
+    n = text ? strlen(text) : 0;
+    CRN_TRY(crn_comm_agree(s->comm, rc));
+    CRN_TRY(crn_comm_bcast(s->comm, &n, sizeof n, 0));
+    if (n == 0) {
+        free(text);
+        return CAIRN_OK;
+    }
+    if (!text)
+        rc = crn_alloc(&text, n + 1);
+    rc = crn_comm_agree(s->comm, rc);
+    if (rc == CAIRN_OK)
+        rc = crn_comm_bcast(s->comm, text, n, 0);
+    if (rc == CAIRN_OK)
+        rc = crn_comm_agree(s->comm, drop_listed(s, text));
+    if (rc == CAIRN_OK && crn_comm_rank(s->comm) == 0)
+        rc = clear_drops(s, n);
+    free(text);
+    return crn_comm_agree(s->comm, rc);
+}
+
+/* --- space of what was dropped ------------------------------------------------------------ */
+
+/* The writer is gone: what it left that does not count is removed from all its parts. CAIRN_EBUSY
+ * when it is not gone. */
+static cairn_status clean_up(cairn_shelf *s, const state_entry *e)
+{
+    for (uint32_t r = 0; r < e->nranks; r++) {
+        crn_part *part;
+        CRN_TRY(crn_writer_part(s, e->series, r, e->nranks, true, &part));
+        const cairn_status rc = crn_writer_reconcile(s, part);
+        crn_part_close(part);
+        CRN_TRY(rc);
+    }
+    return CAIRN_OK;
+}
+
+cairn_status crn_writer_reclaim(cairn_shelf *s, const state_entry *e)
+{
+    const crn_state_name name = {e->key, e->version};
+    if (e->series == s->series && e->nranks == 1)
+        return crn_part_drop(s->part, &name, 1);
+    cairn_status rc = e->series == s->series ? CAIRN_EBUSY : clean_up(s, e);
+    return rc == CAIRN_EBUSY ? ask_to_drop(s, e) : rc;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * States of groups: put by all ranks in pieces, got by any rank in others; several groups at once.
+ *
+ * TEST: ranks 1 2 4
+ */
+#include <cairn/state_mpi.h>
+
+#include "harness/mpi.h"
+
+enum { ROWS = 97, COLUMNS = 64 };
+
+static char path[256];
+static int rank, size;
+
+static int32_t value(uint64_t row, uint64_t column, int32_t seed)
+{
+    return (int32_t)(row * COLUMNS + column) + seed;
+}
+
+/* This rank's rows, of size ranks. */
+static cairn_field rows_of(int32_t *data, int r, int n)
+{
+    const uint64_t lo = (uint64_t)(ROWS * r / n), hi = (uint64_t)(ROWS * (r + 1) / n);
+    return (cairn_field){.name = "grid",
+                         .data = data,
+                         .type = CAIRN_INT32,
+                         .ndims = 2,
+                         .global = {ROWS, COLUMNS},
+                         .offset = {lo, 0},
+                         .count = {hi - lo, COLUMNS}};
+}
+
+static void fill(const cairn_field *f, int32_t seed)
+{
+    int32_t *x = f->data;
+    for (uint64_t i = 0; i < f->count[0] * f->count[1]; i++)
+        x[i] = value(f->offset[0] + i / f->count[1], f->offset[1] + i % f->count[1], seed);
+}
+
+static void check(cairn_shelf *s, const char *key, uint64_t version, cairn_field f, int32_t seed)
+{
+    int32_t *x = f.data;
+    memset(x, 0, f.count[0] * f.count[1] * sizeof *x);
+    assert_ok(cairn_state_get(s, key, version, &f, 1));
+    for (uint64_t i = 0; i < f.count[0] * f.count[1]; i++)
+        assert_int_equal(x[i],
+                         value(f.offset[0] + i / f.count[1], f.offset[1] + i % f.count[1], seed));
+}
+
+static void check_other_pieces(void)
+{
+    cairn_shelf *group, *alone;
+    static int32_t data[ROWS * COLUMNS];
+    assert_ok(cairn_shelf_open_group(MPI_COMM_WORLD, path, NULL, &group));
+    for (int32_t v = 0; v < 5; v++) {
+        cairn_field f = rows_of(data, rank, size);
+        fill(&f, v);
+        assert_ok(cairn_state_put(group, "m1", (uint64_t)v, NULL, &f, 1));
+    }
+    assert_ok(cairn_shelf_open(path, NULL, &alone));
+    check(alone, "m1", 3, rows_of(data, 0, 1), 3);                  /* all of it */
+    check(alone, "m1", 4, rows_of(data, rank, size), 4);            /* as it was put */
+    check(alone, "m1", 2, rows_of(data, size - 1 - rank, size), 2); /* another rank's */
+    cairn_field columns = rows_of(data, 0, 1);
+    columns.offset[1] = (uint64_t)rank;
+    columns.count[1] = 7;
+    check(group, "m1", 1, columns, 1);
+    cairn_field f = rows_of(data, rank, size);
+    fill(&f, 1);
+    assert_int_equal(cairn_state_put(group, "m1", 1, NULL, &f, 1), CAIRN_NOTHING);
+    fill(&f, 9);
+    assert_fails(cairn_state_put(group, "m1", 1, NULL, &f, 1), CAIRN_EMISMATCH, "digest");
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        assert_ok(cairn_state_drop(alone, "m1", 1));
+    MPI_Barrier(MPI_COMM_WORLD);
+    assert_int_equal(cairn_state_has(group, "m1", 1), CAIRN_NOTHING);
+    assert_ok(cairn_state_put(group, "m1", 1, NULL, &f, 1)); /* the other one may be put now */
+    check(alone, "m1", 1, rows_of(data, 0, 1), 9);
+    MPI_Barrier(MPI_COMM_WORLD);
+    cairn_shelf_close(alone);
+    cairn_shelf_close(group);
+}
+
+/* Each rank a group of its own: nobody waits, and all find what all have put. */
+static void check_groups_at_once(void)
+{
+    cairn_shelf *s;
+    static int32_t data[ROWS * COLUMNS];
+    char key[16];
+    assert_ok(cairn_shelf_open(path, NULL, &s));
+    snprintf(key, sizeof key, "r%d", rank);
+    for (int32_t v = 0; v < 20; v++) {
+        cairn_field f = rows_of(data, 0, 1);
+        fill(&f, 100 * rank + v);
+        assert_ok(cairn_state_put(s, key, (uint64_t)v, NULL, &f, 1));
+        if (v >= 5)
+            assert_ok(cairn_state_drop(s, key, (uint64_t)v - 5));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int r = 0; r < size; r++) {
+        snprintf(key, sizeof key, "r%d", r);
+        for (int32_t v = 15; v < 20; v++)
+            check(s, key, (uint64_t)v, rows_of(data, rank, size), 100 * r + v);
+        assert_int_equal(cairn_state_has(s, key, 14), CAIRN_NOTHING);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    cairn_shelf_close(s);
+}
+
+static void test_states_of_groups(void **state)
+{
+    (void)state;
+    char dir[64] = "";
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (rank == 0)
+        make_scratch(dir, sizeof dir, "states");
+    MPI_Bcast(dir, sizeof dir, MPI_CHAR, 0, MPI_COMM_WORLD);
+    snprintf(path, sizeof path, "%s/pieces", dir);
+    check_other_pieces();
+    snprintf(path, sizeof path, "%s/groups", dir);
+    check_groups_at_once();
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        remove_tree(dir);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_states_of_groups)};
+    return run_mpi_tests(argc, argv, tests);
+}
