@@ -17,6 +17,15 @@ static cairn_status check_dims(const cairn_field *f)
     return CAIRN_OK;
 }
 
+/* The size of a field's blocks. Where marks find it out from what changes, states have the usual
+ * one: those of different writers are to be compared by their digests. */
+static uint32_t block_of(const cairn_shelf *s, const char *name)
+{
+    enum { USUAL = 1 << 16 };
+    const uint64_t n = crn_config_variable(s->cfg, CRN_OPT_VARIABLE_BLOCK, name).n;
+    return n == UINT64_MAX ? USUAL : (uint32_t)n;
+}
+
 cairn_status crn_field_spec(const cairn_shelf *s, const cairn_field *f, crn_var_spec *ret)
 {
     CRN_FAIL_IF(!f->name, CAIRN_EINVAL, "a field has no name");
@@ -31,16 +40,15 @@ cairn_status crn_field_spec(const cairn_shelf *s, const cairn_field *f, crn_var_
                     "field '%s' is too large", f->name);
     CRN_FAIL_IF(n > INT64_MAX / item, CAIRN_EINVAL, "field '%s' is too large", f->name);
     CRN_FAIL_IF(n > 0 && !f->data, CAIRN_EINVAL, "field '%s' has no data", f->name);
-    *ret = (crn_var_spec){
-        .name = f->name,
-        .type = cairn_type_name(f->type),
-        .item = (uint32_t)item,
-        .block = (uint32_t)crn_config_variable(s->cfg, CRN_OPT_VARIABLE_BLOCK, f->name).n,
-        .nbytes = n * item,
-        .ndims = (uint32_t)f->ndims,
-        .global = f->global,
-        .offset = f->offset,
-        .count = f->count};
+    *ret = (crn_var_spec){.name = f->name,
+                          .type = cairn_type_name(f->type),
+                          .item = (uint32_t)item,
+                          .block = block_of(s, f->name),
+                          .nbytes = n * item,
+                          .ndims = (uint32_t)f->ndims,
+                          .global = f->global,
+                          .offset = f->offset,
+                          .count = f->count};
     return crn_var_spec_check(ret);
 }
 

@@ -10,7 +10,7 @@ static const uint32_t magic = 0x31585343; /* "CSX1" */
 enum {
     BUCKETS = 4096, /* a power of two */
     COPY = 4096,    /* bytes of one copy of a page */
-    PAIR = 2 * COPY,
+    PAIR = STATE_PAGE_BYTES,
     HEAD = 32,
     SUM_AT = COPY - 16,
     ENTRY_FIXED = 62, /* bytes of an entry but for its key */
@@ -423,4 +423,15 @@ cairn_status crn_state_index_scan(state_index *x, state_entry_fn *fn, void *arg)
     crn_vec_done(&p.entry);
     CRN_TRY(rc);
     return stop ? CAIRN_NOTHING : CAIRN_OK;
+}
+
+cairn_status crn_state_page_scan(const unsigned char bytes[STATE_PAGE_BYTES], state_entry_fn *fn,
+                                 void *arg)
+{
+    page p = {0};
+    cairn_status rc = decode_pair(bytes, &p);
+    if (rc == CAIRN_OK && tell(&p, fn, arg) != 0)
+        rc = CAIRN_NOTHING;
+    crn_vec_done(&p.entry);
+    return rc;
 }

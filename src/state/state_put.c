@@ -209,7 +209,13 @@ static cairn_status list(putting *p)
     e->series = p->s->series;
     e->nranks = (uint32_t)crn_comm_size(p->s->comm);
     crn_stage_enter(CRN_STAGE_COMMIT);
-    return crn_state_index_put(p->s->index, e);
+    const cairn_status rc = crn_state_index_put(p->s->index, e);
+    if (rc < 0) { /* it may stand there all the same */
+        const crn_err why = *crn_err_peek();
+        (void)crn_state_index_remove(p->s->index, p->name);
+        return crn_err_give(&why);
+    }
+    return CAIRN_OK;
 }
 
 /* Collective; CAIRN_NOTHING: it is there. */
@@ -238,9 +244,7 @@ static cairn_status put(putting *p)
 static void conclude(putting *p, cairn_status rc)
 {
     const crn_err why = *crn_err_peek();
-    state_entry e;
-    if (rc < 0 && p->committed &&
-        (!is_first(p) || crn_state_index_find(p->s->index, p->name, &e) == CAIRN_NOTHING))
+    if (rc < 0 && p->committed)
         (void)crn_part_drop(p->s->part, &p->name, 1);
     crn_draft_drop(p->draft);
     if (p->locked)
