@@ -4,6 +4,7 @@
  * be included alone, and begins with what it is for and an example.
  *
  *     <cairn/ckpt.h>      mark and resume: the one that a program needs
+ *     <cairn/region.h>    marks of what is needed, by what the program says it touches
  *     <cairn/compare.h>   where two runs part
  *     <cairn/explain.h>   and why
  *     <cairn/trail.h>     look into what was stored
@@ -22,6 +23,7 @@
 #include <cairn/error.h>
 #include <cairn/type.h>
 #include <cairn/ckpt.h>
+#include <cairn/region.h>
 #include <cairn/compare.h>
 #include <cairn/explain.h>
 #include <cairn/trail.h>

@@ -9,5 +9,32 @@
 
 #include "base/base.h"
 #include "ckpt/ckpt_box.h"
+#include "comm/comm.h"
+
+/* What such a module keeps with a session, zeroed at first. */
+typedef struct crn_guest {
+    void *self;
+    void (*done)(void *self);  /* the session is closed */
+    bool (*due)(void *self);   /* answers cairn_due, which is collective; NULL: the session does */
+    bool (*holds)(void *self); /* the program is not to leave yet; NULL: it may */
+} crn_guest;
+
+crn_guest *crn_ckpt_guest(cairn *c);
+
+crn_comm *crn_ckpt_comm(const cairn *c); /* spoken on by the program's thread */
+const crn_log *crn_ckpt_log(const cairn *c);
+
+/* Errors of the public line: keep the thread's record in the session and return the code. */
+int crn_ckpt_result(cairn *c, cairn_status rc);
+
+/* Is a mark due, as the session sees it? Collective. */
+bool crn_ckpt_ask_due(cairn *c);
+
+/* The next variable that the program has protected, or NULL; *i is 0 at first. */
+const char *crn_ckpt_next_var(const cairn *c, size_t *i);
+
+/* The elements of a variable: of a piece of a global array the piece, else of one dimension.
+ * CAIRN_ENOTFOUND. */
+cairn_status crn_ckpt_shape(cairn *c, const char *name, crn_box *ret, uint64_t *ret_item);
 
 #endif

@@ -11,6 +11,8 @@ void crn_ckpt_free(cairn *c)
     if (!c)
         return;
     crn_finale_free(c->finale);
+    if (c->guest.done)
+        c->guest.done(c->guest.self);
     crn_signals_done(c);
     crn_engine_stop(c);
     crn_ckpt_trees_free(c->leg.trees);

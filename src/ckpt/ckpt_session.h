@@ -18,6 +18,7 @@
 #include <cairn/ckpt.h>
 
 #include "base/base.h"
+#include "ckpt/ckpt.h"
 #include "ckpt/ckpt_box.h"
 #include "ckpt/ckpt_history.h"
 #include "ckpt/ckpt_holding.h"
@@ -245,7 +246,10 @@ struct cairn {
     CRN_VEC(ckpt_tally) tally; /* of the mark under way */
     ckpt_rates rates;
 
-    /* The program's thread's: what was declared, */
+    /* The program's thread's: what a module above keeps with the session, */
+    crn_guest guest;
+
+    /* what was declared, */
     CRN_VEC(ckpt_type) type; /* the first is number CKPT_TYPE_FIRST */
     CRN_VEC(ckpt_var) var;
     crn_index var_name;   /* of those */
@@ -297,9 +301,6 @@ void crn_ckpt_free(cairn *c); /* also what is half made; NULL is allowed */
 /* The text of a type, or NULL when there is none, and the bytes of an element. */
 enum { CKPT_TYPE_FIRST = 1 << 16 };
 const char *crn_ckpt_type(const cairn *c, cairn_type type, uint32_t *ret_nbytes);
-
-/* Errors of the public line: keep the thread's record in the session and return the code. */
-int crn_ckpt_result(cairn *c, cairn_status rc);
 
 /* Is c a session that the named call can work with? CAIRN_EINVAL says why not. */
 cairn_status crn_ckpt_check_usable(cairn *c, const char *call);

@@ -134,8 +134,9 @@ bool cairn_should_stop(cairn *c)
         (void)look(c, true); /* when it fails, a peer is gone, and the next mark will say so */
     c->poll.whether_stop.known = false;
     c->asks = true;
-    crn_signals_asked(c->stopping);
-    return c->stopping;
+    const bool leaves = c->stopping && !(c->guest.holds && c->guest.holds(c->guest.self));
+    crn_signals_asked(leaves);
+    return leaves;
 }
 
 bool cairn_due(cairn *c)
@@ -143,6 +144,11 @@ bool cairn_due(cairn *c)
     if (crn_ckpt_check_usable(c, __func__) < 0)
         return false;
     crn_ckpt_beat(c);
+    return c->guest.due ? c->guest.due(c->guest.self) : crn_ckpt_ask_due(c);
+}
+
+bool crn_ckpt_ask_due(cairn *c)
+{
     if (c->leg.open)
         return false;
     crn_stop_leave(c);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What modules above the public line see of a session.
+ */
+#include "ckpt/ckpt_session.h"
+
+crn_guest *crn_ckpt_guest(cairn *c)
+{
+    return &c->guest;
+}
+
+crn_comm *crn_ckpt_comm(const cairn *c)
+{
+    return c->held.comm;
+}
+
+const crn_log *crn_ckpt_log(const cairn *c)
+{
+    return &c->held.log;
+}
+
+const char *crn_ckpt_next_var(const cairn *c, size_t *i)
+{
+    while (*i < c->var.n) {
+        const ckpt_var *v = &c->var.at[(*i)++];
+        if (v->layout != CKPT_INDEX && v->layout != CKPT_HALO)
+            return v->name;
+    }
+    return NULL;
+}
+
+cairn_status crn_ckpt_shape(cairn *c, const char *name, crn_box *ret, uint64_t *ret_item)
+{
+    const ckpt_var *v = crn_ckpt_find(c, name);
+    CRN_FAIL_IF(!v, CAIRN_ENOTFOUND, "no variable '%s' is protected", name);
+    const uint64_t n = v->nbytes / v->item;
+    *ret_item = v->item;
+    *ret = crn_box_of(1, NULL, &n);
+    if (v->layout == CKPT_PIECE)
+        *ret = crn_box_of(v->ndims, NULL, v->dims + 2 * (size_t)v->ndims);
+    return CAIRN_OK;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The log of regions and values, and the variables of a mark that it is kept in:
+ *
+ *   region#log    numbers of lists, + 1, and after a 0 a value: its length and its bytes
+ *   region#texts  the lists by number, each a line
+ *   region#state  where the mark is, and the payload of the last forward point
+ *
+ * Numbers have seven bits to a byte, the lowest first. The log only grows, so that marks write its
+ * end alone.
+ */
+#include "region/region_session.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void put_number(crn_buf *b, uint64_t n)
+{
+    for (; n >= 128; n >>= 7)
+        crn_put_u8(b, (uint8_t)(n | 128));
+    crn_put_u8(b, (uint8_t)n);
+}
+
+/* Past its bound the log is dropped, and no mark is taken, until a forward point. */
+static cairn_status check_size(regions *r)
+{
+    if (r->full)
+        return CAIRN_OK;
+    CRN_TRY(crn_buf_status(&r->log));
+    if (r->log.n <= r->log_max)
+        return CAIRN_OK;
+    r->full = true;
+    return crn_fail(CAIRN_ENOSPC,
+                    "the log of regions and values has reached %" PRIu64 " bytes at region '%s': "
+                    "a cairn_forward at the start of a step lets it begin anew",
+                    r->log_max, r->met < r->list.n ? r->list.at[r->met].text : "");
+}
+
+cairn_status crn_regions_tell(regions *r, uint32_t list)
+{
+    region_list *l = &r->list.at[list];
+    uint32_t n = l->told;
+    char *text;
+    if (n != UINT32_MAX)
+        return CAIRN_OK;
+    for (n = 0; n < r->told.n; n++)
+        if (strcmp(r->told.at[n], l->text) == 0)
+            break;
+    if (n == r->told.n) {
+        CRN_TRY(crn_strdup(l->text, &text));
+        if (crn_vec_push(&r->told, text) < 0) {
+            free(text);
+            return CAIRN_ENOMEM;
+        }
+    }
+    l->told = n;
+    return CAIRN_OK;
+}
+
+cairn_status crn_regions_log_list(regions *r, uint32_t list)
+{
+    if (r->full)
+        return CAIRN_OK;
+    CRN_TRY(crn_regions_tell(r, list));
+    put_number(&r->log, (uint64_t)r->list.at[list].told + 1);
+    return check_size(r);
+}
+
+cairn_status crn_regions_log_value(regions *r, const void *value, size_t nbytes)
+{
+    if (r->full)
+        return CAIRN_OK;
+    put_number(&r->log, 0);
+    put_number(&r->log, nbytes);
+    crn_put_bytes(&r->log, value, nbytes);
+    return check_size(r);
+}
+
+/* --- in a mark ------------------------------------------------------------------------------- */
+
+static cairn_status write_texts(regions *r)
+{
+    r->texts.n = 0;
+    for (size_t i = 0; i < r->told.n; i++)
+        crn_put_text(&r->texts, "%s\n", r->told.at[i]);
+    return crn_buf_status(&r->texts);
+}
+
+static cairn_status write_state(regions *r)
+{
+    crn_buf *b = &r->state;
+    b->n = 0;
+    crn_put_u64(b, r->count);
+    crn_put_u64(b, r->has_init);
+    crn_put_u64(b, r->forwarded);
+    crn_put_u64(b, r->base);
+    crn_put_str(b, r->list.at[r->met].text);
+    crn_put_u64(b, r->payload.n);
+    crn_put_bytes(b, r->payload.at, r->payload.n);
+    for (size_t i = 0; i < r->var.n; i++)
+        if (r->var.at[i].modified.n > 0)
+            crn_put_str(b, r->name.at[i].name);
+    return crn_buf_status(b);
+}
+
+static cairn_status keep_bytes(regions *r, const char *name, crn_buf *b)
+{
+    static unsigned char nothing;
+    CRN_TRY(cairn_protect(r->c, name, b->at ? b->at : &nothing, CAIRN_BYTES, b->n));
+    return cairn_capture(r->c, name);
+}
+
+cairn_status crn_regions_capture_log(regions *r)
+{
+    CRN_TRY(write_texts(r));
+    CRN_TRY(write_state(r));
+    CRN_TRY(keep_bytes(r, "region#texts", &r->texts));
+    CRN_TRY(keep_bytes(r, "region#state", &r->state));
+    return keep_bytes(r, "region#log", &r->log);
+}

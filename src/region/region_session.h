@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The inside of a session's regions.
+ *
+ * Design. What a site does in one call is a list of accesses; equal lists are one, and have a
+ * number. The log is a line of numbers: 0 and a value, or a list's number. A mark has the log up to
+ * its place. On the way back calls are held against it.
+ *
+ * A mark is armed by cairn_due or cairn_trigger, begins at its place, and is over when all ranks
+ * have decided, which they agree upon in the next cairn_due or cairn_reduce. Until the first mark
+ * is armed, a decision without copies, a shadow, runs for every site.
+ */
+#ifndef CAIRN_REGION_SESSION_H
+#define CAIRN_REGION_SESSION_H
+
+#include <cairn/region.h>
+
+#include "comm/comm.h"
+#include "region/region_decide.h"
+
+enum { REGION_VARS = 1024, REGION_WORDS = REGION_VARS / 64 };
+
+typedef enum region_phase {
+    REGION_OFF,     /* cairn_regions was not called */
+    REGION_INIT,    /* on the way back: the initialisation phase is done again, */
+    REGION_FORWARD, /* what lies before the forward point is skipped, */
+    REGION_REPLAY,  /* and the rest up to the place */
+    REGION_RUN
+} region_phase;
+
+/* What is known of a variable beside what decisions need. */
+typedef struct region_name {
+    char *name;
+    bool captured;       /* something of it is in the open mark, */
+    bool whole;          /* and all of it, also of what nobody has asked for */
+    uint64_t kept_bytes; /* of the open mark, */
+    uint32_t reason;     /* for this list's sake; UINT32_MAX: undecided at the end */
+} region_name;
+
+/* What a site does in a call. */
+typedef struct region_list {
+    uint32_t site;
+    char *text;          /* "advance(R density, W flux[])" */
+    cairn_access *given; /* as it was given, with boxes behind */
+    crn_access *access;
+    size_t n, nused; /* given; of access: those of variables that are not empty */
+    uint32_t told;   /* its number in the log; UINT32_MAX: none yet */
+    uint64_t touched[REGION_WORDS];
+} region_list;
+
+/* A site, and what is known of it as a place. */
+typedef struct region_site {
+    char *name;
+    const char *spelled;    /* the pointer that it was last given by */
+    uint32_t next;          /* the site that followed it last */
+    uint32_t last_list;     /* that was met */
+    uint64_t count;         /* how often it was met, */
+    uint64_t last, gap;     /* when last, and the longest time between */
+    bool shadowed;          /* a shadow is under way, */
+    uint64_t began;         /* since then, */
+    uint64_t kept;          /* and would keep so many bytes so far */
+    crn_decision shadow;    /* its state */
+    uint64_t nsamples;      /* shadows that ended, */
+    double sum, sum_square; /* and what they would have kept */
+} region_site;
+
+typedef struct regions {
+    cairn *c;
+    region_phase phase;
+    uint64_t limit, log_max;
+    double seconds;
+    char *place_name; /* that the program wants, or NULL */
+
+    crn_region_vars var; /* handle n is variable n - 1 */
+    CRN_VEC(region_name) name;
+    CRN_VEC(region_site) site;
+    CRN_VEC(region_list) list;
+
+    uint64_t count; /* regions met */
+    crn_buf log;
+    bool has_init, marked, full;
+    crn_buf payload; /* of the last forward point, */
+    bool forwarded;  /* if there was one, */
+    uint64_t base;   /* and the count there */
+
+    bool gathers; /* shadows run */
+    bool armed, at_once, open, failed;
+    uint64_t armed_ns, armed_after_ns; /* when, and how long after the mark before */
+    uint64_t mark_ns;                  /* when the last mark began, or the session */
+    uint32_t place;                    /* site; UINT32_MAX: any */
+    uint64_t place_count;
+    uint32_t met; /* the list that is being looked at */
+    crn_decision decision;
+    crn_buf state; /* for the mark */
+
+    CRN_VEC(char *) told; /* the texts of lists, by their numbers in the log */
+    crn_buf texts;        /* for the mark */
+
+    /* On the way back. */
+    uint64_t version, mark_count;
+    size_t at; /* in the log */
+    char *place_text;
+    CRN_VEC(char *) modified; /* names of variables that had been, at the place */
+    crn_err broken;           /* why no marks are taken any more; code 0: they are */
+} regions;
+
+/* The regions of a session, which this makes when there are none yet. */
+cairn_status crn_regions_get(cairn *c, regions **ret);
+
+/* What went wrong: no marks from now on. Returns rc. */
+cairn_status crn_regions_break(regions *r, cairn_status rc);
+
+/* --- lists ---------------------------------------------------------------------------------- */
+
+/* The list that a call stands for. CAIRN_EINVAL, CAIRN_ENOMEM. */
+cairn_status crn_regions_list(regions *r, const char *site, const cairn_access *access, size_t n,
+                              uint32_t *ret);
+void crn_regions_forget_lists(regions *r);
+
+/* --- marks ---------------------------------------------------------------------------------- */
+
+/* A region is about to run. Collective where a mark begins, which is so for all ranks. */
+cairn_status crn_regions_before(regions *r, uint32_t list);
+
+/* Shadows: a region is about to run; and the place that they speak for, UINT32_MAX: none. The
+ * latter is collective. */
+cairn_status crn_shadow_step(regions *r, uint32_t list);
+cairn_status crn_regions_choose(regions *r, uint32_t *ret_site);
+
+cairn_status crn_regions_arm(regions *r); /* a mark is wanted. Collective. */
+bool crn_regions_poll(void *arg);         /* for cairn_due. Collective. */
+bool crn_regions_hold(void *arg);         /* is a mark to be finished before the program leaves? */
+
+/* --- the log -------------------------------------------------------------------------------- */
+
+cairn_status crn_regions_log_list(regions *r, uint32_t list);
+cairn_status crn_regions_log_value(regions *r, const void *value, size_t nbytes);
+cairn_status crn_regions_tell(regions *r, uint32_t list); /* let it have a number */
+cairn_status crn_regions_capture_log(regions *r);         /* into the open mark */
+
+/* --- the way back --------------------------------------------------------------------------- */
+
+cairn_status crn_regions_start(regions *r);      /* collective */
+int crn_regions_skip(regions *r, uint32_t list); /* 1: it is to run */
+cairn_status crn_regions_take_value(regions *r, void *value, size_t nbytes);
+cairn_status crn_regions_take_payload(regions *r, void *payload, size_t nbytes);
+
+#endif
