@@ -114,7 +114,8 @@ typedef struct cairn_comparison_options {
     /* for runs: */
     cairn_marks marks;
     /* for cairn_compare_files again: */
-    bool follow;         /* of HDF5: follow links, and data, into other files */
+    bool follow; /* of HDF5: follow links, and data, into other files */
+    /* for all: */
     const char *exclude; /* leave out what has such a name, or lies below it: patterns as of
                             fnmatch(3), separated by commas; NULL: nothing */
 } cairn_comparison_options;
@@ -129,9 +130,9 @@ typedef struct cairn_comparison {
     uint64_t read_bytes;   /* of state that was read, of both runs */
     cairn_comparison_row first; /* the first row that differs, if one does; strings live until the
                                    next call of the thread */
-    uint64_t nskipped;          /* of files: what was left out by its name */
-    uint64_t nonly_first;       /* marks that the second run does not have, as far as was looked, */
-    uint64_t nonly_second;      /* and that the first one does not have */
+    uint64_t nskipped;     /* what was left out by its name; of runs in the mark with most of it */
+    uint64_t nonly_first;  /* marks that the second run does not have, as far as was looked, */
+    uint64_t nonly_second; /* and that the first one does not have */
     /* of a golden file: */
     uint64_t nsketched;    /* marks with a sketch, of those that were compared */
     uint64_t sketch_bytes; /* all of it */

@@ -66,8 +66,8 @@ bool cmd_comparison_check(cmd_comparison *c, const char *usage)
     }
     if (c->marks)
         c->how.marks = strcmp(c->marks, "all") == 0 ? CAIRN_MARKS_ALL : CAIRN_MARKS_COMMON;
-    if ((c->how.follow || c->how.exclude) && !c->files) {
-        cmd_misuse(usage, "--follow and --exclude are for files");
+    if (c->how.follow && !c->files) {
+        cmd_misuse(usage, "--follow is for files");
         return false;
     }
     c->how.nan_differs = c->nan && strcmp(c->nan, "differ") == 0;
@@ -294,7 +294,7 @@ static int print_json(cmd_comparison *c, const cairn_comparison *r)
                             "only_second", (json_int_t)r->nonly_second, "nbytes",
                             (json_int_t)r->nbytes, "tree_bytes", (json_int_t)r->tree_bytes, "read",
                             (json_int_t)r->read_bytes, "first", first, "rows", c->rows);
-    if (c->files)
+    if (c->files || c->how.exclude)
         all = cmd_json_merge(all, json_pack("{s:I}", "skipped", (json_int_t)r->nskipped));
     if (c->golden)
         all = cmd_json_merge(all, json_pack("{s:{s:I, s:I, s:I}}", "sketch", "marks",

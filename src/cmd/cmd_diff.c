@@ -10,7 +10,7 @@
 
 static const char usage[] =
     "cairn diff [--all | --first] [--marks WORD] [--bound BOUND] [--variable NAME] [--nan WORD] "
-    "[--direct] [--threads N] [--json | --csv] RUN RUN\n"
+    "[--exclude NAMES] [--direct] [--threads N] [--json | --csv] RUN RUN\n"
     "cairn diff [--first] [--bound BOUND] [--variable NAME] [--nan WORD] [--threads N] "
     "[--follow] [--exclude NAMES] [--raw TYPE [--shape NxN]] [--json | --csv] FILE FILE";
 

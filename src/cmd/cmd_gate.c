@@ -7,7 +7,7 @@
 #include "cmd/cmd_ranks.h"
 
 static const char usage[] = "cairn gate [--all] [--marks WORD] [--bound BOUND] [--variable NAME] "
-                            "[--nan WORD] [--json | --csv] GOLDEN RUN\n"
+                            "[--nan WORD] [--exclude NAMES] [--json | --csv] GOLDEN RUN\n"
                             "cairn gate --bless [--sketch KIND] [--json] GOLDEN RUN";
 
 /* What 'cairn gate' is asked for. */
@@ -98,6 +98,7 @@ int cmd_gate(int argc, char **argv)
         CMD_TEXT('v', "variable", "NAME", &c->how.variable, "check this variable only"),
         CMD_TEXT(0, "nan", "WORD", &c->nan,
                  "'same': NaN equals NaN (the default); 'differ': never"),
+        CMD_TEXT('x', "exclude", "NAMES", &c->how.exclude, "leave out such names, as 'log,*/time'"),
         CMD_JSON(&c->json),
         CMD_FLAG(0, "csv", &c->csv, "print a line for each variable of each mark"),
         CMD_END};

@@ -181,6 +181,7 @@ typedef struct diff_row {
     diff_at at;               /* what is judged now */
     bool global;              /* indices are those of the global array */
     const crn_fields *fields; /* while it is compared: of a structure; NULL: none */
+    bool excluded;            /* nobody has looked at it: its name is left out */
     bool alike;               /* no piece of an array, and compared as what all ranks hold alike */
     uint32_t ndims;
     uint64_t shape[CRN_DIMS_MAX];
@@ -268,6 +269,7 @@ typedef struct diff_question {
     crn_bound bound;
     CRN_VEC(diff_bound) named; /* for some instead */
     const char *variable;      /* NULL: all */
+    const char *exclude;       /* patterns of names that are left out; NULL: none */
     bool nan_differs, direct;
 } diff_question;
 
@@ -287,6 +289,9 @@ void crn_diff_fields(const diff_question *ask, const crn_var_spec *spec, const c
 
 /* Are they the one number that the type is? */
 bool crn_diff_is_plain(const crn_fields *f);
+
+/* Does a name, or what it lies below, fit one of the patterns, which commas separate? */
+bool crn_diff_is_excluded(const char *name, const char *patterns);
 
 /* Called by any thread when so many bytes of the first side have been seen to. */
 typedef void diff_seen_fn(void *arg, uint64_t nbytes);

@@ -140,7 +140,7 @@ static bool fits(const char *name, const char *pattern)
     return fnmatch(pattern, name, 0) == 0 || fnmatch(below, name, 0) == 0;
 }
 
-static bool is_excluded(const char *name, const char *patterns)
+bool crn_diff_is_excluded(const char *name, const char *patterns)
 {
     char pattern[CRN_HDF5_NAME + 1];
     while (patterns && *patterns) {
@@ -195,7 +195,8 @@ static cairn_status pair_up(diff_files *f, const cairn_comparison_options *how)
         const diff_array *a[2];
         next_pair(f, at, a);
         const char *name = a[0] ? a[0]->name : a[1]->name;
-        const bool out = is_excluded(name, how->exclude) || is_excluded(name, own);
+        const bool out =
+            crn_diff_is_excluded(name, how->exclude) || crn_diff_is_excluded(name, own);
         if (is_wanted(name, how->variable) && !are_groups(a) && out)
             f->nskipped++;
         else if (is_wanted(name, how->variable) && !are_groups(a))

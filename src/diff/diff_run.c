@@ -164,6 +164,19 @@ static void report(comparison *c, cairn_comparison_row *row)
         c->stopped = c->how.row(c->how.arg, row) != 0;
 }
 
+/* How many variables of a mark were left out by their names? */
+static uint64_t count_excluded(const diff_rows *rows)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < rows->n; i++) {
+        bool again = !rows->at[i].excluded;
+        for (size_t k = 0; k < i && !again; k++)
+            again = strcmp(rows->at[k].variable, rows->at[i].variable) == 0;
+        n += !again;
+    }
+    return n;
+}
+
 static void report_row(comparison *c, uint64_t version, const diff_row *r)
 {
     char bound[CRN_BOUND_TEXT];
@@ -221,7 +234,10 @@ static cairn_status do_work(comparison *c, mark_work *m, uint64_t version)
         rc = gather_rows(c, m);
     crn_diff_rows_sort(&m->rows);
     for (size_t i = 0; rc == CAIRN_OK && crn_comm_rank(c->comm) == 0 && i < m->rows.n; i++)
-        report_row(c, version, &m->rows.at[i]);
+        if (!m->rows.at[i].excluded)
+            report_row(c, version, &m->rows.at[i]);
+    if (c->ask.exclude)
+        c->result.nskipped = CRN_MAX(c->result.nskipped, count_excluded(&m->rows));
     c->result.nbytes += m->nbytes;
     crn_diff_rows_done(&m->rows);
     pthread_mutex_destroy(&m->mutex);
@@ -272,12 +288,16 @@ static cairn_status compare_marks(comparison *c)
     return CAIRN_OK;
 }
 
-/* A name that nobody has is a mistake, and not what agrees. Collective. */
+/* A name that nobody has, or all names left out, is a mistake, and not what agrees. Collective. */
 static cairn_status check_found(comparison *c)
 {
     cairn_status rc = CAIRN_OK;
-    if (crn_comm_rank(c->comm) == 0 && c->ask.variable && c->nrows == 0 &&
-        c->result.verdict == CAIRN_SAME)
+    const bool nothing =
+        crn_comm_rank(c->comm) == 0 && c->nrows == 0 && c->result.verdict == CAIRN_SAME;
+    if (nothing && c->result.nskipped > 0)
+        rc = crn_fail(CAIRN_ENOTFOUND, "nothing is left to compare: '%s' leaves out all of it",
+                      c->ask.exclude);
+    else if (nothing && c->ask.variable)
         rc = crn_fail(CAIRN_ENOTFOUND, "neither '%s' nor '%s' has a variable '%s'", c->side[0].name,
                       c->side[1].name, c->ask.variable);
     return crn_comm_agree(c->comm, rc);
@@ -296,8 +316,10 @@ static cairn_status prepare(comparison *c)
     const cairn_comparison_options *how = &c->how;
     CRN_FAIL_IF((unsigned)how->marks > CAIRN_MARKS_ALL, CAIRN_EINVAL,
                 "there is no way %d to take marks", (int)how->marks);
-    c->ask = (diff_question){
-        .variable = how->variable, .nan_differs = how->nan_differs, .direct = how->direct};
+    c->ask = (diff_question){.variable = how->variable,
+                             .exclude = c->kind == FILES ? NULL : how->exclude,
+                             .nan_differs = how->nan_differs,
+                             .direct = how->direct};
     if (how->bound)
         CRN_TRY(crn_diff_bounds_parse(how->bound, &c->ask));
     c->nthreads = how->nthreads > 0 ? how->nthreads : count_processors();

@@ -736,6 +736,18 @@ static bool is_asked_for(const unit *u, const crn_var_spec *spec)
     return !ours && (!name || strcmp(spec->name, name) == 0);
 }
 
+/* A row tells that a variable was not looked at. */
+static cairn_status leave_out(unit *u, int k, const crn_var_spec *spec, diff_rows *rows,
+                              pthread_mutex_t *lock)
+{
+    CRN_TRY(crn_diff_row_init(&u->row, spec, u->at));
+    u->at.step++;
+    u->row.excluded = true;
+    if (k == 0)
+        crn_diff_see(u->w, spec->nbytes);
+    return merge(u, rows, lock);
+}
+
 /* Compare variable i of the first share; or, with k = 1, see to one of the second that has no pair.
  */
 static cairn_status compare_var(unit *u, int k, size_t i, diff_rows *rows, pthread_mutex_t *lock)
@@ -745,6 +757,8 @@ static cairn_status compare_var(unit *u, int k, size_t i, diff_rows *rows, pthre
     const crn_var_spec *spec = &v[k].var->spec;
     if (!is_asked_for(u, spec))
         return CAIRN_OK;
+    if (crn_diff_is_excluded(spec->name, u->w->ask->exclude))
+        return leave_out(u, k, spec, rows, lock);
     const bool paired = crn_diff_share_find(&u->share[!k], spec->name, &v[!k]);
     if (is_left_to_first(u, spec) || (k == 1 && is_seen_to(u, spec, paired)))
         return CAIRN_OK;
