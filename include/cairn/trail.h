@@ -130,12 +130,34 @@ typedef struct cairn_variable_info {
     char root[33]; /* digest of the tree over all blocks, hexadecimal: equal data, equal root */
     uint64_t whole_bytes; /* of what the program had, */
     uint64_t kept_bytes;  /* and of that, which the mark has: the rest was left out of it */
+    uint64_t table_bytes; /* of the table of its blocks in the part file */
 } cairn_variable_info;
 
 /* Describe variable number var of a rank's share of a mark. As cairn_trail_part. */
 CAIRN_API CAIRN_CHECK int cairn_trail_variable(cairn_trail *t, size_t run, size_t mark,
                                                uint32_t rank, size_t var,
                                                cairn_variable_info *info);
+
+#define CAIRN_BLOCK_SIZES 9
+
+/* What marks of a variable write, by the size of its blocks. */
+typedef struct cairn_block_choice {
+    size_t struct_bytes;
+    size_t nmarks;        /* that were compared, each with the one before */
+    uint64_t nbytes;      /* of the rank's piece */
+    uint32_t block_bytes; /* that the newest mark has, */
+    uint32_t best_bytes; /* and that a session would go on with by the option variable.block=auto */
+    uint64_t written[CAIRN_BLOCK_SIZES]; /* bytes of a mark in blocks of 1 KiB, 2 KiB, ... 256 KiB,
+                                            with the table of blocks */
+} cairn_block_choice;
+
+/*
+ * Look at a rank's piece of a variable in the newest marks of a run, up to three that lie in the
+ * trail: what would they have written in blocks of other sizes? Up to 4 MiB of each mark are read.
+ * CAIRN_NOTHING: there are no two marks in which it has the same size. As cairn_trail_part.
+ */
+CAIRN_API CAIRN_CHECK int cairn_trail_blocks(cairn_trail *t, size_t run, uint32_t rank,
+                                             const char *name, cairn_block_choice *ret);
 
 /*
  * Read a rank's piece of a variable, verified, into dst of exactly nbytes bytes.

@@ -6,7 +6,7 @@
  */
 #include <mpi.h>
 
-#include "cmd/cmd.h"
+#include "cmd/cmd_bench.h"
 #include "cmd/cmd_events.h"
 
 #include <cairn/ckpt.h>
@@ -16,9 +16,10 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "cairn bench blocks [--json] [--size N] [--changed PERCENT] [--stretch N] [DIRECTORY]";
+    "cairn bench blocks [--json] [--size N] [--changed PERCENT] [--stretch N] [DIRECTORY]\n"
+    "cairn bench blocks --trail TRAIL[/RUN] [--json]";
 
-enum { TURNS = 3, SMALLEST = 1 << 10, LARGEST = 4 << 20, TABLE_ENTRY = 32 };
+enum { TURNS = 3, SMALLEST = 1 << 10, LARGEST = 4 << 20 };
 
 typedef struct task {
     char dir[512];          /* of our own, removed in the end */
@@ -75,18 +76,25 @@ static cairn_status mark_all(task *t, cairn *c, outcome *ret)
     return CAIRN_OK;
 }
 
-/* Bytes that the last mark wrote, as its run's log tells. */
+/* Bytes that the last mark wrote, as its run's log tells, and those of its tables. */
 static cairn_status count_written(const task *t, const char *run, outcome *ret)
 {
     cairn_trail *trail;
     size_t number;
+    cairn_run_info info = {.struct_bytes = sizeof info};
+    cairn_variable_info v = {.struct_bytes = sizeof v};
     CRN_TRY(cairn_trail_open(t->dir, &trail));
     cairn_status rc = cairn_trail_find_run(trail, run, &number);
     crn_event_list events = {0};
     if (rc == CAIRN_OK)
+        rc = cairn_trail_run(trail, number, &info);
+    if (rc == CAIRN_OK)
+        rc = cairn_trail_variable(trail, number, info.nmarks - 1, 0, 0, &v);
+    if (rc == CAIRN_OK)
         (void)cmd_events_read(trail, number, CRN_DETAIL_NONE, 0, &events);
     const crn_event *mark = cmd_events_find(&events, CRN_EVENT_MARK, t->version, NULL);
     ret->written = mark ? mark->mark.written : 0;
+    ret->tables = v.table_bytes;
     crn_events_done(&events);
     cairn_trail_close(trail);
     return rc;
@@ -120,7 +128,6 @@ static int try_block(task *t, uint64_t block, outcome *ret)
     if (rc == CAIRN_OK && (rc = count_written(t, run, ret)) < 0)
         cmd_fail("%s", cairn_error_text());
     ret->block = block;
-    ret->tables = (t->size + block - 1) / block * TABLE_ENTRY;
     return rc == CAIRN_OK ? CMD_YES : CMD_UNKNOWN;
 }
 
@@ -211,16 +218,23 @@ int cmd_bench(int argc, char **argv)
 {
     task t = {.version = 0};
     bool json = false;
-    const char *size = "256MiB", *changed = "1", *stretch = "4KiB";
+    const char *size = "256MiB", *changed = "1", *stretch = "4KiB", *trail = NULL;
     int code;
     const cmd_option options[] = {
-        CMD_JSON(&json), CMD_TEXT('s', "size", "N", &size, "bytes of the state (256MiB)"),
+        CMD_JSON(&json),
+        CMD_TEXT('s', "size", "N", &size, "bytes of the state (256MiB)"),
         CMD_TEXT('c', "changed", "PERCENT", &changed, "how much of it changes between marks (1)"),
-        CMD_TEXT('l', "stretch", "N", &stretch, "bytes that change together (4KiB)"), CMD_END};
+        CMD_TEXT('l', "stretch", "N", &stretch, "bytes that change together (4KiB)"),
+        CMD_TEXT('t', "trail", "TRAIL[/RUN]", &trail, "look at marks of a run instead"),
+        CMD_END};
     if (!cmd_parse(usage, options, &argc, &argv, &code))
         return code;
     if (argc < 1 || argc > 2 || strcmp(argv[0], "blocks") != 0)
         return cmd_misuse(usage, "what can be measured is 'blocks'");
+    if (trail && argc > 1)
+        return cmd_misuse(usage, "--trail: nothing is written, so there is no DIRECTORY");
+    if (trail)
+        return cmd_bench_trail(trail, json);
     code = read_numbers(size, changed, stretch, &t);
     if (code != CMD_YES)
         return code;

@@ -218,7 +218,8 @@ int cairn_trail_variable(cairn_trail *t, size_t run, size_t mark, uint32_t rank,
                              .nblocks = v->nblocks,
                              .nchanged = v->nchanged,
                              .stored_bytes = v->stored_bytes,
-                             .ndims = v->spec.ndims};
+                             .ndims = v->spec.ndims,
+                             .table_bytes = v->nblocks * v->entry_bytes};
     for (uint32_t i = 0; i < v->spec.ndims; i++) {
         r.global[i] = v->spec.global[i];
         r.offset[i] = v->spec.offset[i];

@@ -143,10 +143,62 @@ static void test_sizes_are_found_and_stay(void **state)
     place_done(&p);
 }
 
+/* What is said of a run with blocks of one size, which is not asked to find any. */
+static void assert_choice(cairn_trail *t, uint32_t rank, const char *name, uint32_t best)
+{
+    cairn_block_choice c = {.struct_bytes = sizeof c};
+    assert_ok(cairn_trail_blocks(t, 0, rank, name, &c));
+    assert_int_equal(c.nmarks, 3);
+    assert_int_equal(c.block_bytes, START);
+    assert_int_equal(c.best_bytes, best);
+    if (strcmp(name, "mesh") == 0) { /* 2 KiB, 32 bytes of table for each; and all, with 64 KiB */
+        assert_int_equal(c.nbytes, N * sizeof(double));
+        assert_int_equal(c.written[1], PLACES * FOUND + c.nbytes / FOUND * 32);
+        assert_int_equal(c.written[6], c.nbytes + c.nbytes / START * 32);
+    }
+}
+
+static void test_trail_tells(void **state)
+{
+    place p;
+    values *s;
+    cairn *c;
+    cairn_trail *t;
+    char path[96];
+    place_init(&p, *state,
+               "[level]\nlocal = trail\n[keep]\nglobal = 4\n[variable packed]\ncodec = lz4\n");
+    assert_ok(crn_alloc(&s, 1));
+    assert_ok(cairn_open(p.mpi, p.config, &c));
+    protect(c, &p, s);
+    for (uint64_t step = 1; step <= 5; step++) {
+        advance(s, p.rank, step);
+        assert_ok(cairn_mark(c, step, CAIRN_LEVEL_GLOBAL));
+    }
+    assert_ok(cairn_close(c));
+    snprintf(path, sizeof path, "%s/trail", p.dir);
+    assert_ok(cairn_trail_open(path, &t));
+    for (uint32_t rank = 0; rank < (uint32_t)p.nranks; rank++) {
+        assert_choice(t, rank, "mesh", FOUND);
+        assert_choice(t, rank, "piece", FOUND);
+        assert_choice(t, rank, "packed", ENCODED);
+        assert_choice(t, rank, "dense", START);
+        assert_choice(t, rank, "still", START);
+        assert_choice(t, rank, "uneven", rank == 0 ? FOUND : START);
+    }
+    assert_int_equal(
+        cairn_trail_blocks(t, 0, 0, "no such",
+                           &(cairn_block_choice){.struct_bytes = sizeof(cairn_block_choice)}),
+        CAIRN_ENOTFOUND);
+    cairn_trail_close(t);
+    free(s);
+    place_done(&p);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes_are_found_and_stay),
+        cmocka_unit_test(test_trail_tells),
     };
     return run_mpi_tests(argc, argv, tests);
 }
