@@ -209,6 +209,9 @@ class Guides(system.Case):
     def test_plan(self):
         self.play_document("docs/guide/plan.md")
 
+    def test_region(self):
+        self.play_document("docs/guide/region.md")
+
     def test_run(self):
         self.play_document("docs/guide/run.md")
 
