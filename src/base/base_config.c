@@ -261,7 +261,7 @@ static cairn_status parse_into(crn_config *cfg, const char *name, const char *te
         s.at += 3;
     int wrong = ini_parse_stream(next_line, &s, on_value, &s);
     CRN_FAIL_IF(wrong < 0, CAIRN_ENOMEM, "cannot allocate a line of '%s'", name);
-    /* inih reads on after what it does not understand; the first mistake is the one to tell. */
+    /* inih reads on after what it does not understand; the first mistake is reported. */
     if (wrong > 0 && (s.rc == CAIRN_OK || wrong < s.line))
         return crn_fail(CAIRN_EINVAL, "%s:%d: neither a [section] nor 'key = value'", name, wrong);
     if (s.rc < 0 && s.rc != CAIRN_ENOMEM)

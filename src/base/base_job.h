@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The task of a job array that this process belongs to, as its scheduler tells in the environment:
- * Slurm, PBS, LSF or Grid Engine. Tasks of one array are different experiments in one directory.
+ * The task of a job array that this process belongs to, from the environment that its scheduler
+ * sets: Slurm, PBS, LSF or Grid Engine. Tasks of one array are different experiments in one
+ * directory.
  */
 #ifndef CAIRN_BASE_JOB_H
 #define CAIRN_BASE_JOB_H

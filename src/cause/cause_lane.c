@@ -267,7 +267,8 @@ static int at_mark(walker *w, const cairn_trace_event *e)
         begin_stretch(w);
     w->passing->has_to |= version == w->stretch->to;
     if (w->within && version == w->stretch->to)
-        end_stretch(w, e->site > 0); /* whoever is only told of a mark has no place for it */
+        end_stretch(w, e->site >
+                           0); /* a thread that did not take the mark itself has no place for it */
     return 0;
 }
 
@@ -315,7 +316,7 @@ static cairn_status walk(walker *w, uint32_t rank)
 {
     if (cairn_trace_walk(w->side->t, rank, w->now.thread, on_event, w) < 0)
         return crn_err_peek()->code;
-    CRN_FAIL_IF(w->failed, CAIRN_ENOMEM, "no memory for what '%s' tells", w->side->path);
+    CRN_FAIL_IF(w->failed, CAIRN_ENOMEM, "no memory for the contents of '%s'", w->side->path);
     return CAIRN_OK;
 }
 
@@ -345,7 +346,7 @@ cairn_status crn_act_collect(crn_story *s, uint32_t rank, uint32_t thread,
     w.now.receipt.n = w.receipts; /* none if it has not ended */
     w.now.file.n = w.files;
     if (!end_thread(&w) && code == CAIRN_OK)
-        code = crn_fail(CAIRN_ENOMEM, "no memory for what '%s' tells", s->path);
+        code = crn_fail(CAIRN_ENOMEM, "no memory for the contents of '%s'", s->path);
     if (!w.ended)
         forget_later(&w);
     return code;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Between which marks two runs part: the last one that surely agrees, and the first that both have
- * and that differs. A mark that only one of them has tells nothing, one that is not proven equal is
- * not known to agree.
+ * and that differs. A mark that only one of them has proves nothing; one that is not proven equal
+ * does not count as agreeing.
  */
 #include "cause/cause.h"
 

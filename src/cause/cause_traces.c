@@ -113,7 +113,7 @@ static cairn_status compare_lanes(explainer *x, uint32_t rank, const crn_act *a,
     return CAIRN_OK;
 }
 
-/* How much there is to tell; 0: nothing. */
+/* Number of differences to report. */
 static size_t weight(const cairn_deviation *d)
 {
     return d->nmatches + (d->parted || d->nreceived[0] != d->nreceived[1]) + (d->nth_file > 0);
@@ -163,7 +163,7 @@ static cairn_status compare_by_number(explainer *x, uint32_t rank, const crn_act
 }
 
 /*
- * Between the marks first. Where these met the threads at other places, numbers tell what belongs
+ * Between the marks first. Where these met the threads at other places, numbers decide what belongs
  * together, if the threads were alike up to there; if not, then whatever leaves less to explain:
  * chance makes differences, not likeness.
  */
@@ -342,7 +342,7 @@ static cairn_status open_trace(crn_story *s, const char *path, crn_names *names)
     CRN_TRY(cairn_trace_describe(s->t, &s->info));
     CRN_FAIL_IF(s->info.precision < 100, CAIRN_EUNSUPPORTED,
                 "'%s' was recorded with a precision of %" PRIu32
-                " per cent: it does not tell single messages",
+                " per cent: it does not have single messages",
                 path, s->info.precision);
     return CAIRN_OK;
 }

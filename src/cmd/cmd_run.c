@@ -163,7 +163,7 @@ static int note_end(supervisor *s, crn_leg *leg)
 {
     static const char *const why[] = {
         [CRN_LEG_EXIT] = "exit",   [CRN_LEG_SIGNAL] = "signal", [CRN_LEG_HANG] = "hang",
-        [CRN_LEG_LIMIT] = "limit", [CRN_LEG_TOLD] = "told",     [CRN_LEG_UNSTARTED] = "unstarted"};
+        [CRN_LEG_LIMIT] = "limit", [CRN_LEG_ASKED] = "told",     [CRN_LEG_UNSTARTED] = "unstarted"};
     return cmd_run_note(
         &s->place, &s->signals,
         &(crn_event){.kind = CRN_EVENT_ENDED,
@@ -226,7 +226,7 @@ static verdict judge(const crn_leg *leg, const run_state *now)
     const bool well = leg->why == CRN_LEG_EXIT && leg->code == 0;
     if (now->finished)
         return DONE;
-    if (leg->why != CRN_LEG_HANG && (leg->told || (well && now->stopped)))
+    if (leg->why != CRN_LEG_HANG && (leg->asked || (well && now->stopped)))
         return STOPPED;
     return well ? DONE : FAILED;
 }

@@ -18,7 +18,7 @@ typedef struct verdict {
     json_t *damage; /* a list, with json */
     uint64_t nruns, nmarks, nbytes, ndamaged;
     uint64_t nelsewhere; /* marks that are on the nodes only, and are not read */
-    bool untold;         /* something could not be checked */
+    bool unchecked;         /* something could not be checked */
 } verdict;
 
 /* The run that is being read. */
@@ -57,7 +57,7 @@ static void report_damage(const check *c, const cairn_finding *f)
 
 static void report_unread(check *c, const cairn_finding *f)
 {
-    c->unread = c->all->untold = true;
+    c->unread = c->all->unchecked = true;
     if (f->variable || f->version == UINT64_MAX)
         cmd_fail("%s: %s", c->place, f->text);
     else
@@ -128,7 +128,7 @@ static void verify_run(verdict *all, const char *name, const cmd_place *place, s
     }
     if (rc < 0 && rc != CAIRN_ECORRUPT && !(rc == CAIRN_EIO && c.unread)) {
         cmd_fail("%s: %s", name, cairn_error_text());
-        all->untold = true;
+        all->unchecked = true;
     }
 }
 
@@ -136,7 +136,7 @@ static void verify_place(verdict *all, const char *name)
 {
     cmd_place place;
     if (cmd_place_open(name, &place) != CMD_YES) {
-        all->untold = true;
+        all->unchecked = true;
         return;
     }
     for (size_t r = place.first; r < place.end; r++)
@@ -148,7 +148,7 @@ static void verify_place(verdict *all, const char *name)
 static int code_of(const verdict *v)
 {
     const bool nothing = v->nmarks > 0 && v->nelsewhere == v->nmarks;
-    return v->ndamaged > 0 ? CMD_NO : v->untold || nothing ? CMD_UNKNOWN : CMD_YES;
+    return v->ndamaged > 0 ? CMD_NO : v->unchecked || nothing ? CMD_UNKNOWN : CMD_YES;
 }
 
 static void print_words(const verdict *v)
@@ -172,11 +172,11 @@ static int print_verdict(const verdict *v)
     if (v->json)
         return cmd_print_json(
             json_pack("{s:b, s:b, s:I, s:I, s:I, s:I, s:o}", "sound", code_of(v) == CMD_YES,
-                      "complete", !v->untold && v->nelsewhere == 0, "runs", (json_int_t)v->nruns,
+                      "complete", !v->unchecked && v->nelsewhere == 0, "runs", (json_int_t)v->nruns,
                       "marks", (json_int_t)v->nmarks, "elsewhere", (json_int_t)v->nelsewhere,
                       "nbytes", (json_int_t)v->nbytes, "damage", v->damage),
             code_of(v));
-    if (v->ndamaged > 0 || !v->untold)
+    if (v->ndamaged > 0 || !v->unchecked)
         print_words(v);
     return code_of(v);
 }

@@ -10,7 +10,7 @@ typedef struct story {
     char text[CRN_ERR_TEXT];
 } story;
 
-static void tell(const crn_comm *c, cairn_status code, story *s)
+static void describe(const crn_comm *c, cairn_status code, story *s)
 {
     crn_err err;
     crn_err_take(&err);
@@ -43,7 +43,7 @@ cairn_status crn_comm_agree(crn_comm *c, cairn_status local)
         return (cairn_status)(verdict - size);
     story s;
     if (rank == verdict)
-        tell(c, local, &s);
+        describe(c, local, &s);
     CRN_TRY(crn_comm_bcast(c, &s, sizeof s, (int)verdict));
     if (rank != verdict)
         adopt(&s);

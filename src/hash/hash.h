@@ -113,9 +113,9 @@ bool crn_bound_implies(const crn_bound *a, const crn_bound *b);
 /* --- sketches --------------------------------------------------------------------------------- */
 
 /*
- * A sketch tells how the cells of the tolerant digest have to be moved to have a reference's values
- * far from their edges. Whoever digests another block with the reference's sketch has the digest of
- * the reference only if no two values differ, as for the tolerant digest; and has it for sure where
+ * A sketch records how to shift the cells of the tolerant digest so that a reference's values are
+ * far from their edges. Another block, digested with the reference's sketch, has the digest of the
+ * reference only if no two values differ, as for the tolerant digest; and has it for certain where
  * all values are near enough to the reference's (for this, see CRN_SKETCH_BITS and
  * CRN_SKETCH_BYTES). The width of cells, w, is 2^floor(log2 absolute), or, where that is more,
  * 2^(floor(log2 relative) + floor(log2 |x|)) for the reference's value x; the limits of tolerant
@@ -135,7 +135,7 @@ cairn_status crn_sketcher_create(size_t item, const crn_bound *bound, crn_sketch
 void crn_sketcher_free(crn_sketcher *s); /* NULL is allowed */
 
 /*
- * Append the sketch of a block of nbytes (a multiple of item) to buf and tell the kind, which is
+ * Append the sketch of a block of nbytes (a multiple of item) to buf and return the kind, which is
  * CRN_SKETCH_BITS also where bytes are wanted and would be more; ret gets the block's own digest.
  */
 crn_sketch_kind crn_sketch_make(crn_sketcher *s, crn_sketch_kind wanted, const void *data,
@@ -245,7 +245,7 @@ typedef void crn_value_fn(void *arg, uint64_t first, uint64_t n);
 
 /*
  * Compare n values at a and b, at any alignment, by the formula of crn_bound; add to *delta what
- * differs and tell fn (NULL: nobody).
+ * differs and call fn (unless NULL) for it.
  */
 void crn_values_compare(const crn_value_rule *rule, const void *a, const void *b, uint64_t n,
                         crn_value_delta *delta, crn_value_fn *fn, void *arg);

@@ -7,8 +7,8 @@
  * values one pair does. But where one of the two blocks is known beforehand, the reference, its
  * cells can be moved away from its values: the sketch says by how much, and whoever has the other
  * block puts its values into the same, moved cells. A shift s of 0 to 255 moves them by (s/256 -
- * 1/2) w, so that edges lie at (k + s/256) w. Shifts 128 and 0 are told by one bit for each value:
- * one of the two has every value at least w/4 away from all edges. Or one byte tells a shift for 64
+ * 1/2) w, so that edges lie at (k + s/256) w. One bit for each value selects shift 128 or 0:
+ * one of the two has every value at least w/4 away from all edges. Or one byte is the shift of 64
  * values; hash_sketch_make.c chooses.
  *
  * Equal digests, with the same sketch, prove that no values differ, whatever the sketch says: it is

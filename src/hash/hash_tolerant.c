@@ -27,7 +27,7 @@
  *      own keys, and no other value has one of them. Any NaN has the one key quiet NaN.
  *
  * Widths only get smaller by clamping, which is always safe: w to what leaves M finite; A below
- * twice the smallest normal number to 0, since some processors are told to take subnormal numbers
+ * twice the smallest normal number to 0, since some processors are set to take subnormal numbers
  * for 0; R to at most 1/2. The floating-point modes are set to the standard ones here (a program
  * may round upwards, trap on invalid operations, or flush to zero), so that equal data has equal
  * digests in all programs. No file here must be compiled with -ffast-math, which would remove M.

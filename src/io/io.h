@@ -78,7 +78,7 @@ cairn_status crn_file_nbytes(const crn_file *f, uint64_t *ret);
 size_t crn_file_direct_align(const crn_file *f);
 
 /* Is more than half of the range in memory: in the page cache, or in a file system that lies there?
- * Of a long range some stretches are looked at. False where the kernel cannot tell. */
+ * Of a long range some stretches are looked at. False where it is unknown. */
 bool crn_file_is_cached(const crn_file *f, uint64_t off, uint64_t nbytes);
 
 /*

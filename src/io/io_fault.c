@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The gate that every operation passes once before it happens. It counts, tells the watcher, and
- * lets the armed plan strike. The plan is the process's, as the disk is: it must also reach
+ * The gate that every operation passes once before it happens. It counts, calls the watcher, and
+ * applies the armed plan. The plan is the process's, as the disk is: it must also reach
  * operations of objects that a test cannot get at. That makes this the module's only global state.
  */
 #include "io/io_impl.h"
@@ -221,13 +221,13 @@ int crn_fault_pass(crn_fault_where where, const crn_fault_event *event, bool *re
     bool hit = is_hit(where), bad = env_is_bad;
     crn_fault_how how = armed.how;
     uint64_t n = seen;
-    crn_fault_watcher *tell = watcher;
+    crn_fault_watcher *call = watcher;
     void *arg = watcher_arg;
     pthread_mutex_unlock(&lock);
 
     int sys = bad ? EINVAL : hit ? strike(how, n, event, ret_cut) : 0;
-    if (sys == 0 && tell && event)
-        tell(arg, event); /* without the lock: a watcher may read files */
+    if (sys == 0 && call && event)
+        call(arg, event); /* without the lock: a watcher may read files */
     return sys;
 }
 

@@ -48,8 +48,8 @@ void crn_fault_arm(const crn_fault *plan); /* NULL disarms; resets the counter *
 uint64_t crn_fault_seen(void);             /* operations of the armed kind since then */
 
 /*
- * What a watcher is told, before the operation happens; operations that an armed plan fails do not
- * happen. Opening is told when it may create.
+ * Passed to a watcher before the operation happens; operations that an armed plan fails do not
+ * happen. Opening counts when it may create.
  */
 typedef struct crn_fault_event {
     enum {

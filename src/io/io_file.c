@@ -89,7 +89,7 @@ static bool find_alignment(int fd, size_t *ret_align, size_t *ret_mem_align)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (is_in_memory(fd))
         return false;
-    size_t align = page, mem_align = page; /* where the kernel does not tell */
+    size_t align = page, mem_align = page; /* where the kernel does not report it */
 #ifdef STATX_DIOALIGN
     struct statx sx;
     if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &sx) == 0 && sx.stx_mask & STATX_DIOALIGN) {

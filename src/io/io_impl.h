@@ -27,7 +27,7 @@ struct crn_file {
     size_t direct_align;         /* of offset and lengths; 0 without direct_fd */
     size_t direct_mem_align;     /* of memory */
     _Atomic bool direct_refused; /* any thread sets it, once, when the kernel refused a transfer */
-    int dirfd;                   /* as given to open; only told to watchers, may be closed by now */
+    int dirfd; /* as given to open; only passed to watchers, may be closed by now */
     char *name;
     bool locked;             /* io_lock.c: then it is in the list, */
     crn_file *next, *before; /* between these */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* Of a directory; 0 where that cannot be told, so that what is made is private. */
+/* Mode of a directory; 0 if it is unknown, so that new files are private. */
 static mode_t mode_above(int dirfd)
 {
     struct stat st;
@@ -36,8 +36,8 @@ void crn_mode_keep(int dirfd, int fd, mode_t mode)
         (void)fchmod(fd, (st.st_mode & 07777) | group); /* another's is as it is */
 }
 
-/* The umask, as the kernel tells it: umask(2) could only set it, for all threads of a program that
- * is not ours. Where it is not told, nobody is let in. */
+/* The umask from /proc: umask(2) can only set it, for all threads of a program that is not ours.
+ * Where it is unknown, new files are private. */
 static mode_t current_umask(void)
 {
     unsigned mask = 077;

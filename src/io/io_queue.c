@@ -85,7 +85,7 @@ cairn_status crn_io_submit(crn_io *io, crn_op *op)
     return CAIRN_OK;
 }
 
-/* Start op where its caller is no longer there to be told of a failure. */
+/* Start op after its submitting call has returned: a failure completes the operation. */
 static void start_later(crn_io *io, crn_op *op)
 {
     if (start(io, op) < 0) {

@@ -31,7 +31,7 @@ typedef struct uring {
 
 /*
  * Where one thread's ring was, another's may be mapped later. The kernel sees to the order, but
- * liburing makes system calls of its own, so that the thread sanitizer has to be told.
+ * liburing makes system calls of its own, which the thread sanitizer does not see: annotate them.
  */
 #if !defined(__has_feature)
 #define __has_feature(feature) 0

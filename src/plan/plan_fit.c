@@ -89,7 +89,7 @@ static samples collect(const crn_plan_growth_fit *f)
 }
 
 /*
- * Marks at two distances cannot tell three parameters; then the curve without a floor is the
+ * Marks at two distances do not determine three parameters; then the curve without a floor is the
  * likelier one, and a small price for the floor finds it.
  */
 static const double FLOOR_PRICE = 1e-4;

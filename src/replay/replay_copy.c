@@ -4,7 +4,7 @@
  * others that ranks have started there while it is under way: these fail, or destroy memory. It is
  * also no remedy to wait, since the program may not have waited. So copies are made ahead, with the
  * parent, where all its members block in any case; MPI_Comm_idup takes the next of them, and a
- * barrier on it tells, like its request, that all members have come.
+ * barrier on it completes, like its request, when all members have come.
  *
  * Of a communicator that is copied often, as many are made as may be in use at a time; they are
  * taken in turn, so that all members take the same one.

@@ -262,7 +262,7 @@ cairn_status crn_play_receive_probed(crn_player *p)
     return CAIRN_OK;
 }
 
-/* What cannot be reissued still has its part in what the scout tells. */
+/* A call that cannot be reissued still consumes its entry of the scout. */
 static cairn_status pass_by(crn_player *p)
 {
     const unsigned traits = p->e.call->traits;

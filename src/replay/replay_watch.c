@@ -99,7 +99,7 @@ static void say(crn_watchdog *w)
     describe(&state, &w->now);
     pthread_mutex_unlock(&w->lock);
     const char *text = crn_buf_text(&state);
-    w->opt->stuck(w->opt->arg, text ? text : "there is no memory to tell where it stands");
+    w->opt->stuck(w->opt->arg, text ? text : "there is no memory to describe its position");
     crn_buf_done(&state);
 }
 

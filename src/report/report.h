@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * report: what a trail tells about its runs, as facts for other programs and for people. Part of
+ * report: facts about the runs of a trail, for programs and for people. Part of
  * the command, not of the library: it stands on the public headers, base and event.
  */
 #ifndef CAIRN_REPORT_H
@@ -41,7 +41,7 @@ json_t *crn_report_marks(const crn_event_list *events);
 json_t *crn_report_plan(cairn_trail *trail, size_t run, const crn_event_list *events);
 
 /*
- * Does the model describe what became of a run? It tells what to expect over a long time: a run of
+ * Does the model describe what became of a run? It predicts the mean over a long time: a run of
  * a few seconds, or one that failed once early, may have gone quite differently. expected: the
  * efficiency that the model gives for what the run did; took: the seconds that the model needs
  * through the failures that it had, or 0 when it does not come to an end.

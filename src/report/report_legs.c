@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The legs of a run, told from its events: when each began and ended, why, what was lost with it
+ * The legs of a run, from its events: when each began and ended, why, what was lost with it
  * and what coming back cost.
  */
 #include "report/report_leg.h"
@@ -60,7 +60,7 @@ static const char *signal_text(int number, char *buf)
     return buf;
 }
 
-/* Launchers tell of a rank that was killed as shells do. */
+/* Launchers report a killed rank as shells do. */
 static const char *exit_text(int code, char *buf)
 {
     if (code > 128 && code <= 128 + SIGRTMAX)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The marks of a run, told from its events: all that were taken, also those that are no longer
+ * The marks of a run, from its events: all that were taken, also those that are no longer
  * kept or belong to a future that was abandoned.
  */
 #include "report/report_leg.h"

@@ -48,7 +48,8 @@ bool crn_signals_pause(crn_signals *s, double seconds);
 
 typedef struct crn_proc {
     pid_t pid, parent;
-    uint64_t born; /* clock ticks after the machine's start: tells it from others of its number */
+    uint64_t born; /* clock ticks after the machine's start: distinguishes it from others with its
+                      number */
     bool ended;    /* and waits for its parent to take notice */
     bool ours;     /* for the owner of a list */
 } crn_proc;
@@ -144,7 +145,7 @@ typedef enum crn_leg_end {
     CRN_LEG_SIGNAL,
     CRN_LEG_HANG,
     CRN_LEG_LIMIT,
-    CRN_LEG_TOLD,
+    CRN_LEG_ASKED,
     CRN_LEG_UNSTARTED,
 } crn_leg_end;
 
@@ -155,14 +156,14 @@ typedef struct crn_leg {
     double hang_s; /* without a new pulse for so long, it hangs; 0: watch for none */
     bool (*pulse)(void *arg, uint64_t *ret); /* a number that changes while the program lives; */
     void *pulse_arg;                         /* false: not known now */
-    double grace_s;                          /* to leave in, once told */
-    uint64_t until_ns;                       /* when to tell it, by crn_now_ns; 0: never */
-    int leave;                               /* the signal that tells it */
+    double grace_s;                          /* from the request to leave until it is killed */
+    uint64_t until_ns;                       /* when to ask it to leave, by crn_now_ns; 0: never */
+    int leave;                               /* the signal that asks it to */
     bool launcher; /* it is one that has nothing to do once its children have ended */
     /* results */
     crn_leg_end why;
-    int code, signal; /* of the launcher; code -1: it was killed, or never was */
-    bool told;
+    int code, signal;     /* of the launcher; code -1: it was killed, or never was */
+    bool asked;           /* to leave */
     uint64_t launched_ns; /* wall clock */
     crn_tail tail;
 } crn_leg;

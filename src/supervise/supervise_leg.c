@@ -31,7 +31,7 @@ typedef struct watch {
     uint64_t pulse_ns;  /* when it changed; here and below: crn_now_ns */
     uint64_t look_ns;   /* when its children were looked at */
     uint64_t stuck_ns;  /* since when they have all ended; 0: they have not */
-    uint64_t told_ns;   /* 0: not told to leave */
+    uint64_t asked_ns;  /* 0: not asked to leave */
     uint64_t ending_ns; /* 0: not being ended */
 } watch;
 
@@ -162,16 +162,16 @@ static void end(watch *w, crn_leg_end why)
     kill(-w->pid, SIGCONT);
 }
 
-static void tell(watch *w)
+static void ask_to_leave(watch *w)
 {
-    if (w->told_ns != 0)
+    if (w->asked_ns != 0)
         return;
-    w->told_ns = crn_now_ns();
-    w->leg->told = true;
+    w->asked_ns = crn_now_ns();
+    w->leg->asked = true;
     kill(-w->pid, w->leg->leave);
 }
 
-/* Whoever says leave twice means it. */
+/* The second signal to leave ends the leg at once. */
 static void pass_on(watch *w, int number, bool leave)
 {
     if (number == SIGCHLD)
@@ -179,9 +179,9 @@ static void pass_on(watch *w, int number, bool leave)
     if (!leave)
         kill(-w->pid, number);
     else if (w->signals->nleave > 1)
-        end(w, CRN_LEG_TOLD);
+        end(w, CRN_LEG_ASKED);
     else
-        tell(w);
+        ask_to_leave(w);
     if (number == SIGTSTP)
         raise(SIGSTOP);
     w->pulse_ns = crn_now_ns(); /* after a stop, it is not to blame */
@@ -248,9 +248,9 @@ static void look(watch *w)
     if (leg->launcher && w->ending_ns == 0)
         feel_launcher(w);
     if (leg->until_ns != 0 && crn_now_ns() > leg->until_ns)
-        tell(w);
-    if (w->told_ns != 0 && since(w->told_ns) > leg->grace_s)
-        end(w, w->signals->nleave > 0 ? CRN_LEG_TOLD : CRN_LEG_LIMIT);
+        ask_to_leave(w);
+    if (w->asked_ns != 0 && since(w->asked_ns) > leg->grace_s)
+        end(w, w->signals->nleave > 0 ? CRN_LEG_ASKED : CRN_LEG_LIMIT);
     if (leg->hang_s > 0 && w->ending_ns == 0)
         feel_pulse(w);
     if (w->ending_ns != 0 && since(w->ending_ns) > KILL_AFTER_S)

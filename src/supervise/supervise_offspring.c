@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The processes of a leg. Launchers put ranks into process groups and sessions of their own, and
- * may be killed before they can end them; so what belongs to a leg is told by descent, and orphans
+ * may be killed before they can end them; so a leg consists of its descendants, and orphans
  * are adopted. Nothing else is ever signalled.
  */
 #include "supervise/supervise.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The processes of this machine, as /proc tells of them.
+ * The processes of this machine, from /proc.
  */
 #include "supervise/supervise.h"
 

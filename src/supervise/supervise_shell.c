@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LEAVE_S = 5 }; /* that a command has to end in, once told */
+enum { LEAVE_S = 5 }; /* from SIGTERM until a command is killed */
 
 typedef struct shell {
     pid_t pid;
@@ -43,7 +43,7 @@ static bool start(shell *sh, const char *command, const sigset_t *mask)
     if (sh->pid < 0)
         close(out[0]);
     else
-        setpgid(sh->pid, sh->pid); /* whoever is first, it or we: it can be told to end */
+        setpgid(sh->pid, sh->pid); /* whoever is first, it or we: it can be signalled */
     return sh->pid > 0;
 }
 
@@ -96,11 +96,11 @@ int crn_shell_run(const char *command, const crn_offspring *o, crn_signals *s, b
                   char *text, size_t cap)
 {
     shell sh = {.status = -1, .text = text, .cap = cap};
-    const int told = s->nleave;
+    const int before = s->nleave;
     text[0] = 0;
     if (!start(&sh, command, &s->was))
         return -1;
-    while ((patient || s->nleave == told) && step(&sh, s, 0))
+    while ((patient || s->nleave == before) && step(&sh, s, 0))
         ;
     if (sh.status < 0 || sh.from >= 0) {
         const uint64_t until = crn_now_ns() + (uint64_t)LEAVE_S * 1000000000;

@@ -211,9 +211,9 @@ typedef struct crn_request_link {
 
 typedef struct crn_request {
     MPI_Request handle;
-    const void *var; /* the program's variable: tells equal handles apart */
+    const void *var; /* the program's variable: distinguishes equal handles */
     int64_t number;
-    uint64_t born; /* the how-manyth it was */
+    uint64_t born; /* number of requests created before it */
     uint32_t pool;
     bool persistent, wild;
     bool found;               /* by a call that is not over: no other finds it */

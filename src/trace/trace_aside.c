@@ -76,7 +76,7 @@ static bool is_first(void)
     return true;
 }
 
-/* For 'cairn trace record', whose last words tell it: what the ranks print is often lost among the
+/* For 'cairn trace record', which prints it last: the output of the ranks is often lost among the
  * program's own. */
 static void leave_note(const char *sentence)
 {

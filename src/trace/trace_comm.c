@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Communicators: number, own rank and size of each. Those that a thread used lately are at hand; a
- * count of changes tells when they may be others.
+ * count of changes shows when these entries may be stale.
  */
 #include "trace/trace.h"
 

@@ -15,8 +15,9 @@ enum {
 static void leave_by_jump(crn_thread *t) CRN_RARE;
 
 /*
- * The outermost call was left by longjmp or an exception, as an error handler may: nobody has told
- * us. Not so where a signal's handler runs on a stack of its own, which may lie anywhere.
+ * The outermost call was left by longjmp or an exception, as an error handler may: there was no
+ * return to observe. Not so where a signal's handler runs on a stack of its own, which may lie
+ * anywhere.
  */
 static void leave_by_jump(crn_thread *t)
 {
@@ -200,7 +201,7 @@ static void add_matches(crn_ev *e)
 
 /*
  * After the event: requests that became null are done, persistent ones and those that the call only
- * named stay. Wildcard receives that are done tell who they got.
+ * named stay. Completed wildcard receives record their source.
  */
 static void settle_requests(crn_ev *e)
 {
@@ -220,7 +221,7 @@ static void settle_requests(crn_ev *e)
     crn_requests_unlock();
 }
 
-/* What failed has done nothing that could be told or replayed, but for requests that it ended. */
+/* A failed call has no effect to record or replay, except for requests that it ended. */
 static bool is_kept(const crn_ev *e)
 {
     return e->ok || crn_call_row(e->r.call)->layer == CRN_LAYER_WAIT;

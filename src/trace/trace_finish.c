@@ -206,7 +206,7 @@ static cairn_status write_aside(const crn_buf *b)
 
 void crn_keep_aside(void)
 {
-    static atomic_bool told; /* once, however often it fails */
+    static atomic_bool reported; /* once, however often it fails */
     crn_trace *t = NULL;
     crn_buf b = {0};
     crn_quiet q = crn_quiet_enter();
@@ -215,7 +215,7 @@ void crn_keep_aside(void)
         rc = crn_trace_encode(t, CRN_TRACE_QUICK, &b);
     if (rc == CAIRN_OK)
         rc = write_aside(&b);
-    if (rc < 0 && !atomic_exchange(&told, true))
+    if (rc < 0 && !atomic_exchange(&reported, true))
         complain("the trace so far cannot be kept");
     crn_buf_done(&b);
     crn_trace_free(t);

@@ -97,8 +97,8 @@ static crn_thread *thread_at(size_t lane)
 }
 
 /*
- * The other threads have the mark in their lanes, wherever they are: so one can tell what they did
- * between two. Their plain logs hold what they did themselves.
+ * The other threads have the mark in their lanes, wherever they are: so that their events
+ * between two marks are known. Their plain logs hold what they did themselves.
  */
 static void mark_others(uint64_t version)
 {

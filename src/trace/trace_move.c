@@ -105,7 +105,7 @@ static void add_side(int fd, bool out, const off64_t *at, size_t nbytes, ssize_t
         crn_fd_leave_moved(&e, fd, nbytes, moved);
 }
 
-/* How long it took is told of the read. */
+/* The duration is recorded with the read. */
 #define SENDFILE(name, off_type)                                                                   \
     CRN_EXPORT ssize_t name(int to, int from, off_type *off, size_t n)                             \
     {                                                                                              \

@@ -111,7 +111,7 @@ CRN_EXPORT int close(int fd)
     crn_fd_unfollow(fd); /* before the number can be another's */
     int rc = REAL(close)(fd);
     if (on)
-        crn_fd_leave(&e, true); /* also where it tells that a write had failed */
+        crn_fd_leave(&e, true); /* also where it reports that a write had failed */
     return rc;
 }
 

@@ -3,7 +3,8 @@
  * Requests. Their handles are not unique (Open MPI gives one handle to all sends that are done at
  * once), and the order in which they complete must not scramble their numbers. So a request takes
  * the smallest free number of its pool, and a pool is for one call, peer, tag and communicator. A
- * handle leads to the requests that have it, oldest first; the program's variable tells them apart.
+ * handle leads to the requests that have it, oldest first; the program's variable distinguishes
+ * them.
  *
  * Programs have 100,000 requests under way at once, all of one handle or set through one variable:
  * no step here may look at them all. Requests that a call has found are out of the chains until it

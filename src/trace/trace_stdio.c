@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The streams of stdio, by their effect: what fopen opened, how far fclose and fflush got, and the
- * blocks of fread and fwrite. What a stream moved in other ways (fprintf, fgets and so on) is told
- * as one fread or fwrite when it is flushed, closed or set to another position.
+ * blocks of fread and fwrite. What a stream moved in other ways (fprintf, fgets and so on) is
+ * recorded as one fread or fwrite when it is flushed, closed or set to another position.
  */
 #include "trace/trace_posix.h"
 
@@ -60,11 +60,11 @@ static int64_t reached(FILE *f)
 }
 
 /*
- * How far the stream is beyond what is told of it. One that appends shares the end of its file with
- * others: of what it wrote, only what it still holds is surely its own, and the position counts
- * what is told since it was empty.
+ * How far the stream is beyond what was recorded of it. One that appends shares the end of its file
+ * with others: of what it wrote, only what it still holds is surely its own, and the position
+ * counts what was recorded since it was empty.
  */
-static int64_t untold(FILE *f, int fd)
+static int64_t unrecorded(FILE *f, int fd)
 {
     const bool appends = __fwriting(f) && (REAL(fcntl)(fd, F_GETFL) & O_APPEND) != 0;
     const int64_t at = appends ? (int64_t)__fpending(f) : (int64_t)ftello(f);
@@ -75,13 +75,13 @@ static int64_t untold(FILE *f, int fd)
     return more;
 }
 
-static void tell(FILE *f, int fd, const void *ret, const void *frame)
+static void record_moved(FILE *f, int fd, const void *ret, const void *frame)
 {
     crn_ev e;
     int keep = errno;
     if (crn_fd_number(fd) < 0)
         return;
-    const int64_t more = untold(f, fd);
+    const int64_t more = unrecorded(f, fd);
     const uint32_t call = __fwriting(f) ? CRN_CALL_fwrite : CRN_CALL_fread;
     if (more > 0 && crn_fd_enter(&e, call, fd, ret, frame))
         crn_fd_leave_moved(&e, fd, (size_t)more, more);
@@ -98,7 +98,7 @@ CRN_EXPORT int fclose(FILE *f)
 {
     crn_ev e;
     int fd = fileno(f);
-    tell(f, fd, HERE);
+    record_moved(f, fd, HERE);
     bool on = crn_fd_enter_change(&e, CRN_CALL_fclose, fd, HERE);
     if (on)
         flush(&e, f);
@@ -115,7 +115,7 @@ CRN_EXPORT int fclose(FILE *f)
     {                                                                                              \
         crn_ev e;                                                                                  \
         int fd = fileno(f);                                                                        \
-        tell(f, fd, HERE);                                                                         \
+        record_moved(f, fd, HERE);                                                                 \
         if (path && crn_fd_enter_change(&e, CRN_CALL_fclose, fd, HERE)) {                          \
             flush(&e, f);                                                                          \
             crn_fd_leave(&e, true);                                                                \
@@ -134,7 +134,7 @@ CRN_EXPORT int fflush(FILE *f)
 {
     crn_ev e;
     if (f)
-        tell(f, fileno(f), HERE);
+        record_moved(f, fileno(f), HERE);
     if (!f || !crn_fd_enter(&e, CRN_CALL_fflush, fileno(f), HERE))
         return REAL(fflush)(f);
     int rc = REAL(fflush)(f);
@@ -157,7 +157,7 @@ static void leave_seek(crn_ev *e, FILE *f, bool ok)
     CRN_EXPORT int name params                                                                     \
     {                                                                                              \
         crn_ev e;                                                                                  \
-        tell(f, fileno(f), HERE);                                                                  \
+        record_moved(f, fileno(f), HERE);                                                          \
         if (!crn_fd_enter(&e, CRN_CALL_lseek, fileno(f), HERE))                                    \
             return REAL(name)(__VA_ARGS__);                                                        \
         int rc = REAL(name)(__VA_ARGS__);                                                          \
@@ -174,7 +174,7 @@ SEEK(fsetpos64, (FILE * f, const fpos64_t *to), f, to)
 CRN_EXPORT void rewind(FILE *f)
 {
     crn_ev e;
-    tell(f, fileno(f), HERE);
+    record_moved(f, fileno(f), HERE);
     bool on = crn_fd_enter(&e, CRN_CALL_lseek, fileno(f), HERE);
     REAL(rewind)(f);
     if (on)

@@ -9,7 +9,7 @@
 
 enum {
     SAMPLE = 64, /* values of a rank that a grid is tried on */
-    KINDS = 64,  /* kinds of ranks that are told apart; with more of them no grid is near */
+    KINDS = 64,  /* kinds of ranks that are distinguished; with more of them no grid is near */
 };
 
 #define LOOKS                                                                                      \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What the numbers of handles stand for. A trace has numbers instead of handles, and numbers are
- * used again. Events in order tell at each point what a number means; without order it is known
+ * used again. Events in order define at each point what a number means; without order it is known
  * only if the number means the same all along, which is the rule, and noticed when it is not.
  */
 #include "traceview/traceview.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What an event means: how many bytes it moved, and which messages it sent or is to receive. Told
- * by the kinds of its columns, not call by call.
+ * What an event means: how many bytes it moved, and which messages it sent or is to receive, by
+ * the kinds of its columns, not call by call.
  */
 #include "traceview/traceview.h"
 

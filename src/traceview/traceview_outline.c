@@ -87,7 +87,7 @@ static void widen(span *s, int64_t v)
     s->any = true;
 }
 
-/* Bases cover the ranks; the first run of the items tells whether there is more than one value. */
+/* Bases cover the ranks; the first run of the items shows whether there is more than one value. */
 static span span_of(const crn_column *c)
 {
     span s = {0};

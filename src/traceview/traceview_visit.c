@@ -400,7 +400,7 @@ static bool on_lane(visit *v, size_t lane)
     return crn_seq_find(&v->lane->ranks, v->rank, &index);
 }
 
-/* Handles are the process's: all threads tell what they stand for. Twice, for copies of files. */
+/* Handles belong to the process: events of all threads define them. Twice, for copies of files. */
 static cairn_status learn_all(visit *v)
 {
     for (int round = 0; round < 2 && !v->bind.conflict; round++)

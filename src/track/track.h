@@ -12,7 +12,7 @@
  *     if (!crn_watch_is_written(w, i)) ...        block i is as it was when w was cleared last
  *     crn_watch_clear(w);                         that was kept; from here on, anew
  *
- * Nothing is ever missed: whatever the kernel cannot or does not tell counts as written. Clean is
+ * Nothing is ever missed: whatever the kernel does not report as clean counts as written. Clean is
  * only a page that is there, is protected by us, and has been since the last scan. So these fall
  * back, range by range: bytes on a page that is not wholly the variable's; memory that is not
  * private and anonymous, which others could write through mappings of their own; pages that are not
@@ -36,7 +36,7 @@ typedef struct crn_watch crn_watch;
 
 /*
  * Ask the kernel for tracking, and see by known writes that it does what it says.
- * CAIRN_EUNSUPPORTED tells what it refuses or where it failed the test.
+ * CAIRN_EUNSUPPORTED: the sentence names the refused call or the failed check.
  */
 cairn_status crn_tracker_create(crn_tracker **ret);
 void crn_tracker_free(crn_tracker *t); /* after its watches; NULL is allowed */

@@ -22,7 +22,7 @@ double crn_tracker_fault(const crn_tracker *t)
 
 enum { TEST_PAGES = 64, STORED = 3, READ = 5, EMPTIED = 7 };
 
-/* The pages that the test has changed, and no others, must be told. */
+/* The pages that the test has changed, and no others, must be reported. */
 static cairn_status expect(crn_watch *w, const char *when, bool (*changed)(uint64_t i))
 {
     crn_watch_clear(w);
@@ -30,7 +30,7 @@ static cairn_status expect(crn_watch *w, const char *when, bool (*changed)(uint6
     for (uint64_t i = 0; i < TEST_PAGES; i++)
         CRN_FAIL_IF(crn_watch_is_written(w, i) != changed(i), CAIRN_EUNSUPPORTED,
                     "the kernel does not track writes: %s, it %s page %d", when,
-                    changed(i) ? "misses" : "tells of", (int)i);
+                    changed(i) ? "misses" : "reports", (int)i);
     return CAIRN_OK;
 }
 
