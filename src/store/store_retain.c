@@ -274,28 +274,40 @@ out:
     return rc;
 }
 
-static bool is_listed(const uint64_t *version, size_t n, uint64_t wanted)
+static int by_version(const void *a, const void *b)
 {
-    while (n > 0 && version[n - 1] != wanted)
-        n--;
-    return n > 0;
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* In order, so that one of many is found at once; to be freed. */
+static cairn_status sort_versions(const uint64_t *version, size_t n, uint64_t **ret)
+{
+    CRN_TRY(crn_alloc(ret, n));
+    if (n > 0) {
+        memcpy(*ret, version, n * sizeof *version);
+        qsort(*ret, n, sizeof *version, by_version);
+    }
+    return CAIRN_OK;
 }
 
 cairn_status crn_part_retain(crn_part *part, const uint64_t *version, size_t n)
 {
     assert(part->write && !part->drafting);
     CRN_TRY(crn_part_resolve(part));
-    part_entry *left;
+    part_entry *left = NULL;
     size_t nleft = 0, oldest = 0;
-    uint64_t nbytes;
-    CRN_TRY(crn_alloc(&left, part->cat.n));
+    uint64_t nbytes, *listed;
+    CRN_TRY(sort_versions(version, n, &listed));
+    cairn_status rc;
+    CRN_TRY_OUT(rc, crn_alloc(&left, part->cat.n));
     for (size_t i = 0; i < part->cat.n; i++) {
-        if (i + 1 < part->cat.n && !is_listed(version, n, part->cat.at[i].version))
+        const part_entry *e = &part->cat.at[i];
+        if (i + 1 < part->cat.n && !bsearch(&e->version, listed, n, sizeof *listed, by_version))
             continue;
         oldest = nleft == 0 ? i : oldest;
-        left[nleft++] = part->cat.at[i];
+        left[nleft++] = *e;
     }
-    cairn_status rc = CAIRN_OK;
     if (part->cat.n - oldest == nleft) { /* only the oldest go, if any: that costs less */
         rc = nleft > 0 ? crn_part_trim(part, nleft) : CAIRN_OK;
         goto out;
@@ -306,6 +318,7 @@ cairn_status crn_part_retain(crn_part *part, const uint64_t *version, size_t n)
     rc = crn_part_derive(part);
 out:
     free(left);
+    free(listed);
     return rc;
 }
 
