@@ -19,6 +19,7 @@ static void settle_at_finalize(void *arg)
                   "the program let MPI end without cairn_close: run '%s' does not count as "
                   "finished, and the next start goes on with its newest mark",
                   crn_run_name(c->held.run));
+    crn_tune_conclude(c);
     crn_holding_event(&c->held,
                       &(crn_event){.kind = CRN_EVENT_CLOSE, .close = {.forgotten = true}});
     c->ended = true;

@@ -99,8 +99,8 @@ void crn_holding_drop_levelless(crn_holding *h);
 void crn_holding_forget_nodes(crn_holding *h);
 
 /* A line for the run's event log, of which this sets the time; rank 0 writes, all ranks release the
- * JSON members of e. Never fails. */
-void crn_holding_event(crn_holding *h, crn_event *e);
+ * JSON members of e. False: it is not in the log, which fails nothing else. */
+bool crn_holding_event(crn_holding *h, crn_event *e);
 
 /* Make a file for other tools, for the vault. */
 crn_frame_fn crn_ckpt_frame;

@@ -67,21 +67,23 @@ bool crn_holding_has_series(const crn_holding *h, uint32_t series)
 
 /* --- events ------------------------------------------------------------------------------- */
 
-static void write_event(crn_holding *h, crn_event *e)
+static bool write_event(crn_holding *h, crn_event *e)
 {
     const crn_err before = *crn_err_peek(); /* of what the event tells: not to be written over */
     e->time = (double)crn_wall_ns() * 1e-9;
     char *line = crn_event_encode(e);
     pthread_mutex_lock(&h->events_mutex);
-    if (line && crn_run_log(h->run, line) < 0) /* the log tells of marks; it must not fail them */
-        (void)crn_err_give(&before);
+    const bool written = line && crn_run_log(h->run, line) == CAIRN_OK;
     pthread_mutex_unlock(&h->events_mutex);
+    if (!written) /* the log tells of marks; it must not fail them */
+        (void)crn_err_give(&before);
     free(line);
+    return written;
 }
 
-void crn_holding_event(crn_holding *h, crn_event *e)
+bool crn_holding_event(crn_holding *h, crn_event *e)
 {
-    if (crn_comm_rank(h->comm) == 0)
-        write_event(h, e);
+    const bool written = crn_comm_rank(h->comm) == 0 && write_event(h, e);
     crn_event_done(e);
+    return written;
 }

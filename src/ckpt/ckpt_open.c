@@ -17,6 +17,7 @@ void crn_ckpt_free(cairn *c)
     crn_engine_stop(c);
     crn_ckpt_trees_free(c->leg.trees);
     crn_reference_free(c->leg.reference);
+    json_decref(c->leg.told_changes);
     while (c->var.n > 0)
         crn_ckpt_undeclare(c, &c->var.at[c->var.n - 1]);
     crn_vec_done(&c->var);
@@ -188,6 +189,7 @@ int cairn_close(cairn *c)
         rc = ended;
         why = *crn_err_peek();
     }
+    crn_tune_conclude(c);
     crn_holding_event(
         &c->held, &(crn_event){.kind = CRN_EVENT_CLOSE, .close = {.finished = ended == CAIRN_OK}});
     crn_ckpt_free(c);

@@ -13,6 +13,7 @@ void crn_ckpt_leave(cairn *c, void (*drop)(crn_comm *comm))
     crn_signals_done(c);
     crn_ckpt_trees_free(c->leg.trees);
     crn_reference_free(c->leg.reference);
+    json_decref(c->leg.told_changes);
     crn_tally_reset(c);
     for (size_t i = 0; i < c->var.n; i++) /* what has changed since a mark in other files? all */
         crn_change_done(&c->var.at[i].change);

@@ -151,6 +151,14 @@ typedef struct ckpt_job {
 
 /* The planner at work. Rank 0's, on the program's thread; the others have levels and sets_levels.
  */
+/* What the planner of a leg has said in the log; rank 0. */
+typedef struct ckpt_tuned {
+    crn_plan_schedule schedule, better; /* the last time, */
+    double efficiency;
+    uint64_t nretuned; /* after having thought so often, */
+    uint64_t ntold;    /* and how often in all */
+} ckpt_tuned;
+
 typedef struct ckpt_tune {
     crn_plan_tuner tuner;
     ckpt_ladder ladder;
@@ -159,6 +167,7 @@ typedef struct ckpt_tune {
     uint64_t nbefore;   /* marks of earlier legs, as the log tells; on all ranks */
     uint64_t leg_ns;    /* when this leg began to compute */
     ckpt_pace pace;
+    ckpt_tuned told;
 } ckpt_tune;
 
 /* A question that the look for another one has answered as well (ckpt_stop.c). */
@@ -219,6 +228,10 @@ typedef struct ckpt_leg {
     bool rewind;        /* until a mark of this leg counts: the next one makes way for itself */
     bool unchecked;     /* whether shares fit together was not checked since one was declared */
     crn_err behind;     /* of background work, until a call has said it; code 0: none */
+
+    /* What goes with a job, on rank 0: what the log says marks changed, and of which version. */
+    json_t *told_changes;
+    uint64_t told_version;
 } ckpt_leg;
 
 static const ckpt_leg ckpt_leg_begun = {
@@ -524,6 +537,9 @@ cairn_status crn_tune_init(cairn *c);
 /* The job has ended; a restart took so long and brought blocks from these levels. */
 void crn_tune_mark(cairn *c);
 void crn_tune_restart(cairn *c, const uint64_t blocks[CRN_NLEVELS], double took);
+
+/* The leg is about to close: let the log say what the planner thought last. */
+void crn_tune_conclude(cairn *c);
 
 /* Seconds from mark to mark, 0 for the first; what rank 0 says counts. */
 double crn_tune_interval(const cairn *c);

@@ -156,10 +156,9 @@ static int by_place(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void tell(cairn *c, crn_comm *comm, const uint64_t *sum, size_t nvars)
+/* What a mark changed, as members of its event. */
+static json_t *changes_of(cairn *c, crn_comm *comm, const uint64_t *sum, size_t nvars)
 {
-    if (crn_comm_rank(comm) != 0)
-        return;
     json_t *list = json_array();
     char ranks[BINS_MAX + 1];
     told t;
@@ -169,10 +168,33 @@ static void tell(cairn *c, crn_comm *comm, const uint64_t *sum, size_t nvars)
         json_array_append_new(
             list, json_of_variable(c, &c->tally.at[t.var[k]], sum + NCOUNTS * t.var[k]));
     format_ranks(sum + NCOUNTS * nvars, nbins_of(comm), ranks);
-    crn_holding_event(&c->held, &(crn_event){.kind = CRN_EVENT_CHANGES,
-                                             .changes = {.version = c->leg.job.version,
-                                                         .ranks = ranks,
-                                                         .variables = list}});
+    return json_pack("{s:s, s:o}", "ranks", ranks, "variables", list);
+}
+
+/* Most marks of a program change the same: that is told once, and referred to. */
+static void tell(cairn *c, crn_comm *comm, const uint64_t *sum, size_t nvars)
+{
+    ckpt_leg *leg = &c->leg;
+    if (crn_comm_rank(comm) != 0)
+        return;
+    crn_event e = {.kind = CRN_EVENT_CHANGES,
+                   .changes = {.version = leg->job.version, .as = CRN_EVENT_NO_VERSION}};
+    json_t *now = changes_of(c, comm, sum, nvars);
+    if (leg->told_changes && json_equal(now, leg->told_changes)) {
+        e.changes.as = leg->told_version;
+        crn_holding_event(&c->held, &e);
+        json_decref(now);
+        return;
+    }
+    e.changes.ranks = json_string_value(json_object_get(now, "ranks"));
+    e.changes.variables = json_incref(json_object_get(now, "variables"));
+    json_decref(leg->told_changes);
+    leg->told_changes = now;
+    leg->told_version = leg->job.version;
+    if (!crn_holding_event(&c->held, &e)) {
+        json_decref(now);
+        leg->told_changes = NULL;
+    }
 }
 
 void crn_tally_tell(cairn *c, crn_comm *comm)

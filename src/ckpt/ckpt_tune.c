@@ -10,6 +10,8 @@
  */
 #include "ckpt/ckpt_session.h"
 
+#include <math.h>
+
 static const crn_opt_id every_option[CRN_NLEVELS] = {
     [CRN_LEVEL_PARTNER] = CRN_OPT_LEVEL_PARTNER,
     [CRN_LEVEL_ENCODED] = CRN_OPT_LEVEL_ENCODED,
@@ -158,8 +160,13 @@ static json_t *beliefs(const ckpt_tune *t, const crn_plan_model *m)
 
 static void tell(cairn *c)
 {
-    const ckpt_tune *t = &c->tune;
+    ckpt_tune *t = &c->tune;
     const crn_plan_model m = crn_plan_tuner_model(&t->tuner);
+    t->told = (ckpt_tuned){.schedule = t->tuner.schedule,
+                           .better = t->tuner.better,
+                           .efficiency = t->tuner.prediction.efficiency,
+                           .nretuned = t->tuner.nretuned,
+                           .ntold = t->told.ntold + 1};
     crn_holding_event(&c->held,
                       &(crn_event){.kind = CRN_EVENT_TUNED,
                                    .tuned = {.interval = t->tuner.schedule.interval,
@@ -177,12 +184,49 @@ static double seconds(uint64_t from, uint64_t to)
     return to > from ? (double)(to - from) * 1e-9 : 0;
 }
 
+/* The log need not have every thought of the planner, which thinks after nearly every mark: of a
+ * long run they would be half of it. */
+enum { TOLD_FREELY = 16, TOLD_APART = 16 };
+static const double NOTICEABLE = 0.1;
+
+static bool differ(double a, double b)
+{
+    return fabs(a - b) > NOTICEABLE * fmax(fabs(a), fabs(b));
+}
+
+static bool schedules_differ(const crn_plan_schedule *a, const crn_plan_schedule *b, size_t nlevels)
+{
+    return differ(a->interval, b->interval) ||
+           memcmp(a->ratio, b->ratio, nlevels * sizeof *a->ratio) != 0;
+}
+
+/* Is what the planner says now news? In a leg, the first always is; from the TOLD_FREELY-th on, one
+ * of TOLD_APART thoughts can be. */
+static bool is_news(const ckpt_tune *t)
+{
+    const ckpt_tuned *told = &t->told;
+    const uint64_t apart = told->ntold < TOLD_FREELY ? 1 : TOLD_APART;
+    if (told->ntold == 0)
+        return true;
+    return t->tuner.nretuned - told->nretuned >= apart &&
+           (schedules_differ(&t->tuner.schedule, &told->schedule, t->ladder.n) ||
+            schedules_differ(&t->tuner.better, &told->better, t->ladder.n) ||
+            fabs(t->tuner.prediction.efficiency - told->efficiency) > NOTICEABLE / 10);
+}
+
 /* The planner has decided anew, or could not. */
 static void report(cairn *c, cairn_status rc, uint64_t nretuned_before)
 {
     if (rc < 0)
         crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_ROOT, "%s", crn_err_peek()->text);
-    else if (c->tune.tuner.nretuned > nretuned_before)
+    else if (c->tune.tuner.nretuned > nretuned_before && is_news(&c->tune))
+        tell(c);
+}
+
+void crn_tune_conclude(cairn *c)
+{
+    const ckpt_tune *t = &c->tune;
+    if (crn_comm_rank(c->held.comm) == 0 && t->tuner.nretuned > t->told.nretuned)
         tell(c);
 }
 

@@ -105,6 +105,31 @@ int cmd_print_json(json_t *value, int code);
 void cmd_json_append(json_t **list, json_t *value);
 json_t *cmd_json_merge(json_t *object, json_t *members); /* object with the members of both */
 
+/*
+ * JSON that may be long, printed piece by piece and never in memory as a whole, as cmd_print_json
+ * would print it: an object, its members, and what is in them. A name is NULL in an array. What is
+ * added is released; cmd_json_finish says whether all went well, or returns code.
+ *
+ *     cmd_json j = {0};
+ *     cmd_json_begin(&j, NULL, '{');
+ *     cmd_json_begin(&j, "marks", '[');
+ *     cmd_json_add(&j, NULL, mark);
+ *     cmd_json_end(&j, ']');
+ *     cmd_json_end(&j, '}');
+ *     return cmd_json_finish(&j, code);
+ */
+typedef struct cmd_json {
+    int depth;
+    bool any;    /* something stands behind the last bracket */
+    bool failed; /* something could not be made */
+} cmd_json;
+
+void cmd_json_begin(cmd_json *j, const char *name, char bracket);
+void cmd_json_add(cmd_json *j, const char *name, json_t *value);
+void cmd_json_add_members(cmd_json *j, json_t *object);
+void cmd_json_end(cmd_json *j, char bracket);
+int cmd_json_finish(const cmd_json *j, int code);
+
 /* s as JSON, with '?' for bytes that are not text: names in damaged files may have any. */
 json_t *cmd_json_text(const char *s);
 
@@ -115,8 +140,7 @@ json_t *cmd_json_text(const char *s);
  */
 typedef struct cmd_columns {
     const char *align;
-    CRN_VEC(char *) cells;
-    bool failed;
+    crn_buf cells; /* one after the other, each with its zero byte */
 } cmd_columns;
 
 void cmd_cell(cmd_columns *t, const char *fmt, ...) CAIRN_PRINTF(2);

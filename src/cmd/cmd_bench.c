@@ -91,8 +91,8 @@ static cairn_status count_written(const task *t, const char *run, outcome *ret)
     if (rc == CAIRN_OK)
         rc = cairn_trail_variable(trail, number, info.nmarks - 1, 0, 0, &v);
     if (rc == CAIRN_OK)
-        (void)cmd_events_read(trail, number, CRN_DETAIL_NONE, 0, &events);
-    const crn_event *mark = cmd_events_find(&events, CRN_EVENT_MARK, t->version, NULL);
+        (void)cmd_events_read(trail, number, t->version, &events);
+    const crn_event *mark = cmd_events_find(&events, CRN_EVENT_MARK, NULL);
     ret->written = mark ? mark->mark.written : 0;
     ret->tables = v.table_bytes;
     crn_events_done(&events);

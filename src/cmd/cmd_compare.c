@@ -336,18 +336,15 @@ void cmd_comparison_print_first(const cairn_comparison_row *r)
 
 static void print_heads(cmd_comparison *c)
 {
-    cmd_columns head = c->t;
+    cmd_columns body = c->t;
     static const char *const title[] = {"mark", "variable", "differing", "max",
                                         "rms",  "slices",   "where"};
-    c->t = (cmd_columns){.align = head.align};
+    c->t = (cmd_columns){.align = body.align};
     for (size_t i = c->files; i < sizeof title / sizeof *title; i++)
         cmd_cell(&c->t, "%s", title[i]);
-    for (size_t i = 0; i < head.cells.n; i++)
-        cmd_cell(&c->t, "%s", head.cells.at[i]);
-    for (size_t i = 0; i < head.cells.n; i++)
-        free(head.cells.at[i]);
-    crn_vec_done(&head.cells);
-    c->t.failed |= head.failed;
+    crn_put_bytes(&c->t.cells, body.cells.at, body.cells.n);
+    c->t.cells.failed |= body.cells.failed;
+    crn_buf_done(&body.cells);
 }
 
 /* Marks of one run alone. */

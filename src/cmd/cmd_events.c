@@ -4,21 +4,32 @@
  */
 #include "cmd/cmd_events.h"
 
-int cmd_events_read(cairn_trail *trail, size_t run, crn_detail detail, uint64_t version,
-                    crn_event_list *ret)
+int cmd_log_read(cairn_trail *trail, size_t run, crn_report_log **ret)
 {
-    if (crn_report_events(trail, run, detail, version, ret) == CAIRN_OK)
+    if (crn_report_read(trail, run, ret) == CAIRN_OK)
+        return CMD_YES;
+    *ret = NULL;
+    return cmd_fail("%s", crn_err_peek()->text);
+}
+
+json_t *cmd_log_legs(const crn_report_log *log)
+{
+    return log ? crn_report_legs(log) : json_array();
+}
+
+int cmd_events_read(cairn_trail *trail, size_t run, uint64_t version, crn_event_list *ret)
+{
+    if (crn_report_events(trail, run, version, ret) == CAIRN_OK)
         return CMD_YES;
     return cmd_fail("%s", crn_err_peek()->text);
 }
 
 const crn_event *cmd_events_find(const crn_event_list *events, crn_event_kind kind,
-                                 uint64_t version, const char *level)
+                                 const char *level)
 {
     for (size_t i = events->n; i-- > 0;) {
         const crn_event *e = &events->at[i];
-        if (e->kind == kind && crn_event_version(e) == version &&
-            (!level || (e->raised.level && strcmp(e->raised.level, level) == 0)))
+        if (e->kind == kind && (!level || (e->raised.level && strcmp(e->raised.level, level) == 0)))
             return e;
     }
     return NULL;

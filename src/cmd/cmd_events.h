@@ -8,13 +8,19 @@
 #include "cmd/cmd_contents.h"
 #include "report/report.h"
 
-/* The events of a run, as crn_report_events; CMD_UNKNOWN after saying why they cannot be read. */
-int cmd_events_read(cairn_trail *trail, size_t run, crn_detail detail, uint64_t version,
-                    crn_event_list *ret);
+/* The log of a run, as crn_report_read; CMD_UNKNOWN after saying why it cannot be read: then *ret
+ * is NULL. */
+int cmd_log_read(cairn_trail *trail, size_t run, crn_report_log **ret);
 
-/* The last event of this kind about a mark, or NULL; of CRN_EVENT_RAISED to level, if given. */
+/* The legs that it tells of; none if log is NULL. */
+json_t *cmd_log_legs(const crn_report_log *log);
+
+/* The events about one mark, as crn_report_events, likewise. */
+int cmd_events_read(cairn_trail *trail, size_t run, uint64_t version, crn_event_list *ret);
+
+/* The last one of this kind, or NULL; of CRN_EVENT_RAISED to level, if given. */
 const crn_event *cmd_events_find(const crn_event_list *events, crn_event_kind kind,
-                                 uint64_t version, const char *level);
+                                 const char *level);
 
 /* A table of the run's legs (crn_report_legs): when each began, where it came from, what it left,
  * how it ended and what that cost. In short: the last three. */

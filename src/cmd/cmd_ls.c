@@ -25,12 +25,17 @@ static int print_run(const cairn_run_info *run, const cairn_mark_info *marks, js
     return cmd_print_legs_short(legs, cmd_columns_print(&t, 2, CMD_YES));
 }
 
-static json_t *json_of_run(const cairn_run_info *run, const cairn_mark_info *marks, json_t *legs)
+static void print_run_json(cmd_json *j, const cairn_run_info *run, const cairn_mark_info *marks,
+                           json_t *legs)
 {
-    json_t *list = json_array();
+    cmd_json_begin(j, NULL, '{');
+    cmd_json_add_members(j, cmd_json_run(run));
+    cmd_json_begin(j, "marks", '[');
     for (size_t i = 0; i < run->nmarks; i++)
-        cmd_json_append(&list, cmd_json_mark(&marks[i]));
-    return cmd_json_merge(cmd_json_run(run), json_pack("{s:o, s:O}", "marks", list, "legs", legs));
+        cmd_json_add(j, NULL, cmd_json_mark(&marks[i]));
+    cmd_json_end(j, ']');
+    cmd_json_add(j, "legs", json_incref(legs));
+    cmd_json_end(j, '}');
 }
 
 /* Fill marks, of which there are as many as the run has. */
@@ -44,28 +49,50 @@ static int read_marks(cairn_trail *trail, size_t r, size_t n, cairn_mark_info *m
     return CMD_YES;
 }
 
-/* Print a run, or with json append it to *runs. */
-static int list_run(cairn_trail *trail, size_t r, bool json, json_t **runs)
+/* Print a run, as JSON if j is given. */
+static int list_run(cairn_trail *trail, size_t r, cmd_json *j)
 {
     cairn_run_info run = {.struct_bytes = sizeof run};
     cairn_mark_info *marks;
+    crn_report_log *log;
     if (cairn_trail_run(trail, r, &run) < 0)
         return cmd_fail("%s", cairn_error_text());
     if (crn_alloc(&marks, run.nmarks) < 0)
         return cmd_fail("no memory for marks");
     int code = read_marks(trail, r, run.nmarks, marks);
-    crn_event_list events;
-    const int read = cmd_events_read(trail, r, CRN_DETAIL_NONE, 0, &events);
-    json_t *legs = crn_report_legs(&events);
-    if (code == CMD_YES && json)
-        cmd_json_append(runs, json_of_run(&run, marks, legs));
+    const int read = cmd_log_read(trail, r, &log);
+    json_t *legs = cmd_log_legs(log);
+    if (code == CMD_YES && j)
+        print_run_json(j, &run, marks, legs);
     else if (code == CMD_YES)
         code = print_run(&run, marks, legs);
     code = CRN_MAX(code, read);
     json_decref(legs);
-    crn_events_done(&events);
+    crn_report_log_free(log);
     free(marks);
     return code;
+}
+
+/* One that is damaged hides no others. */
+static int list_runs(const cmd_place *place, cmd_json *j)
+{
+    int code = CMD_YES;
+    for (size_t r = place->first; r < place->end; r++) {
+        int one = list_run(place->trail, r, j);
+        code = CRN_MAX(code, one);
+    }
+    return code;
+}
+
+static int list_runs_json(const cmd_place *place)
+{
+    cmd_json j = {0};
+    cmd_json_begin(&j, NULL, '{');
+    cmd_json_begin(&j, "runs", '[');
+    int code = list_runs(place, &j);
+    cmd_json_end(&j, ']');
+    cmd_json_end(&j, '}');
+    return cmd_json_finish(&j, code);
 }
 
 int cmd_ls(int argc, char **argv)
@@ -80,12 +107,7 @@ int cmd_ls(int argc, char **argv)
         return cmd_misuse(usage, "'%s' is too much", argv[1]);
     if (cmd_place_open(argc ? argv[0] : ".", &place) != CMD_YES)
         return CMD_UNKNOWN;
-    json_t *runs = json ? json_array() : NULL;
-    code = CMD_YES;
-    for (size_t r = place.first; r < place.end; r++) { /* one that is damaged hides no others */
-        int one = list_run(place.trail, r, json, &runs);
-        code = CRN_MAX(code, one);
-    }
+    code = json ? list_runs_json(&place) : list_runs(&place, NULL);
     cmd_place_close(&place);
-    return json ? cmd_print_json(json_pack("{s:o}", "runs", runs), code) : code;
+    return code;
 }

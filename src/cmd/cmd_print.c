@@ -62,10 +62,10 @@ void cmd_cell(cmd_columns *t, const char *fmt, ...)
     va_start(ap, fmt);
     char *cell = clean_text(fmt, ap);
     va_end(ap);
-    if (!cell || crn_vec_push(&t->cells, cell) < 0) {
-        free(cell);
-        t->failed = true;
-    }
+    if (cell)
+        crn_put_bytes(&t->cells, cell, strlen(cell) + 1);
+    t->cells.failed |= !cell;
+    free(cell);
 }
 
 static void print_cell(const char *cell, int width, char align, bool last)
@@ -83,18 +83,20 @@ int cmd_columns_print(cmd_columns *t, int indent, int code)
 {
     enum { COLUMNS_MAX = 16 };
     int width[COLUMNS_MAX] = {0};
-    size_t ncolumns = strlen(t->align);
-    for (size_t i = 0; i < t->cells.n; i++)
-        width[i % ncolumns] = CRN_MAX(width[i % ncolumns], width_of(t->cells.at[i]));
-    for (size_t i = 0; i < t->cells.n && !t->failed; i++) {
-        size_t column = i % ncolumns;
+    const size_t ncolumns = strlen(t->align);
+    const char *const first = (const char *)t->cells.at, *const end = first + t->cells.n;
+    const bool failed = t->cells.failed;
+    size_t i = 0;
+    for (const char *cell = first; cell < end; cell += strlen(cell) + 1, i++)
+        width[i % ncolumns] = CRN_MAX(width[i % ncolumns], width_of(cell));
+    i = 0;
+    for (const char *cell = first; cell < end && !failed; cell += strlen(cell) + 1, i++) {
+        const size_t column = i % ncolumns;
         printf("%*s", column == 0 ? indent : 0, "");
-        print_cell(t->cells.at[i], width[column], t->align[column], column + 1 == ncolumns);
+        print_cell(cell, width[column], t->align[column], column + 1 == ncolumns);
     }
-    for (size_t i = 0; i < t->cells.n; i++)
-        free(t->cells.at[i]);
-    crn_vec_done(&t->cells);
-    return t->failed ? cmd_fail("no memory for a table") : code;
+    crn_buf_done(&t->cells);
+    return failed ? cmd_fail("no memory for a table") : code;
 }
 
 /* How many bytes the character at s has; 0: it is none. */
@@ -146,7 +148,7 @@ json_t *cmd_json_merge(json_t *object, json_t *members)
 }
 
 /* Characters that may not be shown stand in strings only, where an escape means the same. */
-static void print_escaped(const char *s)
+static void print_escaped(const char *s, int indent)
 {
     while (*s) {
         uint32_t c;
@@ -156,18 +158,85 @@ static void print_escaped(const char *s)
             fwrite(s, 1, n, stdout);
         else
             printf("\\u%04x", c & 0xffff); /* all of them have four digits */
+        if (c == '\n')
+            printf("%*s", indent, "");
         s += n;
     }
+}
+
+enum { INDENT = 2 };
+
+/* On a line of its own behind what is there; value NULL: its name only. */
+static void print_item(cmd_json *j, const char *name, json_t *value)
+{
+    json_t *key = name ? json_string(name) : NULL;
+    char *key_text = key ? json_dumps(key, JSON_ENCODE_ANY) : NULL;
+    char *text = value ? json_dumps(value, JSON_INDENT(INDENT) | JSON_ENCODE_ANY) : NULL;
+    j->failed |= (name && !key_text) || (value && !text);
+    if (j->depth > 0)
+        printf("%s\n%*s", j->any ? "," : "", INDENT * j->depth, "");
+    if (key_text) {
+        print_escaped(key_text, 0);
+        printf(": ");
+    }
+    if (text)
+        print_escaped(text, INDENT * j->depth);
+    j->any = true;
+    free(text);
+    free(key_text);
+    json_decref(key);
+}
+
+void cmd_json_begin(cmd_json *j, const char *name, char bracket)
+{
+    print_item(j, name, NULL);
+    putchar(bracket);
+    j->depth++;
+    j->any = false;
+}
+
+void cmd_json_add(cmd_json *j, const char *name, json_t *value)
+{
+    if (value)
+        print_item(j, name, value);
+    j->failed |= !value;
+    json_decref(value);
+}
+
+void cmd_json_add_members(cmd_json *j, json_t *object)
+{
+    const char *name;
+    json_t *value;
+    j->failed |= !object;
+    json_object_foreach(object, name, value)
+    {
+        cmd_json_add(j, name, json_incref(value));
+    }
+    json_decref(object);
+}
+
+void cmd_json_end(cmd_json *j, char bracket)
+{
+    j->depth--;
+    if (j->any)
+        printf("\n%*s", INDENT * j->depth, "");
+    putchar(bracket);
+    j->any = true;
+}
+
+int cmd_json_finish(const cmd_json *j, int code)
+{
     printf("\n");
+    if (j->failed)
+        return cmd_fail("no memory for JSON");
+    return ferror(stdout) ? cmd_fail("cannot print JSON") : code;
 }
 
 int cmd_print_json(json_t *value, int code)
 {
-    char *text = value ? json_dumps(value, JSON_INDENT(2)) : NULL;
-    json_decref(value);
-    if (!text)
+    cmd_json j = {0};
+    if (!value)
         return cmd_fail("no memory for JSON");
-    print_escaped(text);
-    free(text);
-    return ferror(stdout) ? cmd_fail("cannot print JSON") : code;
+    cmd_json_add(&j, NULL, value);
+    return cmd_json_finish(&j, code);
 }

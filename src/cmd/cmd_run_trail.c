@@ -162,20 +162,20 @@ static int read_run(cairn_trail *trail, size_t r, run_state *s)
 {
     cairn_run_info run = {.struct_bytes = sizeof run};
     cairn_mark_info mark = {.struct_bytes = sizeof mark};
-    crn_event_list events;
+    crn_report_log *log;
     if (cairn_trail_run(trail, r, &run) < 0)
         return cmd_fail("%s", cairn_error_text());
     s->exists = true;
     s->finished = run.finished;
     s->marked = run.nmarks > 0 && cairn_trail_mark(trail, r, run.nmarks - 1, &mark) == CAIRN_OK;
     s->newest = mark.version;
-    if (crn_report_events(trail, r, CRN_DETAIL_NONE, 0, &events) < 0)
+    if (crn_report_read(trail, r, &log) < 0)
         return cmd_fail("%s", crn_err_peek()->text);
-    json_t *legs = crn_report_legs(&events);
+    json_t *legs = crn_report_legs(log);
     take_leg(json_array_get(legs, json_array_size(legs) - 1), s);
     s->nnodes = count_nodes(legs);
     json_decref(legs);
-    crn_events_done(&events);
+    crn_report_log_free(log);
     return CMD_YES;
 }
 

@@ -9,41 +9,60 @@
 
 static const char usage[] = "cairn show [--json] TRAIL[/RUN] [MARK]";
 
-typedef CRN_VEC(cmd_contents) mark_list;
+/* What is asked for: a run, or one mark of it. */
+typedef struct show_job {
+    const cmd_place *place;
+    cairn_run_info run;
+    size_t first, end; /* marks of the run */
+} show_job;
 
-static void mark_list_done(mark_list *marks)
+/* Read mark i of the run; then cmd_contents_done is due. */
+static int read_mark(const show_job *job, size_t i, bool pieces, cmd_contents *ret)
 {
-    for (size_t i = 0; i < marks->n; i++)
-        cmd_contents_done(&marks->at[i]);
-    crn_vec_done(marks);
+    *ret = (cmd_contents){0};
+    return cmd_contents_read(job->place->trail, job->place->first, i, pieces, ret);
 }
 
-/* Marks [first, end) of a run. */
-static int read_marks(const cmd_place *place, size_t first, size_t end, bool json, mark_list *ret)
+/* --- JSON ----------------------------------------------------------------------------------- */
+
+static int print_event(void *arg, const char *line)
 {
+    crn_event e;
+    if (crn_event_decode(line, NULL, &e)) {
+        cmd_json_add(arg, NULL, json_incref(e.json));
+        crn_event_done(&e);
+    }
+    return 0;
+}
+
+static int show_json(const show_job *job)
+{
+    cmd_json j = {0};
+    crn_report_log *log;
     int code = CMD_YES;
-    for (size_t i = first; i < end; i++) {
-        if (crn_vec_push(ret, (cmd_contents){0}) < 0)
-            return cmd_fail("no memory for marks");
-        int one = cmd_contents_read(place->trail, place->first, i, json, &ret->at[ret->n - 1]);
+    cmd_json_begin(&j, NULL, '{');
+    cmd_json_add_members(&j, cmd_json_run(&job->run));
+    cmd_json_begin(&j, "marks", '[');
+    for (size_t i = job->first; i < job->end; i++) {
+        cmd_contents c;
+        const int one = read_mark(job, i, true, &c);
+        cmd_json_add(&j, NULL, cmd_contents_json(&c));
+        cmd_contents_done(&c);
         code = CRN_MAX(code, one);
     }
-    return code;
+    cmd_json_end(&j, ']');
+    const int read = cmd_log_read(job->place->trail, job->place->first, &log);
+    cmd_json_add(&j, "legs", cmd_log_legs(log));
+    cmd_json_begin(&j, "events", '[');
+    if (log && cairn_trail_events(job->place->trail, job->place->first, print_event, &j) < 0)
+        code = cmd_fail("%s", cairn_error_text());
+    cmd_json_end(&j, ']');
+    cmd_json_end(&j, '}');
+    crn_report_log_free(log);
+    return cmd_json_finish(&j, CRN_MAX(code, read));
 }
 
-static int print_json(const cairn_run_info *run, const mark_list *marks,
-                      const crn_event_list *events, int code)
-{
-    json_t *list = json_array(), *log = json_array();
-    for (size_t i = 0; i < events->n; i++)
-        cmd_json_append(&log, json_incref(events->at[i].json));
-    for (size_t i = 0; i < marks->n; i++)
-        cmd_json_append(&list, cmd_contents_json(&marks->at[i]));
-    return cmd_print_json(
-        cmd_json_merge(cmd_json_run(run), json_pack("{s:o, s:o, s:o}", "marks", list, "legs",
-                                                    crn_report_legs(events), "events", log)),
-        code);
-}
+/* --- a run ---------------------------------------------------------------------------------- */
 
 static void head_cells(cmd_columns *t, const char *const *words)
 {
@@ -67,7 +86,7 @@ static void total_cells(cmd_columns *t, const cmd_totals *sum)
 }
 
 /* What the program was held for, and where the mark is. */
-static void safety_cells(cmd_columns *t, const cmd_contents *c, const crn_event_mark *told)
+static void safety_cells(cmd_columns *t, const cmd_contents *c, const crn_told_mark *told)
 {
     char held[CRN_NUMBER_TEXT] = "-", levels[CMD_WORDS];
     if (told)
@@ -76,7 +95,7 @@ static void safety_cells(cmd_columns *t, const cmd_contents *c, const crn_event_
     cmd_cell(t, "%s", cmd_levels(c->info.levels, levels));
 }
 
-static cmd_totals told_totals(const crn_event_mark *told)
+static cmd_totals told_totals(const crn_told_mark *told)
 {
     return (cmd_totals){.nbytes = told->nbytes,
                         .nblocks = told->blocks,
@@ -84,35 +103,55 @@ static cmd_totals told_totals(const crn_event_mark *told)
                         .stored_bytes = told->written};
 }
 
-static int print_run(const cairn_run_info *run, const mark_list *marks,
-                     const crn_event_list *events, int code)
+static void mark_cells(cmd_columns *t, const cmd_contents *c, const crn_told_mark *told)
+{
+    char date[CMD_WORDS];
+    const cmd_totals sum = told ? told_totals(told) : (cmd_totals){0};
+    cmd_cell(t, "%" PRIu64, c->info.version);
+    cmd_cell(t, "%s", cmd_date(c->info.wall_ns, date));
+    cmd_cell(t, "%" PRIu32, c->info.nranks);
+    total_cells(t, c->in_trail ? &c->sum : told ? &sum : NULL);
+    safety_cells(t, c, told);
+}
+
+static int print_marks(const show_job *job, const crn_report_log *log)
 {
     static const char *const head[] = {"MARK",  "TIME",   "RANKS", "STATE",  "BLOCKS", "CHANGED",
                                        "SHARE", "STORED", "HELD",  "LEVELS", NULL};
     cmd_columns t = {.align = "rlrrrrrrrl"};
+    int code = CMD_YES;
+    head_cells(&t, head);
+    for (size_t i = job->first; i < job->end; i++) {
+        cmd_contents c;
+        const int one = read_mark(job, i, false, &c);
+        mark_cells(&t, &c, log ? crn_report_mark(log, c.info.version) : NULL);
+        cmd_contents_done(&c);
+        code = CRN_MAX(code, one);
+    }
+    return cmd_columns_print(&t, 0, code);
+}
+
+static int show_run(const show_job *job)
+{
+    const cairn_run_info *run = &job->run;
     char date[CMD_WORDS];
+    crn_report_log *log;
+    const int read = cmd_log_read(job->place->trail, job->place->first, &log);
     cmd_line("run      %s", run->name);
     cmd_line("id       %s", run->id);
     cmd_line("created  %s", cmd_date(run->created_ns, date));
     if (run->rebuilt)
         cmd_line("the manifest was lost or damaged; marks are taken from the part files");
     cmd_line("%s", "");
-    head_cells(&t, head);
-    for (size_t i = 0; i < marks->n; i++) {
-        const cmd_contents *c = &marks->at[i];
-        cmd_cell(&t, "%" PRIu64, c->info.version);
-        cmd_cell(&t, "%s", cmd_date(c->info.wall_ns, date));
-        cmd_cell(&t, "%" PRIu32, c->info.nranks);
-        const crn_event *e = cmd_events_find(events, CRN_EVENT_MARK, c->info.version, NULL);
-        const cmd_totals told = e ? told_totals(&e->mark) : (cmd_totals){0};
-        total_cells(&t, c->in_trail ? &c->sum : e ? &told : NULL);
-        safety_cells(&t, c, e ? &e->mark : NULL);
-    }
-    json_t *legs = crn_report_legs(events);
-    code = cmd_print_legs(legs, cmd_columns_print(&t, 0, code));
+    int code = print_marks(job, log);
+    json_t *legs = cmd_log_legs(log);
+    code = cmd_print_legs(legs, CRN_MAX(code, read));
     json_decref(legs);
+    crn_report_log_free(log);
     return code;
 }
+
+/* --- a mark --------------------------------------------------------------------------------- */
 
 /* "100x200" of a global array, else the number of elements. */
 static void shape_cell(cmd_columns *t, const cmd_variable *v)
@@ -129,15 +168,15 @@ static void shape_cell(cmd_columns *t, const cmd_variable *v)
 }
 
 /* How long the mark held the program, and what its way to each level took. */
-static void print_way(const cmd_contents *c, const crn_event_list *events)
+static void print_way(const crn_event_list *events)
 {
     char took[CRN_NUMBER_TEXT], moved[CRN_NUMBER_TEXT], stored[CRN_NUMBER_TEXT];
-    const crn_event *e = cmd_events_find(events, CRN_EVENT_MARK, c->info.version, NULL);
+    const crn_event *e = cmd_events_find(events, CRN_EVENT_MARK, NULL);
     if (e)
         cmd_line("held    %s", crn_format_seconds(e->mark.held, took, sizeof took));
     for (unsigned l = 1; l < 4; l++) {
         char level[CMD_WORDS];
-        e = cmd_events_find(events, CRN_EVENT_RAISED, c->info.version, cmd_levels(1u << l, level));
+        e = cmd_events_find(events, CRN_EVENT_RAISED, cmd_levels(1u << l, level));
         if (e)
             cmd_line("%-7s in %s, %s moved between ranks, %s stored", level,
                      crn_format_seconds(e->raised.seconds, took, sizeof took),
@@ -176,7 +215,7 @@ static int print_changes(const cmd_contents *c, const crn_event_list *events, in
     static const char *const head[] = {"VARIABLE", "STATE",    "WRITTEN",   "HASHED",   "CHANGED",
                                        "STORED",   "FOUND BY", "PREDICTED", "MEASURED", NULL};
     cmd_columns t = {.align = "lrrrrrlrr"};
-    const crn_event *e = cmd_events_find(events, CRN_EVENT_CHANGES, c->info.version, NULL);
+    const crn_event *e = cmd_events_find(events, CRN_EVENT_CHANGES, NULL);
     json_t *variables = e ? e->changes.variables : NULL;
     const size_t ntold = json_array_size(variables);
     if (e && ntold == 0 && c->vars.n > 0)
@@ -228,7 +267,7 @@ static int print_mark(const cairn_run_info *run, const cmd_contents *c,
     cmd_line("time    %s", cmd_date(c->info.wall_ns, date));
     cmd_line("ranks   %" PRIu32, c->info.nranks);
     cmd_line("levels  %s", cmd_levels(c->info.levels, levels));
-    print_way(c, events);
+    print_way(events);
     if (!c->in_trail) {
         cmd_line("its data is on the nodes that wrote it");
         return print_changes(c, events, code);
@@ -248,6 +287,20 @@ static int print_mark(const cairn_run_info *run, const cmd_contents *c,
     print_not_kept(c);
     return print_changes(c, events, code);
 }
+
+static int show_mark(const show_job *job)
+{
+    cmd_contents c;
+    crn_event_list events;
+    int code = read_mark(job, job->first, false, &c);
+    const int read = cmd_events_read(job->place->trail, job->place->first, c.info.version, &events);
+    code = print_mark(&job->run, &c, &events, CRN_MAX(code, read));
+    crn_events_done(&events);
+    cmd_contents_done(&c);
+    return code;
+}
+
+/* --- the command ---------------------------------------------------------------------------- */
 
 /* The number of the mark whose version the user gave. */
 static int find_mark(const cmd_place *place, const cairn_run_info *run, const char *text,
@@ -271,28 +324,15 @@ static int find_mark(const cmd_place *place, const cairn_run_info *run, const ch
 
 static int show(const cmd_place *place, const char *version, bool json)
 {
-    cairn_run_info run = {.struct_bytes = sizeof run};
-    mark_list marks = {0};
-    size_t mark = 0;
-    if (cairn_trail_run(place->trail, place->first, &run) < 0)
+    show_job job = {.place = place, .run.struct_bytes = sizeof job.run};
+    if (cairn_trail_run(place->trail, place->first, &job.run) < 0)
         return cmd_fail("%s", cairn_error_text());
-    if (version && find_mark(place, &run, version, &mark) != CMD_YES)
+    job.end = job.run.nmarks;
+    if (version && find_mark(place, &job.run, version, &job.first) != CMD_YES)
         return CMD_UNKNOWN;
-    int code = read_marks(place, mark, version ? mark + 1 : run.nmarks, json, &marks);
-    const crn_detail detail = json ? CRN_DETAIL_ALL : version ? CRN_DETAIL_MARK : CRN_DETAIL_NONE;
-    crn_event_list events;
-    const int read = cmd_events_read(place->trail, place->first, detail,
-                                     marks.n > 0 ? marks.at[0].info.version : 0, &events);
-    code = CRN_MAX(code, read);
-    if (json)
-        code = print_json(&run, &marks, &events, code);
-    else if (version && marks.n == 1)
-        code = print_mark(&run, &marks.at[0], &events, code);
-    else
-        code = print_run(&run, &marks, &events, code);
-    crn_events_done(&events);
-    mark_list_done(&marks);
-    return code;
+    if (version)
+        job.end = job.first + 1;
+    return json ? show_json(&job) : version ? show_mark(&job) : show_run(&job);
 }
 
 int cmd_show(int argc, char **argv)

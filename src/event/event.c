@@ -67,8 +67,12 @@ static void *structure_of(const crn_event *e)
 static bool is_absent(const member *m, const void *at)
 {
     switch (m->type) {
+    case VERSION:
+        return *(const uint64_t *)at == CRN_EVENT_NO_VERSION;
     case COUNT:
         return *(const uint64_t *)at == 0;
+    case REAL_OR_NULL:
+        return isnan(*(const double *)at);
     case FLAG:
         return !*(const bool *)at;
     case TEXT:
@@ -212,9 +216,7 @@ static const char *skip_string(const char *s)
     return *s ? s + 1 : s;
 }
 
-/* The value of a member of the object that the line is, wherever the member stands; NULL: it has
- * none, or has its name in other characters. */
-static const char *find_value(const char *line, const char *name)
+const char *crn_event_peek(const char *line, const char *name)
 {
     const size_t nname = strlen(name);
     int depth = 0;
@@ -243,21 +245,39 @@ static crn_event_kind find_kind(const char *name, size_t n)
 
 static bool is_wanted(const crn_event_filter *f, crn_event_kind kind, uint64_t version)
 {
-    return f->kinds >> kind & 1 || (f->of_version >> kind & 1 && f->version == version);
+    return f->kinds >> kind & 1 || (f->some >> kind & 1 && f->want(f->arg, kind, version));
 }
 
-/* Could the line be wanted, as far as can be seen without parsing it? */
-static bool may_be_wanted(const crn_event_filter *f, const char *line)
+/* Of a line that is whole the time is known without parsing it: it is written last. */
+static bool take_time(const crn_event_filter *f, crn_event_kind kind, const char *line,
+                      crn_event *ret)
 {
-    const char *name = find_value(line, "event");
+    const char *time = f->times >> kind & 1 ? crn_event_peek(line, "time") : NULL;
+    char *end;
+    if (!time)
+        return false;
+    *ret = (crn_event){.kind = kind, .time = strtod(time, &end)};
+    return strcmp(end, "}") == 0 && fabs(ret->time) <= 1e18;
+}
+
+/* The kind of a line, as far as can be seen without parsing it. */
+static bool see_kind(const char *line, crn_event_kind *ret)
+{
+    const char *name = crn_event_peek(line, "event");
     const size_t n = name && *name == '"' ? strcspn(name + 1, "\"\\") : 0;
     if (n == 0 || name[n + 1] != '"')
-        return true;
-    const crn_event_kind kind = find_kind(name + 1, n);
-    if (f->kinds >> kind & 1 || !(f->of_version >> kind & 1))
+        return false;
+    *ret = find_kind(name + 1, n);
+    return true;
+}
+
+/* Could the line be wanted, as far as can be seen likewise? */
+static bool may_be_wanted(const crn_event_filter *f, crn_event_kind kind, const char *line)
+{
+    if (f->kinds >> kind & 1 || !(f->some >> kind & 1))
         return f->kinds >> kind & 1;
-    const char *version = find_value(line, "version");
-    return !version || (uint64_t)strtoll(version, NULL, 10) == f->version;
+    const char *version = crn_event_peek(line, "version");
+    return !version || f->want(f->arg, kind, (uint64_t)strtoll(version, NULL, 10));
 }
 
 /* Of an object that has been parsed. */
@@ -274,7 +294,14 @@ static bool take(json_t *object, const crn_event_filter *f, crn_event *e)
 
 bool crn_event_decode(const char *line, const crn_event_filter *filter, crn_event *ret)
 {
-    json_t *object = filter && !may_be_wanted(filter, line) ? NULL : json_loads(line, 0, NULL);
+    crn_event_kind kind;
+    const bool seen = filter && see_kind(line, &kind);
+    *ret = (crn_event){0};
+    if (seen && !may_be_wanted(filter, kind, line))
+        return false;
+    if (seen && take_time(filter, kind, line, ret))
+        return true;
+    json_t *object = json_loads(line, 0, NULL);
     *ret = (crn_event){0};
     if (!take(object, filter, ret)) {
         json_decref(object);

@@ -75,14 +75,20 @@ char *crn_event_encode(const crn_event *e);
 /* Lines that are wanted. Others are told apart without being parsed, so a few events of a long log
  * cost little. */
 typedef struct crn_event_filter {
-    uint32_t kinds;      /* bits: of any version */
-    uint32_t of_version; /* bits: of this version only */
-    uint64_t version;
+    uint32_t kinds; /* bits: of any version */
+    uint32_t some;  /* bits: of those versions that want returns true for */
+    bool (*want)(void *arg, crn_event_kind kind, uint64_t version);
+    void *arg;
+    uint32_t times; /* bits, of those above: only when it was; no members, and json is NULL */
 } crn_event_filter;
 
 /* From a line of the log; false: it is not an event, or not wanted (filter NULL: all are). After
  * true crn_event_done is due. */
 bool crn_event_decode(const char *line, const crn_event_filter *filter, crn_event *ret);
+
+/* The text of a member's value in a line that need not be an event, wherever the member stands;
+ * NULL: it has none, or has its name in other characters. */
+const char *crn_event_peek(const char *line, const char *name);
 
 /* --- parts of events ---------------------------------------------------------------------- */
 

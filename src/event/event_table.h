@@ -4,8 +4,8 @@
  * Structures, encoder and decoder are made from this table, and tests/api compares it with
  * docs/format/events.md, which describes the members.
  *
- * M(type, name) is always written, O(type, name) only if it is not 0, false or NULL. A reader gets
- * the first value below for a member that is missing. Types:
+ * M(type, name) is always written, O(type, name) only if it is not what a reader gets for a member
+ * that is missing: the first value below. Types:
  *     VERSION       uint64_t     CRN_EVENT_NO_VERSION; a mark's
  *     COUNT         uint64_t     0; things, bytes
  *     REAL          double       0; seconds, rates
@@ -71,8 +71,9 @@
     M(REAL, efficiency)                                                                            \
     M(REAL, better_interval) M(JSON, better_every) M(JSON, changed) M(JSON, levels)
 
-/* variables: a crn_event_variable each */
-#define CRN_EVENT_CHANGES_MEMBERS(M, O) M(VERSION, version) M(TEXT, ranks) M(JSON, variables)
+/* variables: a crn_event_variable each; as: instead of the other two */
+#define CRN_EVENT_CHANGES_MEMBERS(M, O)                                                            \
+    M(VERSION, version) O(VERSION, as) O(TEXT, ranks) O(JSON, variables)
 
 #define CRN_EVENT_DRAINED_MEMBERS(M, O) M(VERSION, version) M(REAL, seconds) M(COUNT, stored)
 
@@ -111,10 +112,11 @@
 #define CRN_EVENT_VARIABLE_MEMBERS(M, O)                                                           \
     M(TEXT, name)                                                                                  \
     M(TEXT, way)                                                                                   \
-    M(FLAG, tracked)                                                                               \
+    O(FLAG, tracked)                                                                               \
     M(COUNT, nbytes)                                                                               \
-    M(COUNT, written) M(COUNT, hashed) M(COUNT, changed) M(COUNT, stored)                          \
-        M(REAL_OR_NULL, predicted) M(REAL_OR_NULL, measured)
+    O(COUNT, written)                                                                              \
+    O(COUNT, hashed)                                                                               \
+    O(COUNT, changed) O(COUNT, stored) O(REAL_OR_NULL, predicted) O(REAL_OR_NULL, measured)
 
 #define CRN_EVENT_PARTS(K) K(SOURCE, source) K(BELIEF, belief) K(VARIABLE, variable)
 

@@ -13,32 +13,38 @@
 #include "base/base.h"
 #include "event/event.h"
 
-/* What marks did with each variable is most of a long log: of which marks is it wanted? */
-typedef enum crn_detail {
-    CRN_DETAIL_NONE,
-    CRN_DETAIL_MARK, /* of one version */
-    CRN_DETAIL_ALL
-} crn_detail;
+/* What one pass over the log of a run leaves in memory: its legs, and of each mark this. */
+typedef struct crn_report_log crn_report_log;
 
-/* The events of a run, oldest first, for crn_events_done; lines that are not events are left out.
- * version counts for CRN_DETAIL_MARK only. After an error there are none. */
-cairn_status crn_report_events(cairn_trail *trail, size_t run, crn_detail detail, uint64_t version,
+typedef struct crn_told_mark {
+    uint64_t version;
+    uint64_t line;   /* of its event, from 0 */
+    size_t leg;      /* from 1 */
+    double captured; /* when, in seconds since 1970 */
+    double since;    /* seconds after the mark before it in its leg, or after the leg could work */
+    double held;
+    uint64_t nbytes, blocks, changed, written;
+    bool abandoned; /* the run went on from an earlier one */
+    bool failed;    /* to get to some level */
+} crn_told_mark;
+
+/* Read the log of a run; lines that are not events are left out. */
+cairn_status crn_report_read(cairn_trail *trail, size_t run, crn_report_log **ret);
+void crn_report_log_free(crn_report_log *log); /* NULL is allowed */
+
+/* The last mark of a version that the log tells of, or NULL. */
+const crn_told_mark *crn_report_mark(const crn_report_log *log, uint64_t version);
+
+/*
+ * The legs of a run, oldest first: a JSON array as cairn-show(1) describes it. NULL when there is
+ * no memory, as with json_pack.
+ */
+json_t *crn_report_legs(const crn_report_log *log);
+
+/* The events about marks of one version, oldest first, for crn_events_done. After an error there
+ * are none. */
+cairn_status crn_report_events(cairn_trail *trail, size_t run, uint64_t version,
                                crn_event_list *ret);
-
-/*
- * The legs of a run from its events, oldest first: a JSON array as cairn-show(1) describes it.
- * NULL when there is no memory, as with json_pack.
- */
-json_t *crn_report_legs(const crn_event_list *events);
-
-/*
- * All marks that were taken, likewise, oldest first: as cairn-report(1) describes them.
- */
-json_t *crn_report_marks(const crn_event_list *events);
-
-/* What the planner of a run thought, and what would have been best for it, likewise: as
- * cairn-report(1) describes it. */
-json_t *crn_report_plan(cairn_trail *trail, size_t run, const crn_event_list *events);
 
 /*
  * Does the model describe what became of a run? It predicts the mean over a long time: a run of
@@ -57,8 +63,7 @@ cairn_status crn_report_runs(cairn_trail *trail, const char *name, size_t first,
 cairn_status crn_report_compare(const char *first, const char *second, const char *bound,
                                 json_t **ret);
 
-/* A page that shows data, an object as cairn-report(1) describes it, of which details of old marks
- * are dropped; behind what page has. */
+/* A page that shows data, an object as cairn-report(1) describes it, behind what page has. */
 cairn_status crn_report_page(json_t *data, crn_buf *page);
 
 #endif

@@ -1,61 +1,107 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The marks of a run, from its events: all that were taken, also those that are no longer
- * kept or belong to a future that was abandoned.
+ * What the log tells of the marks that a report shows, also those that are no longer kept or belong
+ * to a future that was abandoned, and what the planner said between them: a second pass over the
+ * log, which parses the lines of these only.
  */
-#include "report/report_leg.h"
+#include "report/report_log.h"
 
 #include <inttypes.h>
 
-static json_t *mark_json(const crn_event *e, size_t leg, double before)
+enum { DETAILED = 1000 }; /* newest marks whose changes are told by rank and variable */
+
+typedef struct details {
+    const crn_report_log *log;
+    const report_choice *choice;
+    uint64_t line, ntuned; /* so far */
+    bool at_tuned;         /* the line is one of those */
+    size_t next;           /* the first mark whose line has not come yet */
+    json_t *marks, *tuned; /* arrays */
+    json_t *newest;        /* by version: the last mark so far, where that is shown */
+    crn_buf changes;       /* the last line that has what a mark changed */
+} details;
+
+enum { VERSION_TEXT = 32 };
+
+static const char *text_of(uint64_t version, char *buf)
+{
+    snprintf(buf, VERSION_TEXT, "%" PRIu64, version);
+    return buf;
+}
+
+static json_t *find_mark(const details *d, uint64_t version)
+{
+    char text[VERSION_TEXT];
+    return json_object_get(d->newest, text_of(version, text));
+}
+
+/* --- members of a mark ---------------------------------------------------------------------- */
+
+static json_t *mark_json(const crn_event *e, const crn_told_mark *m)
 {
     return json_pack(
         "{s:I, s:f, s:f, s:b, s:{}, s:[], s:[], s:[], s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-        "leg", (json_int_t)leg, "time", crn_captured_at(e), "since", crn_captured_at(e) - before,
-        "abandoned", false, "levels", "failed", "ranks", "variables", "version",
+        "leg", (json_int_t)m->leg, "time", m->captured, "since", m->since, "abandoned",
+        (int)m->abandoned, "levels", "failed", "ranks", "variables", "version",
         CRN_EVENT_COPY(e, mark, version), "held", CRN_EVENT_COPY(e, mark, held), "stored",
         CRN_EVENT_COPY(e, mark, stored), "interval", CRN_EVENT_COPY(e, mark, interval), "nbytes",
         CRN_EVENT_COPY(e, mark, nbytes), "blocks", CRN_EVENT_COPY(e, mark, blocks), "changed",
         CRN_EVENT_COPY(e, mark, changed), "written", CRN_EVENT_COPY(e, mark, written));
 }
 
-/* The marks of a run, and which of each version was taken last: a log may have many thousands. */
-typedef struct mark_list {
-    json_t *all;    /* an array */
-    json_t *newest; /* by version */
-} mark_list;
-
-enum { VERSION_TEXT = 32 };
-
-static const char *version_of(const crn_event *e, char *buf)
-{
-    snprintf(buf, VERSION_TEXT, "%" PRIu64, crn_event_version(e));
-    return buf;
-}
-
-static void add_mark(mark_list *marks, const crn_event *e, size_t leg, double before)
+static int add_mark(details *d, const crn_event *e, const crn_told_mark *m)
 {
     char version[VERSION_TEXT];
-    json_t *mark = mark_json(e, leg, before);
-    json_object_set(marks->newest, version_of(e, version), mark);
-    json_array_append_new(marks->all, mark);
+    json_t *mark = mark_json(e, m);
+    json_object_set(d->newest, text_of(m->version, version), mark);
+    return json_array_append_new(d->marks, mark);
 }
 
-static json_t *find_mark(const mark_list *marks, const crn_event *e)
+static void add_level(const details *d, const crn_event *e)
 {
-    char version[VERSION_TEXT];
-    return json_object_get(marks->newest, version_of(e, version));
-}
-
-static void add_level(const mark_list *marks, const crn_event *e)
-{
-    json_t *levels = json_object_get(find_mark(marks, e), "levels");
+    json_t *levels = json_object_get(find_mark(d, e->raised.version), "levels");
     if (e->raised.level)
         json_object_set_new(levels, e->raised.level,
                             json_pack("{s:o, s:o, s:o}", "seconds",
                                       CRN_EVENT_COPY(e, raised, seconds), "moved",
                                       CRN_EVENT_COPY(e, raised, moved), "stored",
                                       CRN_EVENT_COPY(e, raised, stored)));
+}
+
+static void add_failure(const details *d, const crn_event *e)
+{
+    json_array_append_new(json_object_get(find_mark(d, e->failed.version), "failed"),
+                          json_pack("{s:o, s:o}", "level", CRN_EVENT_COPY(e, failed, level), "text",
+                                    CRN_EVENT_COPY(e, failed, text)));
+}
+
+/* --- what it changed ------------------------------------------------------------------------ */
+
+cairn_status crn_report_note_changes(crn_buf *last, const char *line)
+{
+    static const char changes[] = "\"changes\"";
+    const char *kind = crn_event_peek(line, "event");
+    if (!kind || strncmp(kind, changes, sizeof changes - 1) != 0 || crn_event_peek(line, "as"))
+        return CAIRN_OK;
+    last->n = 0;
+    crn_put_bytes(last, line, strlen(line) + 1);
+    return crn_buf_status(last);
+}
+
+void crn_report_resolve_changes(const crn_buf *last, crn_event *e)
+{
+    static const crn_event_filter wanted = {.kinds = CRN_EVENT_BIT(CHANGES)};
+    crn_event full;
+    if (e->kind != CRN_EVENT_CHANGES || e->changes.as == CRN_EVENT_NO_VERSION || last->n == 0 ||
+        !crn_event_decode((const char *)last->at, &wanted, &full))
+        return;
+    if (full.changes.version == e->changes.as) {
+        full.changes.version = e->changes.version;
+        crn_event_done(e);
+        *e = full;
+    } else {
+        crn_event_done(&full);
+    }
 }
 
 /* A character for each rank or group: 0 to 9 and a to z, in 35 steps. */
@@ -70,67 +116,132 @@ static json_t *shares(const char *text)
     return list;
 }
 
-static void add_changes(const mark_list *marks, const crn_event *e)
+/* With the members that the log leaves out where they are 0. */
+static json_t *variables_of(const crn_event *e)
 {
-    json_t *mark = find_mark(marks, e);
+    json_t *list = CRN_EVENT_COPY(e, changes, variables), *one;
+    json_t *zeros = json_pack("{s:b, s:i, s:i, s:i, s:i, s:n, s:n}", "tracked", false, "written", 0,
+                              "hashed", 0, "changed", 0, "stored", 0, "predicted", "measured");
+    size_t i;
+    json_array_foreach(list, i, one)
+    {
+        json_object_update_missing(one, zeros);
+    }
+    json_decref(zeros);
+    return list;
+}
+
+static void add_changes(const details *d, const crn_event *e)
+{
+    json_t *mark = find_mark(d, e->changes.version);
     json_object_set_new(mark, "ranks", shares(e->changes.ranks));
-    json_object_set_new(mark, "variables", CRN_EVENT_COPY(e, changes, variables));
+    json_object_set_new(mark, "variables", variables_of(e));
 }
 
-static void add_failure(const mark_list *marks, const crn_event *e)
+/* These are most of the data of a long run. */
+static void leave_out_changes(const json_t *marks)
 {
-    json_array_append_new(json_object_get(find_mark(marks, e), "failed"),
-                          json_pack("{s:o, s:o}", "level", CRN_EVENT_COPY(e, failed, level), "text",
-                                    CRN_EVENT_COPY(e, failed, text)));
-}
-
-static void add_leg(mark_list *marks, size_t number, const report_leg *l)
-{
-    double before = crn_time_of(l->resume ? l->resume : l->open);
-    for (const crn_event *e = l->events; e < l->events + l->nevents; e++) {
-        if (e->kind == CRN_EVENT_MARK) {
-            add_mark(marks, e, number, before);
-            before = crn_captured_at(e);
-        } else if (e->kind == CRN_EVENT_CHANGES) {
-            add_changes(marks, e);
-        } else if (e->kind == CRN_EVENT_RAISED) {
-            add_level(marks, e);
-        } else if (e->kind == CRN_EVENT_FAILED) {
-            add_failure(marks, e);
-        }
+    for (size_t i = 0; i + DETAILED < json_array_size(marks); i++) {
+        json_object_set_new(json_array_get(marks, i), "ranks", json_array());
+        json_object_set_new(json_array_get(marks, i), "variables", json_array());
     }
 }
 
-/* A leg went on from one mark, or from none, and by marking abandoned all later ones. Seen from the
- * end: what a mark has to be at most for no later leg to have abandoned it. */
-static void abandon(const mark_list *marks, const report_leg_list *legs)
+/* --- the pass ------------------------------------------------------------------------------- */
+
+/* What the planner said. */
+static int add_tuned(details *d, const crn_event *e)
 {
-    json_int_t kept = INT64_MAX;
-    size_t i = json_array_size(marks->all);
-    for (size_t l = legs->n; l-- > 0;) {
-        const report_leg *leg = &legs->at[l];
-        for (json_t *mark; i > 0; i--) {
-            mark = json_array_get(marks->all, i - 1);
-            if (crn_event_number(mark, "leg") <= (double)l)
-                break;
-            if (json_integer_value(json_object_get(mark, "version")) > kept)
-                json_object_set_new(mark, "abandoned", json_true());
-        }
-        if (leg->mark)
-            kept = leg->resume ? CRN_MIN(kept, (json_int_t)leg->resume->resume.version) : -1;
-    }
+    return json_array_append_new(
+        d->tuned,
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "time", crn_event_copy(e, "time"), "interval",
+                  CRN_EVENT_COPY(e, tuned, interval), "every", CRN_EVENT_COPY(e, tuned, every),
+                  "efficiency", CRN_EVENT_COPY(e, tuned, efficiency), "better_interval",
+                  CRN_EVENT_COPY(e, tuned, better_interval), "better_every",
+                  CRN_EVENT_COPY(e, tuned, better_every)));
 }
 
-json_t *crn_report_marks(const crn_event_list *events)
+/* A mark that is not shown takes the place of an earlier one of its version, too. */
+static bool wants_mark(details *d, uint64_t version)
 {
-    report_leg_list legs = {0};
-    mark_list marks = {.newest = json_object()};
-    if (crn_legs_split(events, &legs) == CAIRN_OK)
-        marks.all = json_array();
-    for (size_t i = 0; marks.all && i < legs.n; i++)
-        add_leg(&marks, i + 1, &legs.at[i]);
-    abandon(&marks, &legs);
-    json_decref(marks.newest);
-    crn_vec_done(&legs);
-    return marks.all;
+    char text[VERSION_TEXT];
+    if (d->next < d->log->mark.n && d->log->mark.at[d->next].line == d->line &&
+        d->choice->mark[d->next])
+        return true;
+    json_object_del(d->newest, text_of(version, text));
+    return false;
+}
+
+static bool wants(void *arg, crn_event_kind kind, uint64_t version)
+{
+    details *d = arg;
+    if (kind == CRN_EVENT_MARK)
+        return wants_mark(d, version);
+    d->at_tuned = kind == CRN_EVENT_TUNED;
+    if (d->at_tuned)
+        return crn_report_shows_tuned(d->log, d->ntuned);
+    return find_mark(d, version) != NULL;
+}
+
+static int take(details *d, const crn_event *e)
+{
+    switch (e->kind) {
+    case CRN_EVENT_MARK:
+        return add_mark(d, e, &d->log->mark.at[d->next]);
+    case CRN_EVENT_TUNED:
+        return add_tuned(d, e);
+    case CRN_EVENT_CHANGES:
+        add_changes(d, e);
+        break;
+    case CRN_EVENT_RAISED:
+        add_level(d, e);
+        break;
+    default:
+        add_failure(d, e);
+    }
+    return 0;
+}
+
+static int take_line(void *arg, const char *line)
+{
+    details *d = arg;
+    const crn_event_filter wanted = {.some = CRN_EVENT_BIT(MARK) | CRN_EVENT_BIT(CHANGES) |
+                                             CRN_EVENT_BIT(RAISED) | CRN_EVENT_BIT(FAILED) |
+                                             CRN_EVENT_BIT(TUNED),
+                                     .want = wants,
+                                     .arg = d};
+    crn_event e;
+    int rc = crn_report_note_changes(&d->changes, line) < 0;
+    if (rc == 0 && crn_event_decode(line, &wanted, &e)) {
+        crn_report_resolve_changes(&d->changes, &e);
+        rc = take(d, &e);
+        crn_event_done(&e);
+    }
+    d->next += d->next < d->log->mark.n && d->log->mark.at[d->next].line == d->line;
+    d->ntuned += d->at_tuned;
+    d->at_tuned = false;
+    d->line++;
+    return rc;
+}
+
+cairn_status crn_report_details(cairn_trail *trail, size_t run, const crn_report_log *log,
+                                const report_choice *choice, json_t **ret_marks, json_t **ret_tuned)
+{
+    details d = {.log = log,
+                 .choice = choice,
+                 .marks = json_array(),
+                 .tuned = json_array(),
+                 .newest = json_object()};
+    const cairn_status rc = crn_report_lines(trail, run, take_line, &d);
+    json_decref(d.newest);
+    crn_buf_done(&d.changes);
+    if (rc < 0) {
+        json_decref(d.marks);
+        json_decref(d.tuned);
+        return rc;
+    }
+    leave_out_changes(d.marks);
+    *ret_marks = d.marks;
+    *ret_tuned = d.tuned;
+    return CAIRN_OK;
 }

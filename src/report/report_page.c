@@ -17,23 +17,6 @@ extern const char crn_page_text[] __attribute__((visibility("hidden")));
 
 static const char place[] = "@DATA@";
 
-enum { DETAILED = 1000 }; /* marks of a run whose changes are shown by rank and variable */
-
-/* These are most of the data of a long run, whose page must still open at once. */
-static void leave_out_details(json_t *runs)
-{
-    size_t r;
-    json_t *run;
-    json_array_foreach(runs, r, run)
-    {
-        json_t *marks = json_object_get(run, "marks");
-        for (size_t i = 0; i + DETAILED < json_array_size(marks); i++) {
-            json_object_set_new(json_array_get(marks, i), "ranks", json_array());
-            json_object_set_new(json_array_get(marks, i), "variables", json_array());
-        }
-    }
-}
-
 /* JSON may stand in a page as it is, but for what would end the script that it stands in. */
 static void put_safe(const char *text, crn_buf *page)
 {
@@ -48,7 +31,6 @@ static void put_safe(const char *text, crn_buf *page)
 cairn_status crn_report_page(json_t *data, crn_buf *page)
 {
     const char *hole = strstr(crn_page_text, place), *rest = hole + sizeof place - 1;
-    leave_out_details(json_object_get(data, "runs"));
     char *text = json_dumps(data, JSON_COMPACT);
     CRN_FAIL_IF(!text, CAIRN_ENOMEM, "no memory for the page");
     crn_put_bytes(page, crn_page_text, (size_t)(hole - crn_page_text));

@@ -2,7 +2,7 @@
  *
  * What the planner thought of a run, over time, and what would have been best for it.
  */
-#include "report/report.h"
+#include "report/report_log.h"
 
 #include <math.h>
 
@@ -36,24 +36,6 @@ static json_t *curve_json(const cairn_plan_past *past, const cairn_plan_schedule
         other.interval *= pow(CURVE_REACH, 2.0 * i / CURVE_STEPS - 1);
         if (cairn_plan_predict(&past->in, &other) == CAIRN_OK)
             json_array_append_new(list, json_pack("[f,f]", other.interval, other.efficiency));
-    }
-    return list;
-}
-
-/* What the planner said, each time. */
-static json_t *tuned_json(const crn_event_list *events)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < events->n; i++) {
-        const crn_event *e = &events->at[i];
-        if (e->kind == CRN_EVENT_TUNED)
-            json_array_append_new(
-                list, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "time", crn_event_copy(e, "time"),
-                                "interval", CRN_EVENT_COPY(e, tuned, interval), "every",
-                                CRN_EVENT_COPY(e, tuned, every), "efficiency",
-                                CRN_EVENT_COPY(e, tuned, efficiency), "better_interval",
-                                CRN_EVENT_COPY(e, tuned, better_interval), "better_every",
-                                CRN_EVENT_COPY(e, tuned, better_every)));
     }
     return list;
 }
@@ -98,7 +80,7 @@ static json_t *past_json(const cairn_plan_past *past)
                      (int)crn_report_fits(past, done.efficiency, took));
 }
 
-json_t *crn_report_plan(cairn_trail *trail, size_t run, const crn_event_list *events)
+json_t *crn_report_plan(cairn_trail *trail, size_t run, json_t *tuned)
 {
     cairn_plan_past past = {.struct_bytes = sizeof past};
     json_t *of_run = NULL;
@@ -106,6 +88,5 @@ json_t *crn_report_plan(cairn_trail *trail, size_t run, const crn_event_list *ev
         of_run = past_json(&past);
         cairn_plan_forget(&past);
     }
-    return json_pack("{s:o, s:o}", "tuned", tuned_json(events), "run",
-                     of_run ? of_run : json_null());
+    return json_pack("{s:o, s:o}", "tuned", tuned, "run", of_run ? of_run : json_null());
 }

@@ -2,14 +2,16 @@
  *
  * What is known of a run, in one object.
  */
-#include "report/report.h"
+#include "report/report_log.h"
 
-/* The marks that the trail has now, with the levels at which each is kept. */
+enum { KEPT_SHOWN = 2000 };
+
+/* The newest marks that the trail has now, with the levels at which each is kept. */
 static json_t *kept_marks(cairn_trail *trail, size_t run, size_t n)
 {
     static const char *const names[] = {"local", "partner", "encoded", "global"};
     json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = n - CRN_MIN(n, (size_t)KEPT_SHOWN); i < n; i++) {
         cairn_mark_info mark = {.struct_bytes = sizeof mark};
         json_t *levels = json_array();
         if (cairn_trail_mark(trail, run, i, &mark) < 0)
@@ -25,19 +27,53 @@ static json_t *kept_marks(cairn_trail *trail, size_t run, size_t n)
     return list;
 }
 
+/* Over all marks of the log, also those that are not shown. */
+static json_t *totals(const crn_report_log *log, const report_choice *choice, size_t nkept)
+{
+    double held = 0, written = 0, nbytes = 0;
+    size_t nfailed = 0;
+    for (size_t i = 0; i < log->mark.n; i++) {
+        held += log->mark.at[i].held;
+        written += (double)log->mark.at[i].written;
+        nbytes += (double)log->mark.at[i].nbytes;
+        nfailed += log->mark.at[i].failed;
+    }
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "marks",
+                     (json_int_t)log->mark.n, "shown", (json_int_t)choice->nmarks, "failed",
+                     (json_int_t)nfailed, "failed_shown", (json_int_t)choice->nfailed, "kept",
+                     (json_int_t)nkept, "tuned", (json_int_t)log->ntuned, "held", held, "written",
+                     written, "nbytes", nbytes);
+}
+
+static cairn_status run_json(cairn_trail *trail, const char *name, size_t r,
+                             const cairn_run_info *run, const crn_report_log *log, json_t **ret)
+{
+    report_choice choice;
+    json_t *marks, *tuned;
+    CRN_TRY(crn_report_choose(log, &choice));
+    cairn_status rc = crn_report_details(trail, r, log, &choice, &marks, &tuned);
+    if (rc == CAIRN_OK)
+        *ret = json_pack("{s:s, s:s, s:s, s:f, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "trail", name,
+                         "run", run->name, "id", run->id, "created", (double)run->created_ns * 1e-9,
+                         "finished", run->finished, "rebuilt", run->rebuilt, "legs",
+                         crn_report_legs(log), "totals", totals(log, &choice, run->nmarks), "marks",
+                         marks, "kept", kept_marks(trail, r, run->nmarks), "plan",
+                         crn_report_plan(trail, r, tuned));
+    free(choice.mark);
+    return rc;
+}
+
 static cairn_status add_run(cairn_trail *trail, const char *name, size_t r, json_t *runs)
 {
     cairn_run_info run = {.struct_bytes = sizeof run};
-    crn_event_list events;
+    crn_report_log *log;
+    json_t *one = NULL;
     int rc = cairn_trail_run(trail, r, &run);
     CRN_FAIL_IF(rc < 0, (cairn_status)rc, "%s", cairn_error_text());
-    CRN_TRY(crn_report_events(trail, r, CRN_DETAIL_ALL, 0, &events));
-    json_t *one = json_pack(
-        "{s:s, s:s, s:s, s:f, s:b, s:b, s:o, s:o, s:o, s:o}", "trail", name, "run", run.name, "id",
-        run.id, "created", (double)run.created_ns * 1e-9, "finished", run.finished, "rebuilt",
-        run.rebuilt, "legs", crn_report_legs(&events), "marks", crn_report_marks(&events), "kept",
-        kept_marks(trail, r, run.nmarks), "plan", crn_report_plan(trail, r, &events));
-    crn_events_done(&events);
+    CRN_TRY(crn_report_read(trail, r, &log));
+    rc = run_json(trail, name, r, &run, log, &one);
+    crn_report_log_free(log);
+    CRN_TRY(rc);
     CRN_FAIL_IF(!one || json_array_append_new(runs, one) != 0, CAIRN_ENOMEM,
                 "no memory for run '%s'", run.name);
     return CAIRN_OK;

@@ -181,7 +181,23 @@ typedef struct told {
     double interval;     /* that the last mark was taken with */
     double held, stored; /* of it */
     size_t ntuned;
+    size_t nchanges,
+        nfull;     /* events that say what a mark changed; those that name no earlier one */
+    uint64_t full; /* the mark of the last one of these */
 } told;
+
+static void take_changes(told *t, json_t *event)
+{
+    json_t *as = json_object_get(event, "as");
+    t->nchanges++;
+    if (as) {
+        assert_int_equal(json_integer_value(as), t->full);
+        return;
+    }
+    t->nfull++;
+    t->full = (uint64_t)json_integer_value(json_object_get(event, "version"));
+    assert_int_equal(json_array_size(json_object_get(event, "variables")), 2);
+}
 
 static int take_told(void *arg, const char *line)
 {
@@ -194,6 +210,8 @@ static int take_told(void *arg, const char *line)
         t->stored = json_number_value(json_object_get(event, "stored"));
     }
     t->ntuned += kind && strcmp(kind, "tuned") == 0;
+    if (kind && strcmp(kind, "changes") == 0)
+        take_changes(t, event);
     json_decref(event);
     return 0;
 }
@@ -290,9 +308,28 @@ static void test_synchronous_marks_hold_the_program(void **state)
     place_done(&w.at);
 }
 
+/* The log of a run that marks often stays small: what repeats is written once. */
+static void test_says_what_is_new(void **state)
+{
+    enum { MARKS = 80 };
+    world w;
+    world_init(&w, *state, "[plan]\ntune = frozen\n[level]\nglobal = 1\n");
+    cairn *c = begin(&w);
+    mark_some(&w, c, MARKS);
+    assert_ok(cairn_close(c));
+    if (w.at.rank == 0) {
+        const told t = read_told(&w);
+        assert_in_range(t.ntuned, 1, 16 + MARKS / 16 + 1);
+        assert_int_equal(t.nchanges, MARKS);
+        assert_in_range(t.nfull, 1, MARKS / 4);
+    }
+    place_done(&w.at);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_says_what_is_new),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_configured_levels_are_obeyed),
         cmocka_unit_test(test_says_what_it_believes),

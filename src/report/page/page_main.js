@@ -13,12 +13,13 @@ function render(focus) {
     return;
   }
   const marks = shown(run), few = marks.slice(-MAX_MARKS), view = {run, marks, few};
-  main.replaceChildren(
+  main.replaceChildren(...[
     el('p', {className: 'what'}, el('b', {}, nameOf(run)), ` · ${run.id}` +
       (run.rebuilt ? ' · its manifest was lost, and rebuilt from the part files' : '')),
     summary(run),
+    choiceNote(run),
     ...(run.marks.length ? [filters(run)] : []),
-    ...sections.filter(s => s.when(view)).map(s => s.make(view)));
+    ...sections.filter(s => s.when(view)).map(s => s.make(view))].filter(Boolean));
   const parts = [...main.querySelectorAll('section > h2')];
   main.querySelector('.cards').after(el('nav', {'aria-label': 'On this page'},
     ...parts.map(h => el('a', {href: `#${h.parentElement.id}`}, h.textContent))));

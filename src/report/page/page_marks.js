@@ -28,7 +28,7 @@ function filters(run) {
 
 
 const fewNote = (marks, few) => few.length < marks.length
-  ? ` Pictures show the newest ${few.length} of ${marks.length} marks, tables all.` : '';
+  ? ` Pictures show the newest ${few.length} of ${marks.length} marks, tables all of these.` : '';
 
 const section = (id, title, text, ...children) =>
   el('section', {id}, el('h2', {}, title), text ? el('p', {}, text) : null, ...children);
@@ -45,18 +45,31 @@ function summary(run) {
   const end = last && last.ended ? last.ended : null;
   const lost = sum(legs, l => l.lost_seconds);
   const restart = sum(legs, l => l.restart_seconds);
-  const held = sum(run.marks, m => m.held);
+  const held = run.totals.held;
   const whole = end ? end - first : null;
   return el('dl', {className: 'cards'},
     card('State', run.finished ? 'finished' : 'unfinished',
       last ? `last leg: ${last.end}, ${plural(last.ranks, 'rank')}` : '', run.finished ? 'good' : ''),
     card('Took', seconds(whole), `began ${date(first)}`),
     card('Legs', count(legs.length), `${plural(Math.max(legs.length - 1, 0), 'restart')}`),
-    card('Marks', count(run.marks.length), `${run.kept.length} kept now`),
+    card('Marks', count(run.totals.marks), `${run.totals.kept} kept now`),
     card('Work lost', seconds(lost), whole ? `${percent(lost / whole)} of the time` : '',
       lost > 0 ? 'bad' : ''),
     card('Coming back', seconds(restart), whole ? `${percent(restart / whole)} of the time` : ''),
     card('Held by marks', seconds(held), whole ? `${percent(held / whole)} of the time` : ''),
-    card('Written', bytes(sum(run.marks, m => m.written)),
-      `for ${bytes(sum(run.marks, m => m.nbytes))} of state`));
+    card('Written', bytes(run.totals.written), `for ${bytes(run.totals.nbytes)} of state`));
+}
+
+// What is left out of a long run: its page must still open at once.
+function choiceNote({totals, plan}) {
+  const text = [];
+  if (totals.shown < totals.marks)
+    text.push(`Of ${totals.marks} marks ${totals.shown} are on this page: the newest, the first and the last of ` +
+      'each leg, those that did not get to a level, and of 256 stretches of the run the first mark, and those ' +
+      'that held the program longest, wrote most and came latest. The numbers above count all.');
+  if (totals.failed_shown < totals.failed)
+    text.push(`${totals.failed} did not get to a level, of which ${totals.failed_shown} are shown.`);
+  if (plan.tuned.length < totals.tuned)
+    text.push(`Of ${totals.tuned} words of the planner ${plan.tuned.length} are shown.`);
+  return text.length ? el('p', {className: 'remark', id: 'choice'}, text.join(' ')) : null;
 }
