@@ -8,7 +8,8 @@
  *     <cairn/compare.h>   where two runs part
  *     <cairn/explain.h>   and why
  *     <cairn/trail.h>     look into what was stored
- *     <cairn/keep.h>      bring marks into the trail, let go of old ones
+ *     <cairn/keep.h>      bring marks into the trail, delete old ones
+ *     <cairn/state.h>     named states on shelves, for ensembles and workflows
  *     <cairn/exchange.h>  marks as HDF5 files, and back
  *     <cairn/planner.h>   how often to mark, beforehand or afterwards
  *     <cairn/traces.h>    what a run did to network and storage
@@ -28,6 +29,7 @@
 #include <cairn/explain.h>
 #include <cairn/trail.h>
 #include <cairn/keep.h>
+#include <cairn/state.h>
 #include <cairn/exchange.h>
 #include <cairn/planner.h>
 #include <cairn/traces.h>

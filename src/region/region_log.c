@@ -21,19 +21,17 @@ static void put_number(crn_buf *b, uint64_t n)
     crn_put_u8(b, (uint8_t)n);
 }
 
-/* Past its bound the log is dropped, and no mark is taken, until a forward point. */
+/* Past its bound the log stops growing, and no mark is taken, until a forward point empties it. */
 static cairn_status check_size(regions *r)
 {
-    if (r->full)
-        return CAIRN_OK;
     CRN_TRY(crn_buf_status(&r->log));
-    if (r->log.n <= r->log_max)
-        return CAIRN_OK;
-    r->full = true;
-    return crn_fail(CAIRN_ENOSPC,
-                    "the log of regions and values has reached %" PRIu64 " bytes at region '%s': "
-                    "a cairn_forward at the start of a step lets it begin anew",
-                    r->log_max, r->met < r->list.n ? r->list.at[r->met].text : "");
+    r->full = r->log.n > r->log_max;
+    if (r->full)
+        crn_log_write(crn_ckpt_log(r->c), CRN_LOG_WARN, CRN_LOG_EACH,
+                      "the log of regions and values has reached %" PRIu64 " bytes at region '%s': "
+                      "no mark is taken until the program calls cairn_forward, which empties it",
+                      r->log_max, r->met < r->list.n ? r->list.at[r->met].text : "");
+    return CAIRN_OK;
 }
 
 cairn_status crn_regions_tell(regions *r, uint32_t list)

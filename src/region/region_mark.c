@@ -113,11 +113,18 @@ static cairn_status begin_decision(regions *r)
     return crn_decision_begin(&r->decision, &r->var, keep, r);
 }
 
+/* Collective: has the log of any rank reached its bound? Values may be longer on some ranks. */
+static bool is_any_full(const regions *r)
+{
+    uint64_t full = r->full;
+    return crn_comm_allreduce_u64(crn_ckpt_comm(r->c), CRN_REDUCE_MAX, &full, 1) < 0 || full > 0;
+}
+
 /* Collective: all ranks come here at the same count. */
 static void begin_mark(regions *r)
 {
     r->armed = r->at_once = false;
-    if (r->full)
+    if (is_any_full(r))
         return;
     const int rc = cairn_begin(r->c, r->count, CAIRN_AUTO);
     if (rc != CAIRN_OK) {
@@ -277,5 +284,5 @@ bool crn_regions_poll(void *arg)
 bool crn_regions_hold(void *arg)
 {
     const regions *r = arg;
-    return r->broken.code == 0 && !r->full && (r->armed || r->open);
+    return r->broken.code == 0 && (r->armed || r->open);
 }

@@ -16,6 +16,8 @@ typedef struct options {
     const char *place;
     const char *other_site; /* the program has changed */
     size_t value_bytes;     /* likewise */
+    uint64_t log_bytes;     /* of rank 0's log, at most; 0: the default */
+    uint64_t forward_at;    /* a forward point at this step alone; 0: none */
 } options;
 
 typedef struct field {
@@ -132,12 +134,14 @@ static void do_work(program *p)
 /* Marks are wanted at some steps; the program is left before step end. */
 static void run(program *p, uint64_t end)
 {
-    const cairn_region_options o = {
-        .struct_bytes = sizeof o, .place = p->how.place, .seconds = 1e6};
+    const cairn_region_options o = {.struct_bytes = sizeof o,
+                                    .place = p->how.place,
+                                    .seconds = 1e6,
+                                    .log_bytes = p->place.rank == 0 ? p->how.log_bytes : 0};
     assert_true(cairn_regions(p->c, &o) >= 0);
     initialise(p);
     for (p->step = 0; p->step < end && p->status == 0; p->step++) {
-        if (p->how.forward)
+        if (p->how.forward || (p->how.forward_at && p->step == p->how.forward_at))
             (void)is_on(p, cairn_forward(p->c, &p->step, sizeof p->step));
         if (p->step == 12 || p->step == 25)
             assert_ok(cairn_trigger(p->c));
@@ -277,6 +281,48 @@ static void test_kept(void **state)
     check_kept(*state, (options){.init = true, .place = "update"}, true);
 }
 
+/* --- a log that is full ----------------------------------------------------------------------- */
+
+/* The version of the newest mark: how many regions came before it. */
+static uint64_t newest_mark(crn_comm *comm, options how)
+{
+    static program p;
+    place at;
+    char path[96];
+    uint64_t version = 0;
+    place_init(&at, comm, config);
+    open_program(&p, &at, how);
+    run(&p, STEPS);
+    assert_int_equal(p.status, 0);
+    assert_ok(cairn_close(p.c));
+    if (at.rank == 0) {
+        cairn_trail *t;
+        cairn_run_info run_info = {.struct_bytes = sizeof run_info};
+        cairn_mark_info mark = {.struct_bytes = sizeof mark};
+        snprintf(path, sizeof path, "%s/trail", at.dir);
+        assert_ok(cairn_trail_open(path, &t));
+        assert_ok(cairn_trail_run(t, 0, &run_info));
+        assert_true(run_info.nmarks > 0);
+        assert_ok(cairn_trail_mark(t, 0, run_info.nmarks - 1, &mark));
+        version = mark.version;
+        cairn_trail_close(t);
+    }
+    assert_ok(crn_comm_bcast(at.comm, &version, sizeof version, 0));
+    place_done(&at);
+    return version;
+}
+
+/* A full log of one rank is no failure: no mark is taken until a forward point. */
+static void test_full_log(void **state)
+{
+    enum { REGIONS = 4, SOME = 220 }; /* a step has four regions, and 14 bytes of log */
+    assert_true(newest_mark(*state, (options){0}) > (uint64_t)25 * REGIONS);
+    const uint64_t full = newest_mark(*state, (options){.log_bytes = SOME});
+    assert_true(full < (uint64_t)20 * REGIONS);
+    const uint64_t emptied = newest_mark(*state, (options){.log_bytes = SOME, .forward_at = 20});
+    assert_true(emptied > (uint64_t)25 * REGIONS);
+}
+
 /* --- what is refused ----------------------------------------------------------------------------
  */
 
@@ -330,9 +376,8 @@ static void test_misuse(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_restarts),
-        cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_changed_programs),
+        cmocka_unit_test(test_restarts), cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_full_log), cmocka_unit_test(test_changed_programs),
         cmocka_unit_test(test_misuse),
     };
     return run_mpi_tests(argc, argv, tests);

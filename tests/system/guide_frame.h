@@ -18,8 +18,8 @@ typedef struct simulation {
 } simulation;
 
 extern cairn *c;
-extern uint64_t step, nsteps, global, cell[], nitems[];
-extern double *field, viscosity;
+extern uint64_t step, nsteps, first, global, cell[], nitems[];
+extern double *field, *data, viscosity;
 extern size_t n, ncells;
 extern int argc, given;
 extern char **argv;

@@ -215,6 +215,9 @@ class Guides(system.Case):
     def test_run(self):
         self.play_document("docs/guide/run.md")
 
+    def test_state(self):
+        self.play_document("docs/guide/state.md")
+
     def test_trace(self):
         self.play_document("docs/guide/trace.md")
 

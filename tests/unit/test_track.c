@@ -548,7 +548,7 @@ static void test_a_kernel_that_reports_nothing_is_noticed(void **state)
     const unsigned long uffd_api = _IOC(_IOC_READ | _IOC_WRITE, 0xAA, 0x3F, 24);
     lie_about = scan;
     assert_noticed(blind_scan, "misses page 3");
-    assert_noticed(all_scan, "when nothing was written, it tells of page 0");
+    assert_noticed(all_scan, "when nothing was written, it reports page 0");
     lie = -ENOTTY;
     assert_noticed(lying_ioctl, "does not track writes");
     lie = 1 << 30;
