@@ -9,6 +9,7 @@
 #include "base/base_err.h"
 #include "base/base_mem.h"
 #include "base/base_mpi.h"
+#include "base/base_signal.h"
 #include "base/base_vec.h"
 #include "base/base_index.h"
 #include "base/base_buf.h"

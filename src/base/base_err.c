@@ -57,7 +57,7 @@ cairn_status crn_err_raise_sys(const char *file, int line, int sys, const char *
     vsnprintf(record.text, sizeof record.text, fmt, ap);
     va_end(ap);
     size_t n = strlen(record.text);
-    snprintf(record.text + n, sizeof record.text - n, ": %s", strerrordesc_np(sys));
+    snprintf(record.text + n, sizeof record.text - n, ": %s", CRN_SYS_TEXT(sys));
     errno = sys;
     return record.code;
 }

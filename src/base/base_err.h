@@ -69,6 +69,9 @@ cairn_status crn_err_give(const crn_err *err);
 /* This thread's record: valid until its next failure. Never NULL. */
 const crn_err *crn_err_peek(void);
 
+/* What an errno says, in any thread; the memory lasts as long as the statement's block. */
+#define CRN_SYS_TEXT(sys) strerror_r((sys), (char[64]){0}, 64)
+
 /* Write "text (file:line < file:line ...)" into buf. */
 void crn_err_format(const crn_err *err, bool frames, char *buf, size_t nbytes);
 

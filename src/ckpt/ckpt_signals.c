@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -51,11 +53,36 @@ enum { PATIENCE_GAPS = 10 };
 #define LOOK_NS UINT64_C(100000000)
 
 /*
- * Signals that are being passed on by this thread. A program that stands before us, calling our
- * handler from its own, stays there when a session is closed; the next one then stands before it,
- * and it would call us, and we it, for ever. Initial-exec: nothing is allocated in a handler.
+ * Signals that are being passed on, each with the thread that does so; 0 is a free place. A program
+ * that stands before us, calling our handler from its own, stays there when a session is closed;
+ * the next one then stands before it, and it would call us, and we it, for ever. Not thread-local:
+ * what a handler may use of that (initial-exec) keeps a library from being loaded by dlopen.
  */
-static _Thread_local volatile uint64_t passing_on __attribute__((tls_model("initial-exec")));
+static _Atomic uint64_t passing_on[64];
+
+static uint64_t passage(int number)
+{
+    return (uint64_t)syscall(SYS_gettid) << 8 | (uint64_t)number;
+}
+
+static bool is_passing_on(uint64_t passage)
+{
+    for (size_t i = 0; i < sizeof passing_on / sizeof *passing_on; i++)
+        if (GET(passing_on[i]) == passage)
+            return true;
+    return false;
+}
+
+/* The place taken; when more threads than places do so at once, NULL. */
+static _Atomic uint64_t *begin_passing(uint64_t passage)
+{
+    for (size_t i = 0; i < sizeof passing_on / sizeof *passing_on; i++) {
+        uint64_t none = 0;
+        if (atomic_compare_exchange_strong(&passing_on[i], &none, passage))
+            return &passing_on[i];
+    }
+    return NULL;
+}
 
 static bool has_handler(const struct sigaction *a)
 {
@@ -124,20 +151,21 @@ static void on_final(int number)
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     struct handled *h = &handled[number];
-    const uint64_t bit = UINT64_C(1) << (number - 1);
-    if (passing_on & bit)
+    const uint64_t own = passage(number);
+    if (is_passing_on(own))
         return;
     if (info->si_code == SI_TIMER && info->si_value.sival_ptr == h) {
         on_timer(number);
         return;
     }
     atomic_fetch_add_explicit(&signals_seen, 1, memory_order_relaxed);
-    passing_on |= bit;
+    _Atomic uint64_t *place = begin_passing(own);
     if (h->before.sa_flags & SA_SIGINFO)
         h->before.sa_sigaction(number, info, context);
     else if (has_handler(&h->before))
         h->before.sa_handler(number);
-    passing_on &= ~bit;
+    if (place)
+        SET(*place, 0);
     if (is_final(number))
         on_final(number);
 }
@@ -150,7 +178,7 @@ static int signal_number(const char *name, size_t n)
         n -= 3;
     }
     for (int s = 1; s < NSIG; s++) {
-        const char *abbrev = sigabbrev_np(s);
+        const char *abbrev = crn_signal_name(s);
         if (abbrev && strlen(abbrev) == n && memcmp(abbrev, name, n) == 0)
             return s;
     }
@@ -195,7 +223,7 @@ static cairn_status check(cairn *c, int number)
 {
     (void)c;
     CRN_FAIL_IF(number == SIGKILL || number == SIGSTOP, CAIRN_EINVAL,
-                "stop.signals: no program can handle signal %s", sigabbrev_np(number));
+                "stop.signals: no program can handle signal %s", crn_signal_name(number));
     return CAIRN_OK;
 }
 
@@ -207,7 +235,7 @@ static cairn_status install(cairn *c, int number)
     if (c->signals & bit || (handled[number].users == 0 && is_to_be_ignored(number))) {
         /* named twice, or not ours to handle */
     } else if (handled[number].users == 0 && stand_before(number) < 0) {
-        rc = crn_fail_sys(errno, "cannot handle signal %s", sigabbrev_np(number));
+        rc = crn_fail_sys(errno, "cannot handle signal %s", crn_signal_name(number));
     } else {
         handled[number].users++;
         c->signals |= bit;

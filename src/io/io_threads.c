@@ -88,7 +88,7 @@ static cairn_status pool_create(unsigned depth, void **ret_self)
     int sys = start_workers(p, CRN_MIN(depth, WORKERS_MAX));
     if (sys != 0) {
         pool_free(p);
-        return crn_fail(CAIRN_EUNSUPPORTED, "cannot start a thread: %s", strerrordesc_np(sys));
+        return crn_fail(CAIRN_EUNSUPPORTED, "cannot start a thread: %s", CRN_SYS_TEXT(sys));
     }
     *ret_self = p;
     return CAIRN_OK;

@@ -73,8 +73,7 @@ static cairn_status uring_create(unsigned depth, void **ret_self)
     if (rc < 0) {
         free(u);
         CRN_FAIL_IF(rc == -ENOMEM, CAIRN_ENOMEM, "no memory for io_uring");
-        return crn_fail(CAIRN_EUNSUPPORTED, "the kernel refuses io_uring: %s",
-                        strerrordesc_np(-rc));
+        return crn_fail(CAIRN_EUNSUPPORTED, "the kernel refuses io_uring: %s", CRN_SYS_TEXT(-rc));
     }
     MAPPED();
     *ret_self = u;

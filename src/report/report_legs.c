@@ -39,7 +39,7 @@ static bool is_hung(const report_leg *l)
 
 static const char *signal_text(int number, char *buf)
 {
-    const char *name = sigabbrev_np(number);
+    const char *name = crn_signal_name(number);
     snprintf(buf, END_TEXT, "killed by signal %d%s%s%s", number, name ? " (" : "", name ? name : "",
              name ? ")" : "");
     return buf;

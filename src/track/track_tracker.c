@@ -10,6 +10,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifndef MREMAP_DONTUNMAP /* Linux has it since 5.7, glibc since 2.32 */
+#define MREMAP_DONTUNMAP 4
+#endif
+
 bool crn_tracker_is_here(const crn_tracker *t)
 {
     return t->owner == getpid();

@@ -6,6 +6,7 @@
  */
 #include "codec/codec_worker.h"
 
+#include <dirent.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -34,6 +35,24 @@
 #define LOAD(field)                                                                                \
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offsetof(struct seccomp_data, field))
 #define ALLOW_CALL(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), ALLOW
+
+/* closefrom, which glibc has since 2.34. */
+static void close_above(int last)
+{
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, last + 1U, ~0U, 0U) == 0)
+        return;
+#endif
+    DIR *d = opendir("/proc/self/fd");
+    struct dirent *entry;
+    while (d && (entry = readdir(d))) {
+        const int fd = (int)strtol(entry->d_name, NULL, 10);
+        if (fd > last && fd != dirfd(d))
+            close(fd);
+    }
+    if (d)
+        closedir(d);
+}
 
 /* Limits that are lower already stay, as nobody may raise them. */
 static bool limit(int what, rlim_t value)
@@ -122,7 +141,7 @@ int main(int argc, char **argv)
     const rlim_t seconds = strtoull(argv[2], NULL, 10);
     unsigned char *area =
         mmap(NULL, 2 * cap, PROT_READ | PROT_WRITE, MAP_SHARED, CRN_WORKER_AREA, 0);
-    closefrom(CRN_WORKER_SOCKET + 1);
+    close_above(CRN_WORKER_SOCKET);
     free(malloc(1)); /* its first use asks for random numbers */
     if (area == MAP_FAILED || chdir("/") < 0 || !limit_all(cap, seconds) || !lock_up())
         return 1;
