@@ -15,27 +15,43 @@ BENCH  ?=
 MAKEIT = cmake --build $(1) -j $(JOBS)
 TEST   = ctest --test-dir $(1) --output-on-failure --no-tests=error -j $(JOBS) $(CTEST_ARGS)
 
-all: $(BUILD)/build.ninja
+all: $(BUILD)/.configured
 	@$(call MAKEIT,$(BUILD))
 
+# What a target needs is installed before it is configured, and no more: tools/packages has the
+# purposes. Once the tests were asked for they stay.
+deps:
+	@tools/deps build demo
+deps-test:
+	@tools/deps build demo test
+deps-bench:
+	@tools/deps bench
+
 # A new line in tools/packages may be something that the configuration looks for.
-$(BUILD)/build.ninja: tools/packages | deps
-	@cmake --preset gcc -B $(BUILD) -DCMAKE_INSTALL_PREFIX="$(PREFIX)" $(CMAKE_ARGS)
+$(BUILD)/.configured: tools/packages | deps
+	@cmake --preset gcc -B $(BUILD) -DCMAKE_INSTALL_PREFIX="$(PREFIX)" \
+	    -DBUILD_TESTING=$(if $(wildcard $(BUILD)/.tested),ON,OFF) $(CMAKE_ARGS)
 	@touch $@
 
-$(BUILD)/%/build.ninja: tools/packages | deps
+$(BUILD)/.tested: tools/packages | deps-test
+	@cmake --preset gcc -B $(BUILD) -DCMAKE_INSTALL_PREFIX="$(PREFIX)" -DBUILD_TESTING=ON \
+	    $(CMAKE_ARGS)
+	@touch $(BUILD)/.configured $@
+
+tests: $(BUILD)/.tested
+	@$(call MAKEIT,$(BUILD))
+
+$(BUILD)/%/build.ninja: tools/packages | deps-test
 	@cmake --preset $* -B $(BUILD)/$* $(CMAKE_ARGS)
 	@touch $@
 
-deps:
-	@tools/deps
-
-demo: all
+demo: deps
+	@tools/quietly 'building Cairn' $(BUILD)/demo.log $(MAKE) all
 	@examples/demo $(BUILD)
 
 # gcc with Open MPI runs everything; clang with MPICH runs what another compiler or MPI can break,
 # and the fuzzers, which only clang can build.
-check: all $(BUILD)/clang/build.ninja
+check: tests $(BUILD)/clang/build.ninja
 	$(call TEST,$(BUILD))
 	@$(call MAKEIT,$(BUILD)/clang)
 	$(call TEST,$(BUILD)/clang) -L 'unit|mpi|system|fuzz'
@@ -44,17 +60,17 @@ asan tsan: %: $(BUILD)/%/build.ninja
 	@$(call MAKEIT,$(BUILD)/$@)
 	$(call TEST,$(BUILD)/$@)
 
-soak: all
+soak: tests
 	@tools/soak $(BUILD) openmpi $(SOAK)
 
 fuzz: $(BUILD)/clang/build.ninja
 	@$(call MAKEIT,$(BUILD)/clang)
 	@tools/fuzz --seconds $(FUZZ) $(BUILD)/clang/tests/fuzz
 
-bench: all
+bench: tests deps-bench
 	@tools/bench $(BUILD)/bench $(BENCH)
 
-lint: all
+lint: tests
 	@tools/lint $(BUILD)
 
 install: all
@@ -63,4 +79,4 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all deps demo check asan tsan soak fuzz bench lint install clean
+.PHONY: all deps deps-test deps-bench tests demo check asan tsan soak fuzz bench lint install clean

@@ -3,8 +3,12 @@
 # module; tools/check-layers holds includes, USES and table against each other. All modules
 # together make libcairn.
 
+set(werror)
+if(CAIRN_WERROR)
+    set(werror -Werror)
+endif()
 add_library(cairn_flags INTERFACE)
-target_compile_options(cairn_flags INTERFACE -Wall -Wextra -Werror -Wshadow
+target_compile_options(cairn_flags INTERFACE -Wall -Wextra ${werror} -Wshadow
     $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>
     -fno-math-errno
     -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=) # messages name src/..., not this machine's folders
@@ -24,28 +28,32 @@ elseif(CAIRN_SANITIZE)
     message(FATAL_ERROR "CAIRN_SANITIZE is '${CAIRN_SANITIZE}': asan, tsan or nothing")
 endif()
 
-# crn_module(<name> [USES <module>...] [PKGS <pkg-config name>...] [LIBS <link item>...]
-#     [MORE <source>...])
-# Sources are the .c files of the folder, and MORE that the build makes. A folder without sources is
-# no module yet.
+# crn_module(<name> [USES <module>...] [NEEDS <library>...] [LIBS <link item>...]
+#     [MORE <source>...] [WITHOUT <source>...] [DEFINES <definition>...])
+# Sources are the .c files of the folder but WITHOUT those whose libraries are missing, and MORE
+# that the build makes. NEEDS are names of cmake/CairnParts.cmake; those of parts that are missing
+# count for nothing. A folder without sources is no module yet.
 function(crn_module name)
-    cmake_parse_arguments(M "" "" "USES;PKGS;LIBS;MORE" ${ARGN})
+    cmake_parse_arguments(M "" "" "USES;NEEDS;LIBS;MORE;WITHOUT;DEFINES" ${ARGN})
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
+    foreach(file ${M_WITHOUT})
+        list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+    endforeach()
     list(APPEND sources ${M_MORE})
     if(NOT sources)
         return()
     endif()
     set(link ${M_LIBS})
-    foreach(pkg ${M_PKGS})
-        if(NOT TARGET PkgConfig::${pkg})
-            pkg_check_modules(${pkg} REQUIRED IMPORTED_TARGET GLOBAL ${pkg})
+    foreach(part ${M_NEEDS})
+        if(TARGET CairnDep::${part})
+            list(APPEND link CairnDep::${part})
         endif()
-        list(APPEND link PkgConfig::${pkg})
     endforeach()
     add_library(${name} OBJECT ${sources})
     target_link_libraries(${name} PUBLIC cairn_flags ${link})
+    target_compile_definitions(${name} PRIVATE ${M_DEFINES})
+    set_property(GLOBAL APPEND PROPERTY CAIRN_DEFINES ${M_DEFINES})
     set_property(GLOBAL APPEND PROPERTY CAIRN_MODULES ${name})
     set_property(GLOBAL APPEND PROPERTY CAIRN_SOURCES ${sources})
     set_property(GLOBAL APPEND PROPERTY CAIRN_LINK ${link})
-    set_property(GLOBAL APPEND PROPERTY CAIRN_PKGS ${M_PKGS})
 endfunction()

@@ -42,6 +42,11 @@
 
 #include <mpi.h>
 
+#if (defined(CAIRN_FOR_OPEN_MPI) && !defined(OPEN_MPI)) ||                                         \
+    (defined(CAIRN_FOR_MPICH) && defined(OPEN_MPI))
+#error "this libcairn was built for another MPI than the one whose <mpi.h> is included"
+#endif
+
 #include <cairn/error.h>
 #include <cairn/type.h>
 

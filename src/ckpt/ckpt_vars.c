@@ -78,6 +78,15 @@ static cairn_status take_bounds(const cairn *c, const ckpt_var *old, ckpt_var *v
     return rc;
 }
 
+/* Before a mark needs it: is the variable's codec in this build, and can it be loaded? */
+static cairn_status check_codec(const cairn *c, const char *name)
+{
+    cairn_status rc = crn_codec_ready(crn_ckpt_codec(c->held.cfg, name));
+    if (rc < 0)
+        crn_err_prefix("configuration, codec of variable '%s': ", name);
+    return rc;
+}
+
 /* The last variable takes its place: to move all that follow would cost n of them n * n. */
 void crn_ckpt_undeclare(cairn *c, ckpt_var *v)
 {
@@ -137,6 +146,7 @@ cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
                 "variable '%s' is part of the mark that is open", v->name);
     crn_blocks_declare(c, old, &new);
     CRN_TRY(take_bounds(c, old, &new));
+    CRN_TRY(check_codec(c, v->name));
     crn_var_spec spec = crn_ckpt_spec(&new);
     CRN_TRY(crn_var_spec_check(&spec));
     if (!old) {

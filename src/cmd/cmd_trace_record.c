@@ -36,7 +36,9 @@ static int find_library(char buf[PATH_MAX])
         if (realpath(path, buf))
             return CMD_YES;
     }
-    return cmd_fail("no '" LIBRARY "' in '%s/../lib': is Cairn installed whole?", self);
+    return cmd_fail("no '" LIBRARY "' in '%s/../lib': is Cairn installed whole, and was "
+                    "it built with zstd?",
+                    self);
 }
 
 /* A name that means the same in every folder that the program may go to. */

@@ -22,8 +22,9 @@
  * none).
  *
  * To add a codec: 1. codec_<name>.c with a crn_codec_ops, after codec_none.c; 2. a line in
- * codec_table.c; 3. its libraries in CMakeLists.txt and tools/packages; 4. the table above, the one
- * in docs/format.md, and the option variable.codec. tests/unit/test_codec.c finds it by the table.
+ * codec_table.c and in codec_missing.c; 3. its library in cmake/CairnParts.cmake, CMakeLists.txt
+ * and tools/packages; 4. the table above, the one in docs/format.md, and the option variable.codec.
+ * tests/unit/test_codec.c finds it by the table.
  */
 #ifndef CAIRN_CODEC_H
 #define CAIRN_CODEC_H
@@ -49,6 +50,10 @@ const crn_codec_ops *crn_codec_at(size_t index);
 const char *crn_codec_name(const crn_codec_ops *codec);
 uint32_t crn_codec_id(const crn_codec_ops *codec);
 
+/* Can it be used? CAIRN_EUNSUPPORTED when it was left out of this build, or when its library cannot
+ * be loaded, which happens here at the latest. */
+cairn_status crn_codec_ready(const crn_codec_ops *codec);
+
 /* Does it take values of this kind? Others are stored as they are. */
 bool crn_codec_accepts(const crn_codec_ops *codec, crn_elem elem);
 
@@ -63,8 +68,9 @@ size_t crn_codec_decode_scratch(const crn_codec_ops *codec);
 
 /*
  * Encode nbytes from src into dst, which has room for crn_codec_bound bytes; *ret_n is at most
- * nbytes. CAIRN_NOTHING: store src as it is, because the result would be larger, or the values are
- * of a kind or size that the codec cannot take. CAIRN_ENOMEM, CAIRN_EINTERNAL: the library failed.
+ * nbytes. CAIRN_EUNSUPPORTED: as crn_codec_ready. CAIRN_NOTHING: store src as it is, because the
+ * result would be larger, or the values are of a kind or size that the codec cannot take.
+ * CAIRN_ENOMEM, CAIRN_EINTERNAL: the library failed.
  */
 cairn_status crn_codec_encode(const crn_codec_ops *codec, crn_elem elem, const void *src,
                               size_t nbytes, void *dst, void *scratch, size_t *ret_n);

@@ -126,6 +126,8 @@ cairn_status crn_codec_decode_apart(const crn_codec_ops *codec, crn_elem elem, c
 {
     if (!codec->trusting || !crn_codec_is_sound(codec, elem, src, n, nbytes))
         return crn_codec_decode(codec, elem, src, n, dst, nbytes, scratch);
+    if (!codec->decode)
+        return crn_codec_ready(codec); /* left out of this build: it says so */
     const size_t guard = crn_codec_guard(codec);
     const crn_worker_request request = {codec->id, elem, n - guard, nbytes};
     const unsigned char *own = (const unsigned char *)src + guard;

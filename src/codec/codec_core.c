@@ -29,6 +29,11 @@ uint32_t crn_codec_id(const crn_codec_ops *codec)
     return codec->id;
 }
 
+cairn_status crn_codec_ready(const crn_codec_ops *codec)
+{
+    return codec->ready ? codec->ready() : CAIRN_OK;
+}
+
 bool crn_codec_accepts(const crn_codec_ops *codec, crn_elem elem)
 {
     return codec->elems & CRN_ELEM_BIT(elem);
@@ -88,6 +93,7 @@ cairn_status crn_codec_encode(const crn_codec_ops *codec, crn_elem elem, const v
         *ret_n = 0;
         return CAIRN_OK;
     }
+    CRN_TRY(crn_codec_ready(codec));
     size_t guard = crn_codec_guard(codec), n;
     unsigned char *own = (unsigned char *)dst + guard;
     cairn_status rc =
@@ -126,6 +132,7 @@ cairn_status crn_codec_decode(const crn_codec_ops *codec, crn_elem elem, const v
 {
     if (n == 0 && nbytes == 0)
         return CAIRN_OK;
+    CRN_TRY(crn_codec_ready(codec));
     size_t guard = crn_codec_guard(codec);
     const unsigned char *from = src;
     bool good = crn_codec_is_sound(codec, elem, src, n, nbytes) &&

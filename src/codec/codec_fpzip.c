@@ -5,9 +5,37 @@
  */
 #include <fpzip.h>
 
+#include "codec/codec_load.h"
 #include "codec/codec_ops.h"
 
 #include <limits.h>
+
+/* In the decoder's own process they are linked; elsewhere they are loaded. */
+#define FPZIP_CALLS(X)                                                                             \
+    X(fpzip_write_to_buffer)                                                                       \
+    X(fpzip_write) X(fpzip_write_close) X(fpzip_read_from_buffer) X(fpzip_read)                    \
+        X(fpzip_read_close)
+#define MEMBER(name) __typeof__(name) *name;
+static struct {
+    FPZIP_CALLS(MEMBER)
+} lib
+#ifdef CRN_CODEC_LINKED
+#define ADDRESS(name) name,
+    = {FPZIP_CALLS(ADDRESS)};
+#define READY NULL
+#else
+    ;
+#define NAME(name) #name,
+static const char *const names[] = {FPZIP_CALLS(NAME) NULL};
+static crn_codec_library library = {CRN_FPZIP_LIBRARY, names, (void **)&lib,
+                                    PTHREAD_MUTEX_INITIALIZER, false};
+
+static cairn_status ready(void)
+{
+    return crn_codec_load(&library);
+}
+#define READY      ready
+#endif
 
 static void describe(FPZ *fpz, crn_elem elem, size_t nbytes)
 {
@@ -23,11 +51,11 @@ static cairn_status encode(crn_elem elem, const void *src, size_t nbytes, void *
     (void)work;
     if (nbytes > INT_MAX)
         return CAIRN_NOTHING;
-    FPZ *fpz = fpzip_write_to_buffer(dst, cap);
+    FPZ *fpz = lib.fpzip_write_to_buffer(dst, cap);
     CRN_FAIL_IF(!fpz, CAIRN_ENOMEM, "no memory for fpzip");
     describe(fpz, elem, nbytes);
-    size_t n = fpzip_write(fpz, src);
-    fpzip_write_close(fpz);
+    size_t n = lib.fpzip_write(fpz, src);
+    lib.fpzip_write_close(fpz);
     if (n == 0) /* most likely more than cap */
         return CAIRN_NOTHING;
     *ret_n = n;
@@ -39,12 +67,12 @@ static bool decode(crn_elem elem, const void *src, size_t n, void *dst, size_t n
     (void)work;
     if (nbytes > INT_MAX)
         return false;
-    FPZ *fpz = fpzip_read_from_buffer(src);
+    FPZ *fpz = lib.fpzip_read_from_buffer(src);
     if (!fpz)
         return false;
     describe(fpz, elem, nbytes);
-    bool good = fpzip_read(fpz, dst) == n;
-    fpzip_read_close(fpz);
+    bool good = lib.fpzip_read(fpz, dst) == n;
+    lib.fpzip_read_close(fpz);
     return good;
 }
 
@@ -53,6 +81,7 @@ const crn_codec_ops crn_codec_fpzip = {
     .id = 4,
     .elems = CRN_ELEMS_FLOAT,
     .trusting = true,
+    .ready = READY,
     .encode = encode,
     .decode = decode,
 };

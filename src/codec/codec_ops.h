@@ -18,6 +18,9 @@ struct crn_codec_ops {
     uint32_t id;      /* on disk: never changed, never used again */
     unsigned elems;   /* CRN_ELEM_BIT of each kind of values that it takes */
 
+    /* Make it usable, before anything below is called. NULL: it is. CAIRN_EUNSUPPORTED. */
+    cairn_status (*ready)(void);
+
     /* Its decoder does not survive damaged input: it is shown only what carries the right digest.
      */
     bool trusting;

@@ -5,7 +5,35 @@
  */
 #include <zfp.h>
 
+#include "codec/codec_load.h"
 #include "codec/codec_ops.h"
+
+/* In the decoder's own process they are linked; elsewhere they are loaded. */
+#define ZFP_CALLS(X)                                                                               \
+    X(stream_open)                                                                                 \
+    X(stream_close) X(zfp_stream_open) X(zfp_stream_close) X(zfp_field_1d) X(zfp_field_free)       \
+        X(zfp_stream_set_reversible) X(zfp_stream_maximum_size) X(zfp_compress) X(zfp_decompress)
+#define MEMBER(name) __typeof__(name) *name;
+static struct {
+    ZFP_CALLS(MEMBER)
+} lib
+#ifdef CRN_CODEC_LINKED
+#define ADDRESS(name) name,
+    = {ZFP_CALLS(ADDRESS)};
+#define READY NULL
+#else
+    ;
+#define NAME(name) #name,
+static const char *const names[] = {ZFP_CALLS(NAME) NULL};
+static crn_codec_library library = {CRN_ZFP_LIBRARY, names, (void **)&lib,
+                                    PTHREAD_MUTEX_INITIALIZER, false};
+
+static cairn_status ready(void)
+{
+    return crn_codec_load(&library);
+}
+#define READY      ready
+#endif
 
 typedef struct session {
     zfp_stream *zfp;
@@ -16,25 +44,25 @@ typedef struct session {
 static void session_done(session *s)
 {
     if (s->field)
-        zfp_field_free(s->field);
+        lib.zfp_field_free(s->field);
     if (s->zfp)
-        zfp_stream_close(s->zfp);
+        lib.zfp_stream_close(s->zfp);
     if (s->bits)
-        stream_close(s->bits);
+        lib.stream_close(s->bits);
 }
 
 static bool session_init(session *s, crn_elem elem, const void *data, size_t nbytes, void *stream,
                          size_t stream_nbytes)
 {
     zfp_type type = elem == CRN_ELEM_F64 ? zfp_type_double : zfp_type_float;
-    s->bits = stream_open(stream, stream_nbytes);
-    s->zfp = zfp_stream_open(s->bits);
-    s->field = zfp_field_1d((void *)data, type, nbytes / crn_elem_nbytes(elem));
+    s->bits = lib.stream_open(stream, stream_nbytes);
+    s->zfp = lib.zfp_stream_open(s->bits);
+    s->field = lib.zfp_field_1d((void *)data, type, nbytes / crn_elem_nbytes(elem));
     if (!s->bits || !s->zfp || !s->field) {
         session_done(s);
         return false;
     }
-    zfp_stream_set_reversible(s->zfp);
+    lib.zfp_stream_set_reversible(s->zfp);
     return true;
 }
 
@@ -51,8 +79,8 @@ static cairn_status encode(crn_elem elem, const void *src, size_t nbytes, void *
     session s;
     CRN_FAIL_IF(!session_init(&s, elem, src, nbytes, dst, cap), CAIRN_ENOMEM, "no memory for zfp");
     size_t n = 0;
-    if (zfp_stream_maximum_size(s.zfp, s.field) <= cap)
-        n = zfp_compress(s.zfp, s.field);
+    if (lib.zfp_stream_maximum_size(s.zfp, s.field) <= cap)
+        n = lib.zfp_compress(s.zfp, s.field);
     session_done(&s);
     if (n == 0)
         return CAIRN_NOTHING;
@@ -66,7 +94,7 @@ static bool decode(crn_elem elem, const void *src, size_t n, void *dst, size_t n
     session s;
     if (!session_init(&s, elem, dst, nbytes, (void *)src, n))
         return false;
-    bool good = zfp_decompress(s.zfp, s.field) == n;
+    bool good = lib.zfp_decompress(s.zfp, s.field) == n;
     session_done(&s);
     return good;
 }
@@ -76,6 +104,7 @@ const crn_codec_ops crn_codec_zfp = {
     .id = 3,
     .elems = CRN_ELEMS_FLOAT,
     .trusting = true,
+    .ready = READY,
     .bound = bound,
     .encode = encode,
     .decode = decode,

@@ -545,6 +545,10 @@ cairn_status crn_diff_open_hdf5(diff_file *f, const char *path, bool follow);
 void crn_diff_close_hdf5(diff_file *f);
 void crn_diff_array_done(diff_array *a); /* what is not HDF5's */
 
+/* Of values that are no numbers (form): can those of the two be compared? Have they pointers? */
+bool crn_diff_forms_like(const diff_array *a, const diff_array *b);
+bool crn_diff_form_is_variable(const diff_array *a);
+
 /* Are two types with names the same? */
 bool crn_diff_same_types(const diff_array *a, const diff_array *b);
 

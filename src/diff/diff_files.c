@@ -4,8 +4,6 @@
  */
 #include "diff/diff.h"
 
-#include "hdf5/hdf5.h"
-
 #include <fnmatch.h>
 #include <inttypes.h>
 
@@ -77,7 +75,7 @@ static bool is_hollow(const diff_array *a, const diff_array *b)
 static bool same_type(const diff_array *a, const diff_array *b)
 {
     return strcmp(a->type, b->type) == 0 && !a->form == !b->form &&
-           (!a->form || crn_hdf5_form_like(a->form, b->form));
+           (!a->form || crn_diff_forms_like(a, b));
 }
 
 static bool are_values(const diff_array *a, const diff_array *b)
@@ -94,8 +92,7 @@ static size_t larger_item(const diff_array *a, const diff_array *b)
 static uint64_t weigh(const diff_array *a, const diff_array *b)
 {
     const uint64_t page = 4096, item = larger_item(a, b);
-    const bool variable = (a->form && crn_hdf5_form_is_variable(a->form)) ||
-                          (b->form && crn_hdf5_form_is_variable(b->form));
+    const bool variable = crn_diff_form_is_variable(a) || crn_diff_form_is_variable(b);
     return variable ? CRN_MAX(item, page) : item;
 }
 
@@ -134,7 +131,7 @@ static bool is_wanted(const char *name, const char *wanted)
 /* Does the name fit a pattern, or lie below one that does? */
 static bool fits(const char *name, const char *pattern)
 {
-    char below[2 * CRN_HDF5_NAME];
+    char below[2 * CRN_VAR_NAME];
     pattern += pattern[0] == '/';
     snprintf(below, sizeof below, "%s/*", pattern);
     return fnmatch(pattern, name, 0) == 0 || fnmatch(below, name, 0) == 0;
@@ -142,7 +139,7 @@ static bool fits(const char *name, const char *pattern)
 
 bool crn_diff_is_excluded(const char *name, const char *patterns)
 {
-    char pattern[CRN_HDF5_NAME + 1];
+    char pattern[CRN_VAR_NAME + 1];
     while (patterns && *patterns) {
         const size_t n = strcspn(patterns, ",");
         snprintf(pattern, sizeof pattern, "%.*s", (int)CRN_MIN(n, sizeof pattern - 1), patterns);

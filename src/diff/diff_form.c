@@ -281,6 +281,16 @@ static void reclaim(const crn_h5 *h5, const diff_array *a, uint64_t n, void *dat
     h5->H5Sclose(space);
 }
 
+bool crn_diff_forms_like(const diff_array *a, const diff_array *b)
+{
+    return crn_hdf5_form_like(a->form, b->form);
+}
+
+bool crn_diff_form_is_variable(const diff_array *a)
+{
+    return a->form && crn_hdf5_form_is_variable(a->form);
+}
+
 cairn_status crn_diff_forms(diff_worker *w, const diff_file file[2], const diff_array *const a[2],
                             const diff_slab *slab, const crn_var_spec *spec, diff_row *row)
 {

@@ -32,6 +32,9 @@ enum { CRN_ERASURE_MAX = 255 }; /* blocks of a stripe, data and parity together 
 
 typedef struct crn_erasure crn_erasure;
 
+/* Can there be codes? CAIRN_EUNSUPPORTED when ISA-L was left out of this build. */
+cairn_status crn_erasure_check(void);
+
 /* At least one of each, at most CRN_ERASURE_MAX in all: else CAIRN_EINVAL. CAIRN_ENOMEM. */
 cairn_status crn_erasure_create(int ndata, int nparity, crn_erasure **ret);
 void crn_erasure_free(crn_erasure *code);

@@ -10,6 +10,7 @@
 #ifndef CAIRN_HDF5_H
 #define CAIRN_HDF5_H
 
+#define H5_USE_110_API /* headers of later versions offer it, too */
 #include <hdf5.h>
 
 #include "base/base.h"

@@ -38,7 +38,9 @@ static cairn_status find(void *library, const char *name, void *ret)
 static cairn_status fill(void *library, crn_h5 *t)
 {
     hid_t *number;
-#define FIND_FUNCTION(name) CRN_TRY(find(library, #name, &t->name));
+    /* headers of HDF5 1.12 and later make macros of some names */
+#define TEXT(name)          #name
+#define FIND_FUNCTION(name) CRN_TRY(find(library, TEXT(name), &t->name));
     CRN_H5_FUNCTIONS(FIND_FUNCTION)
     CRN_FAIL_IF(t->H5open() < 0, CAIRN_EUNSUPPORTED, "library '%s' refuses to start",
                 CRN_HDF5_LIBRARY);

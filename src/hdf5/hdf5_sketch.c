@@ -91,6 +91,10 @@ static herr_t sketch_write(H5FD_t *file, H5FD_mem_t kind, hid_t transfer, haddr_
 }
 
 const H5FD_class_t crn_sketch_driver = {
+#ifdef H5FD_CLASS_VERSION /* since HDF5 1.14 */
+    .version = H5FD_CLASS_VERSION,
+    .value = 300, /* of the range for drivers that no file names */
+#endif
     .name = "cairn sketch",
     .maxaddr = INT64_MAX,
     .fc_degree = H5F_CLOSE_WEAK,

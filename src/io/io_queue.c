@@ -25,13 +25,19 @@ static const struct {
     crn_io_backend kind;
     const crn_io_ops *ops;
 } backends[] = {
+#if CRN_WITH_LIBURING
     {CRN_IO_URING, &crn_io_uring},
+#endif
     {CRN_IO_THREADS, &crn_io_threads},
 };
 
 static cairn_status create_backend(crn_io_backend kind, crn_io *io)
 {
-    cairn_status rc = CAIRN_EINVAL;
+    cairn_status rc = CAIRN_EUNSUPPORTED;
+    CRN_FAIL_IF(
+        !CRN_WITH_LIBURING && kind == CRN_IO_URING, CAIRN_EUNSUPPORTED,
+        "this Cairn was built without io_uring: build it with liburing, or set io.backend to "
+        "auto or threads");
     for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
         if (kind != CRN_IO_AUTO && kind != backends[i].kind)
             continue;

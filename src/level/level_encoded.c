@@ -9,6 +9,7 @@ static cairn_status encoded_check(const crn_vault *v)
     const int group = v->opt.group, nparity = v->opt.nparity, nnodes = v->nodes.nnodes;
     CRN_FAIL_IF(!v->local, CAIRN_EINVAL,
                 "level 'encoded' needs node-local storage: name a directory with level.local");
+    CRN_TRY(crn_erasure_check());
     CRN_FAIL_IF(nparity < 1, CAIRN_EINVAL, "level 'encoded' needs at least one parity, not %d",
                 nparity);
     CRN_FAIL_IF(group <= nparity, CAIRN_EINVAL,

@@ -11,13 +11,16 @@
  * Addresses are kept relative to their module, so that sites are the same for each process and run.
  * A stack ends where libc begins: what is beyond main, or the start of a thread, is of no interest.
  */
-#define UNW_LOCAL_ONLY
 #include "trace/trace.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <libunwind.h>
 #include <link.h>
+
+#if CRN_WITH_LIBUNWIND
+#define UNW_LOCAL_ONLY
+#include <libunwind.h>
+#endif
 
 enum { DEPTH = 24, SETS = 64, WAYS = 8, OWN_FRAMES = 8 };
 
@@ -61,6 +64,67 @@ static bool still_true(const walk *w)
     return true;
 }
 
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool is_libc(const char *module)
+{
+    return strncmp(module, "libc.so", 7) == 0 || strncmp(module, "libpthread", 10) == 0 ||
+           strncmp(module, "libc-", 5) == 0;
+}
+
+/* An address as a place in its module, which lies from start to end. */
+typedef struct place {
+    const char *module;
+    uintptr_t off, start, end;
+} place;
+
+typedef struct search {
+    uintptr_t pc;
+    place *ret;
+} search;
+
+/* dl_iterate_phdr's: is it this module? */
+static int look_in(struct dl_phdr_info *info, size_t nbytes, void *arg)
+{
+    const uintptr_t page = 4096;
+    const search *s = arg;
+    uintptr_t start = UINTPTR_MAX, end = 0;
+    (void)nbytes;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        if (h->p_type != PT_LOAD)
+            continue;
+        start = CRN_MIN(start, (info->dlpi_addr + h->p_vaddr) & ~(page - 1));
+        end = CRN_MAX(end, info->dlpi_addr + h->p_vaddr + h->p_memsz);
+    }
+    if (s->pc < start || s->pc >= end)
+        return 0;
+    const char *path = *info->dlpi_name ? info->dlpi_name : program_invocation_name;
+    *s->ret = (place){.module = base_name(path), .start = start, .end = end};
+    return 1;
+}
+
+/*
+ * Most often the module is that of the frame before (NULL: there is none). Not by dladdr: that
+ * reads the module's whole symbol table; nor by _dl_find_object, which glibc has only since 2.35.
+ */
+static bool find_module(uintptr_t pc, const place *before, place *ret)
+{
+    search s = {.pc = pc - 1, .ret = ret}; /* - 1: a call may be its module's last word */
+    if (before && s.pc >= before->start && s.pc < before->end)
+        *ret = *before;
+    else if (!dl_iterate_phdr(look_in, &s))
+        return false;
+    ret->off = pc - ret->start;
+    return true;
+}
+
+#if CRN_WITH_LIBUNWIND
+
 /* The frame of the wrapper's caller, skipping our own. */
 static bool to_caller(unw_cursor_t *c, const void *ret)
 {
@@ -83,36 +147,6 @@ static const uintptr_t *return_slot(unw_cursor_t *c)
     return (const uintptr_t *)(uintptr_t)loc.u.addr;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-static bool is_libc(const char *module)
-{
-    return strncmp(module, "libc.so", 7) == 0 || strncmp(module, "libpthread", 10) == 0 ||
-           strncmp(module, "libc-", 5) == 0;
-}
-
-/* An address as a place in its module. Not by dladdr: that reads the module's whole symbol table.
- */
-typedef struct place {
-    const char *module;
-    uintptr_t off;
-} place;
-
-static bool find_module(uintptr_t pc, place *ret)
-{
-    struct dl_find_object o;
-    if (_dl_find_object((void *)(pc - 1), &o) != 0) /* - 1: a call may be its module's last word */
-        return false;
-    const char *path = o.dlfo_link_map->l_name;
-    ret->module = base_name(*path ? path : program_invocation_name);
-    ret->off = pc - (uintptr_t)o.dlfo_map_start;
-    return true;
-}
-
 static void note_slot(walk *w, unw_cursor_t *c, uintptr_t pc)
 {
     const uintptr_t *slot = return_slot(c);
@@ -125,30 +159,44 @@ static void note_slot(walk *w, unw_cursor_t *c, uintptr_t pc)
 }
 
 /*
- * Walk outwards from the caller: places into ret, innermost first; slots into w. The slot that
- * leads into libc is the last: what comes after it has no part in the site.
+ * Walk outwards from the caller: places into ret, of which there is one already, innermost first;
+ * slots into w. The slot that leads into libc is the last: what comes after it has no part in the
+ * site.
  */
-static int walk_stack(walk *w, place ret[DEPTH])
+static int walk_outwards(walk *w, place ret[DEPTH])
 {
     unw_context_t context;
     unw_cursor_t c;
     unw_word_t ip;
-    int n = 0;
-    w->n = 0;
-    w->sound = true;
-    if (!find_module((uintptr_t)w->ret, &ret[n]))
-        return n;
-    n++;
+    int n = 1;
     if (unw_getcontext(&context) != 0 || unw_init_local(&c, &context) != 0 ||
         !to_caller(&c, w->ret))
         return n;
     while (n < DEPTH && unw_step(&c) > 0 && unw_get_reg(&c, UNW_REG_IP, &ip) == 0 && ip != 0) {
         note_slot(w, &c, (uintptr_t)ip);
-        if (!find_module((uintptr_t)ip, &ret[n]) || is_libc(ret[n].module))
+        if (!find_module((uintptr_t)ip, &ret[n - 1], &ret[n]) || is_libc(ret[n].module))
             break;
         n++;
     }
     return n;
+}
+
+#else
+
+/* Without libunwind a site is where the call itself was made. */
+static int walk_outwards(walk *w, place ret[DEPTH])
+{
+    (void)w, (void)ret;
+    return 1;
+}
+
+#endif
+
+static int walk_stack(walk *w, place ret[DEPTH])
+{
+    w->n = 0;
+    w->sound = true;
+    return find_module((uintptr_t)w->ret, NULL, &ret[0]) ? walk_outwards(w, ret) : 0;
 }
 
 /* The number of the innermost site of a stack; outer frames are entered first. */

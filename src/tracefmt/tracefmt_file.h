@@ -5,7 +5,7 @@
 #ifndef CAIRN_TRACEFMT_FILE_H
 #define CAIRN_TRACEFMT_FILE_H
 
-#include <stdint.h>
+#include "base/base.h"
 
 #define CRN_TRACE_MAGIC "cairntrc"
 #define CRN_TRACE_MAX   ((uint64_t)1 << 30) /* bytes of an uncompressed payload */
@@ -30,5 +30,11 @@ enum {
     CRN_FILE_ENCS,
     CRN_FILE_ENC_BITS = 3
 };
+
+/* Compress nbytes into *ret_n at *ret, to be freed; and back to exactly nbytes. CAIRN_ENOMEM,
+ * CAIRN_ECORRUPT; CAIRN_EUNSUPPORTED when zstd was left out of this build. */
+cairn_status crn_trace_pack(const void *data, size_t nbytes, int level, unsigned char **ret,
+                            size_t *ret_n);
+cairn_status crn_trace_unpack(const void *packed, size_t n, size_t nbytes, unsigned char **ret);
 
 #endif

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
 typedef struct reader {
     crn_cursor c;
@@ -457,16 +456,9 @@ cairn_status crn_trace_decode(const void *data, size_t nbytes, crn_trace **ret)
                 "the head of a trace is damaged");
     CRN_FAIL_IF(stored != c.n, CAIRN_ECORRUPT, "a trace of %llu bytes has %zu: it is cut short",
                 (unsigned long long)stored, c.n);
-    CRN_FAIL_IF(ZSTD_getFrameContentSize(c.at, c.n) != n, CAIRN_ECORRUPT,
-                "the head of a trace does not fit what follows");
     unsigned char *raw;
-    CRN_TRY(crn_alloc(&raw, n));
-    size_t got = ZSTD_decompress(raw, n, c.at, c.n);
-    cairn_status rc;
-    if (ZSTD_isError(got) || got != n)
-        rc = crn_fail(CAIRN_ECORRUPT, "a trace does not decompress: %s", ZSTD_getErrorName(got));
-    else
-        rc = crn_trace_parse(version, raw, n, ret);
+    CRN_TRY(crn_trace_unpack(c.at, c.n, n, &raw));
+    cairn_status rc = crn_trace_parse(version, raw, n, ret);
     free(raw);
     return rc;
 }

@@ -6,8 +6,6 @@
 #include "tracefmt/tracefmt.h"
 #include "tracefmt/tracefmt_file.h"
 
-#include <zstd.h>
-
 /* The distinct columns so far: bytes one after another, found by an open-addressing table. */
 typedef struct column_set {
     crn_buf bytes;
@@ -273,33 +271,19 @@ out:
 
 static cairn_status compress(const crn_buf *raw, int level, crn_buf *b)
 {
-    cairn_status rc = CAIRN_OK;
-    unsigned char *frame = NULL;
-    size_t cap = ZSTD_compressBound(raw->n), n;
-    ZSTD_CCtx *z = ZSTD_createCCtx();
-    if (!z)
-        return crn_fail(CAIRN_ENOMEM, "cannot allocate a compressor");
-    CRN_TRY_OUT(rc, crn_alloc(&frame, cap));
+    unsigned char *frame;
+    size_t n;
     /* Traces are small, so the best level costs little; of large ones it would take minutes. */
     level = raw->n < CRN_TRACE_SMALL ? level : CRN_MIN(level, 6);
-    ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, level);
-    ZSTD_CCtx_setParameter(z, ZSTD_c_checksumFlag, 1);
-    n = ZSTD_compress2(z, frame, cap, raw->at, raw->n);
-    if (ZSTD_isError(n)) {
-        rc = crn_fail(CAIRN_ENOMEM, "cannot compress a trace: %s", ZSTD_getErrorName(n));
-        goto out;
-    }
+    CRN_TRY(crn_trace_pack(raw->at, raw->n, level, &frame, &n));
     crn_put_bytes(b, CRN_TRACE_MAGIC, 8);
     crn_put_u16(b, CAIRN_TRACE_FORMAT);
     crn_put_u16(b, 0);
     crn_put_u32(b, (uint32_t)n);
     crn_put_u64(b, raw->n);
     crn_put_bytes(b, frame, n);
-    CRN_TRY_OUT(rc, crn_buf_status(b));
-out:
     free(frame);
-    ZSTD_freeCCtx(z);
-    return rc;
+    return crn_buf_status(b);
 }
 
 cairn_status crn_trace_encode(const crn_trace *t, int level, crn_buf *b)

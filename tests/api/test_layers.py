@@ -6,10 +6,10 @@ import api
 
 check = api.tool("check-layers").check
 GOOD = {
-    "src/base/CMakeLists.txt": "crn_module(base PKGS inih)\n",
+    "src/base/CMakeLists.txt": "crn_module(base NEEDS INIH)\n",
     "src/base/base.h": '#include "base/base_err.h"\n#include <cairn/error.h>\n',
     "src/base/base_err.h": "",
-    "src/io/CMakeLists.txt": "crn_module(io USES base PKGS liburing)\n",
+    "src/io/CMakeLists.txt": "crn_module(io USES base NEEDS LIBURING)\n",
     "src/io/io.h": '#include "base/base.h"\n',
     "src/io/io_fault.h": "struct crn_fault {\n};\ntypedef struct crn_fault crn_fault;\n",
     "src/store/CMakeLists.txt": "crn_module(store USES base io)\n",

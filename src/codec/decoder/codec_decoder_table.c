@@ -6,7 +6,14 @@
 
 const crn_codec_ops *crn_codec_of_id(uint32_t id)
 {
+#if CRN_WITH_ZFP
     if (id == crn_codec_zfp.id)
         return &crn_codec_zfp;
-    return id == crn_codec_fpzip.id ? &crn_codec_fpzip : NULL;
+#endif
+#if CRN_WITH_FPZIP
+    if (id == crn_codec_fpzip.id)
+        return &crn_codec_fpzip;
+#endif
+    (void)id;
+    return NULL;
 }

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Spack recipe. In a repository of your own: spack repo create here && cp package.py
+here/packages/cairn/. tests/api/test_packaging.py holds its variants against the build's options.
+"""
+from spack.package import *
+
+
+class Cairn(CMakePackage):
+    """Checkpoint and restart, comparison and tracing of MPI programs."""
+
+    license("BSD-3-Clause")
+
+    version("main", branch="main")
+
+    # one for each -DCAIRN_WITH_..., by the same name
+    variant("lz4", default=True, description="codec lz4")
+    variant("zstd", default=True, description="codec zstd, traces")
+    variant("zfp", default=False, description="codec zfp")
+    variant("fpzip", default=False, description="codec fpzip")
+    variant("isal", default=True, description="level encoded")
+    variant("liburing", default=True, description="input and output by io_uring")
+    variant("libunwind", default=True, description="call stacks in traces")
+    variant("hdf5", default=True, description="HDF5 files")
+
+    depends_on("c", type="build")
+    depends_on("cmake@3.18:", type="build")
+    depends_on("python@3.7:", type="build")
+    depends_on("pkgconfig", type="build")
+    depends_on("mpi")
+    depends_on("xxhash")
+    depends_on("jansson")
+    depends_on("inih")
+    depends_on("random123", type="build")
+    depends_on("lz4", when="+lz4")
+    depends_on("zstd", when="+zstd")
+    depends_on("zfp", when="+zfp")
+    depends_on("fpzip", when="+fpzip")
+    depends_on("isa-l", when="+isal")
+    depends_on("liburing", when="+liburing")
+    depends_on("libunwind", when="+libunwind")
+    depends_on("hdf5@1.10:~mpi", when="+hdf5")
+    depends_on("cmocka", type="test")
+
+    def cmake_args(self):
+        parts = ("lz4", "zstd", "zfp", "fpzip", "isal", "liburing", "libunwind", "hdf5")
+        args = [self.define(f"CAIRN_WITH_{p.upper()}", "ON" if f"+{p}" in self.spec else "OFF")
+                for p in parts]
+        return args + [self.define("BUILD_TESTING", self.run_tests)]
