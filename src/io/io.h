@@ -58,6 +58,9 @@ void crn_file_close(crn_file *f);
  */
 cairn_status crn_file_lock(crn_file *f);
 
+/* The same, trying for so long before CAIRN_EBUSY. */
+cairn_status crn_file_lock_within(crn_file *f, unsigned ms);
+
 /*
  * Lock n bytes of f from off on against all others that lock some of them, in this process (by
  * another opening) or another, whether the file has them or not; until they are unlocked, f is

@@ -99,6 +99,18 @@ cairn_status crn_file_lock(crn_file *f)
     return CAIRN_OK;
 }
 
+cairn_status crn_file_lock_within(crn_file *f, unsigned ms)
+{
+    enum { STEP_MS = 10 };
+    static const struct timespec step = {.tv_nsec = STEP_MS * 1000000};
+    cairn_status rc = crn_file_lock(f);
+    for (unsigned i = 0; rc == CAIRN_EBUSY && i < ms / STEP_MS; i++) {
+        nanosleep(&step, NULL);
+        rc = crn_file_lock(f);
+    }
+    return rc;
+}
+
 void crn_file_unlock(crn_file *f)
 {
     pthread_mutex_lock(&list_mutex);

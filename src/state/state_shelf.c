@@ -175,16 +175,11 @@ static cairn_status make_index(cairn_shelf *s)
 
 cairn_status crn_shelf_lock(cairn_shelf *s, crn_file **ret)
 {
-    static const struct timespec moment = {.tv_nsec = 5000000};
-    enum { MOMENTS = 6000 };
+    enum { WAIT_MS = 30000 };
     crn_file *lock;
     *ret = NULL;
     CRN_TRY(crn_file_open(s->fd, "lock", CRN_READ | CRN_WRITE | CRN_CREATE, &lock));
-    cairn_status rc = crn_file_lock(lock);
-    for (int i = 0; rc == CAIRN_EBUSY && i < MOMENTS; i++) {
-        nanosleep(&moment, NULL);
-        rc = crn_file_lock(lock);
-    }
+    cairn_status rc = crn_file_lock_within(lock, WAIT_MS);
     if (rc == CAIRN_OK || rc == CAIRN_EUNSUPPORTED) {
         *ret = lock;
         return CAIRN_OK;

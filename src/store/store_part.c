@@ -218,6 +218,10 @@ static cairn_status prepare_write(crn_part *part, int dirfd)
     return crn_part_derive(part);
 }
 
+/* The kernel may release the locks of a killed process a moment after the process is gone: its last
+ * operations were still under way. */
+enum { LINGER_MS = 2000 };
+
 cairn_status crn_part_open(int dirfd, const char *name, const crn_part_id *id, bool write,
                            const crn_part_options *opt, crn_part **ret)
 {
@@ -235,7 +239,7 @@ cairn_status crn_part_open(int dirfd, const char *name, const crn_part_id *id, b
     CRN_TRY_OUT(rc, open_file(part, dirfd));
     part->distrusted = !is_own(part);
     if (write)
-        CRN_TRY_OUT(rc, crn_file_lock(part->file));
+        CRN_TRY_OUT(rc, crn_file_lock_within(part->file, LINGER_MS));
     CRN_TRY_OUT(rc, load_head(part));
     CRN_TRY_OUT(rc, check_id(part, id));
     if (write)

@@ -395,17 +395,12 @@ out:
 
 cairn_status crn_trail_lock(crn_trail *t, crn_file **ret)
 {
-    static const struct timespec moment = {.tv_nsec = 10000000};
-    enum { MOMENTS = 3000 };
+    enum { WAIT_MS = 30000 };
     crn_file *lock;
     *ret = NULL;
     if (crn_file_open(t->fd, "lock", CRN_READ | CRN_WRITE | CRN_CREATE, &lock) < 0)
         return CAIRN_OK;
-    cairn_status rc = crn_file_lock(lock);
-    for (int i = 0; rc == CAIRN_EBUSY && i < MOMENTS; i++) {
-        nanosleep(&moment, NULL);
-        rc = crn_file_lock(lock);
-    }
+    cairn_status rc = crn_file_lock_within(lock, WAIT_MS);
     if (rc == CAIRN_OK) {
         *ret = lock;
         return CAIRN_OK;
