@@ -11,6 +11,7 @@
 #include "base/base_mpi.h"
 #include "base/base_signal.h"
 #include "base/base_vec.h"
+#include "base/base_box.h"
 #include "base/base_index.h"
 #include "base/base_buf.h"
 #include "base/base_str.h"

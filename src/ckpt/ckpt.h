@@ -8,8 +8,8 @@
 #include <cairn/ckpt.h>
 
 #include "base/base.h"
-#include "ckpt/ckpt_box.h"
 #include "comm/comm.h"
+#include "store/store.h"
 
 /* What such a module keeps with a session, zeroed at first. */
 typedef struct crn_guest {

@@ -57,7 +57,7 @@ static uint32_t choose(const cairn *c, const ckpt_var *v)
 
 void crn_blocks_look(const cairn *c, ckpt_var *v)
 {
-    if (!v->seeks || v->nbytes < WORTH || v->layout == CKPT_INDEX)
+    if (!v->seeks || v->nbytes < WORTH || v->layout == CRN_LAYOUT_INDEX)
         return;
     const uint32_t before = v->block;
     const bool looked = look_once(v) == CAIRN_OK; /* a help, not a need: without memory it stays */

@@ -3,15 +3,14 @@
  * Do the shares of all ranks fit together? Asked before a mark, when a declaration has changed: a
  * mark with a hole or an overlap would only be found out by the restart that needs it.
  */
-#include "ckpt/ckpt_census.h"
-#include "ckpt/ckpt_cells.h"
+#include "ckpt/ckpt_session.h"
 
 #include <inttypes.h>
 
 static const char *const layout_words[] = {
-    [CKPT_OWN] = "the rank's own", [CKPT_PIECE] = "a piece of a global array",
-    [CKPT_RAGGED] = "in cells",    [CKPT_INDEX] = "an index of cells",
-    [CKPT_LIST] = "a list",        [CKPT_HALO] = "what lies around a piece",
+    [CRN_LAYOUT_OWN] = "the rank's own", [CRN_LAYOUT_PIECE] = "a piece of a global array",
+    [CRN_LAYOUT_RAGGED] = "in cells",    [CRN_LAYOUT_INDEX] = "an index of cells",
+    [CRN_LAYOUT_LIST] = "a list",        [CRN_LAYOUT_HALO] = "what lies around a piece",
 };
 
 static cairn_status check_layouts(const char *name, uint32_t rank, uint32_t layout,
@@ -88,7 +87,7 @@ static cairn_status check_group(const crn_owner_record *const *r, size_t n)
 {
     for (size_t i = 1; i < n; i++)
         CRN_TRY(check_alike(r[0], r[i]));
-    return r[0]->layout == CKPT_PIECE ? check_tiling(r, n) : CAIRN_OK;
+    return r[0]->layout == CRN_LAYOUT_PIECE ? check_tiling(r, n) : CAIRN_OK;
 }
 
 /* Ranks take turns with the variables: the result is the same whoever looks. */
@@ -113,7 +112,7 @@ static cairn_status check_own(const cairn *c, const crn_census *s)
         const ckpt_var *v = &c->var.at[i];
         size_t n;
         const crn_owner_record *const *shares =
-            v->layout == CKPT_OWN ? crn_census_find(s, v->name, &n) : NULL;
+            v->layout == CRN_LAYOUT_OWN ? crn_census_find(s, v->name, &n) : NULL;
         if (shares)
             CRN_TRY(check_layouts(v->name, (uint32_t)crn_comm_rank(c->held.comm), v->layout,
                                   shares[0]));
@@ -143,14 +142,14 @@ static cairn_status check_all(cairn *c, crn_census *s)
     for (size_t i = 0; i < c->var.n; i++) {
         const ckpt_var *v = &c->var.at[i];
         const crn_var_spec spec = crn_ckpt_spec(v);
-        if (v->layout != CKPT_OWN && !crn_ckpt_is_companion(v))
+        if (v->layout != CRN_LAYOUT_OWN && !crn_ckpt_is_companion(v))
             crn_census_add(s, (uint32_t)crn_comm_rank(c->held.comm), &spec, v->ncells, NULL);
     }
     CRN_TRY(crn_census_take(s, c->held.comm));
     CRN_TRY(crn_comm_agree(c->held.comm, check_own(c, s)));
     CRN_TRY(crn_comm_agree(c->held.comm, check_groups(c, s)));
     for (size_t i = 0; i < s->record.n; i = crn_census_next(s, i))
-        if (s->record.at[i]->layout == CKPT_RAGGED)
+        if (s->record.at[i]->layout == CRN_LAYOUT_RAGGED)
             CRN_TRY(check_cells(c, crn_record_name(s->record.at[i]), s->record.at[i]->ncells));
     return CAIRN_OK;
 }

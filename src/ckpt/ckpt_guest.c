@@ -23,7 +23,7 @@ const char *crn_ckpt_next_var(const cairn *c, size_t *i)
 {
     while (*i < c->var.n) {
         const ckpt_var *v = &c->var.at[(*i)++];
-        if (v->layout != CKPT_INDEX && v->layout != CKPT_HALO)
+        if (v->layout != CRN_LAYOUT_INDEX && v->layout != CRN_LAYOUT_HALO)
             return v->name;
     }
     return NULL;
@@ -36,7 +36,7 @@ cairn_status crn_ckpt_shape(cairn *c, const char *name, crn_box *ret, uint64_t *
     const uint64_t n = v->nbytes / v->item;
     *ret_item = v->item;
     *ret = crn_box_of(1, NULL, &n);
-    if (v->layout == CKPT_PIECE)
+    if (v->layout == CRN_LAYOUT_PIECE)
         *ret = crn_box_of(v->ndims, NULL, v->dims + 2 * (size_t)v->ndims);
     return CAIRN_OK;
 }

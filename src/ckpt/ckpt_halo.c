@@ -27,7 +27,7 @@ static crn_box piece_of(const ckpt_var *v)
     const uint32_t ndims = v->memory.ndims;
     const crn_var_spec spec = {
         .ndims = ndims, .offset = v->dims + ndims, .count = v->dims + 2 * (size_t)ndims};
-    return crn_ckpt_far_piece(&spec);
+    return crn_far_piece(&spec);
 }
 
 uint32_t crn_ckpt_boxes(const ckpt_var *v, crn_box ret[CKPT_BOXES_MAX])
@@ -35,7 +35,7 @@ uint32_t crn_ckpt_boxes(const ckpt_var *v, crn_box ret[CKPT_BOXES_MAX])
     const crn_box piece = piece_of(v);
     crn_box left = v->memory; /* what no strip has yet */
     uint32_t n = 0;
-    if (v->layout != CKPT_HALO) {
+    if (v->layout != CRN_LAYOUT_HALO) {
         ret[0] = piece;
         return 1;
     }
@@ -79,7 +79,7 @@ cairn_status crn_ckpt_declare_halo(cairn *c, const ckpt_var *piece)
     ckpt_var halo = *piece;
     CRN_TRY(crn_ckpt_companion_name(piece->name, CKPT_HALO_END, name));
     halo.name = name;
-    halo.layout = CKPT_HALO;
+    halo.layout = CRN_LAYOUT_HALO;
     halo.halo = false;
     halo.ndims = 0;
     halo.nbytes = crn_box_volume(&piece->memory) * piece->item - piece->nbytes;

@@ -31,13 +31,13 @@ void crn_share_forget(ckpt_var *v)
 static cairn_status check_open(const cairn *c, const ckpt_var *v, const char *name)
 {
     CRN_FAIL_IF(!c->leg.open, CAIRN_EINVAL, "no mark is open");
-    CRN_FAIL_IF(!v || v->layout == CKPT_INDEX || v->layout == CKPT_HALO, CAIRN_ENOTFOUND,
-                "no variable '%s' is protected", name);
+    CRN_FAIL_IF(!v || v->layout == CRN_LAYOUT_INDEX || v->layout == CRN_LAYOUT_HALO,
+                CAIRN_ENOTFOUND, "no variable '%s' is protected", name);
     CRN_FAIL_IF(v->captured, CAIRN_EINVAL, "variable '%s' was captured before in this mark", name);
-    CRN_FAIL_IF((v->layout != CKPT_OWN && v->layout != CKPT_PIECE) || crn_ckpt_has_halo(v),
-                CAIRN_EUNSUPPORTED,
-                "variable '%s': items in cells, lists and pieces with a halo are marked as a whole",
-                name);
+    CRN_FAIL_IF(
+        (v->layout != CRN_LAYOUT_OWN && v->layout != CRN_LAYOUT_PIECE) || crn_ckpt_has_halo(v),
+        CAIRN_EUNSUPPORTED,
+        "variable '%s': items in cells, lists and pieces with a halo are marked as a whole", name);
     return CAIRN_OK;
 }
 
@@ -69,7 +69,7 @@ static cairn_status check_box(const ckpt_var *v, const cairn_box *b)
     CRN_FAIL_IF(n != v->nbytes / v->item, CAIRN_EINVAL,
                 "variable '%s' has %" PRIu64 " elements, and a box's array %" PRIu64, v->name,
                 v->nbytes / v->item, n);
-    CRN_FAIL_IF(v->layout == CKPT_PIECE &&
+    CRN_FAIL_IF(v->layout == CRN_LAYOUT_PIECE &&
                     ((uint32_t)b->ndims != v->ndims ||
                      memcmp(b->extent, v->dims + 2 * v->ndims, v->ndims * sizeof *v->dims) != 0),
                 CAIRN_EINVAL, "variable '%s': a box's array is the piece of the global one",
@@ -194,9 +194,9 @@ cairn_status crn_share_view(const ckpt_var *v, ckpt_var *ret)
 void crn_kept_place(const ckpt_var *v, const crn_kept *k, const crn_box *piece, crn_box *ret_piece,
                     crn_box *ret_memory)
 {
-    if (v->layout == CKPT_PIECE) {
+    if (v->layout == CRN_LAYOUT_PIECE) {
         const crn_var_spec spec = crn_ckpt_spec(v);
-        *ret_piece = piece ? *piece : crn_ckpt_far_piece(&spec);
+        *ret_piece = piece ? *piece : crn_far_piece(&spec);
         *ret_memory = v->memory;
     } else {
         *ret_piece = *ret_memory = crn_box_of(k->ndims, NULL, k->extent);

@@ -5,7 +5,6 @@
 #ifndef CAIRN_CKPT_KEPT_H
 #define CAIRN_CKPT_KEPT_H
 
-#include "ckpt/ckpt_pull.h"
 #include "ckpt/ckpt_session.h"
 
 /* The arrays that boxes lie in: what a rank has in the mark (piece, in far indices; NULL: what v

@@ -1,146 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Pulling: stretches become lists of blocks wanted, round by round.
+ * Running pulls: each round's blocks are read from the levels that have them.
  */
-#include "ckpt/ckpt_pull.h"
-
-/* Memory of a round: blocks of which only parts are wanted, and the parts. */
-enum { ROUND_BYTES = 1 << 25, ROUND_PARTS = 1 << 18 };
-
-/* A part of a block that was read to the round's memory. */
-typedef struct part {
-    const unsigned char *from;
-    unsigned char *to;
-    size_t nbytes;
-} part;
-
-typedef struct round {
-    CRN_VEC(crn_want) want;
-    CRN_VEC(part) part;
-    unsigned char *memory;
-    size_t used;
-    const crn_pull *last; /* whose block lies last in the memory, */
-    uint64_t block;       /* which one that is, */
-    size_t block_at;      /* and where */
-} round;
-
-/* --- what to pull ------------------------------------------------------------------------- */
-
-/* Is what comes next the continuation of p, here and there? */
-static bool goes_on(const crn_pull *p, uint32_t rank, const char *name, uint32_t item,
-                    uint64_t first, const unsigned char *to)
-{
-    return p->rank == rank && p->name == name && p->at.nouter == 0 && p->at.to == 0 &&
-           p->at.from + p->at.n == first && p->to + p->at.n * item == to;
-}
-
-cairn_status crn_pulls_add_range(crn_pulls *p, uint32_t rank, const char *name, uint32_t item,
-                                 uint64_t first, uint64_t n, unsigned char *to)
-{
-    if (n == 0)
-        return CAIRN_OK;
-    if (p->n > 0 && goes_on(&p->at[p->n - 1], rank, name, item, first, to)) {
-        p->at[p->n - 1].at.n += n;
-        return CAIRN_OK;
-    }
-    return crn_vec_push(
-        p, (crn_pull){.rank = rank, .name = name, .at = {.from = first, .n = n}, .to = to});
-}
-
-cairn_status crn_pulls_add_box(crn_pulls *p, uint32_t rank, const char *name, uint64_t first,
-                               const crn_box *common, const crn_box *piece, const crn_box *memory,
-                               unsigned char *to)
-{
-    crn_stretches at = crn_stretches_of(common, piece, memory);
-    at.from += first;
-    return crn_vec_push(p, (crn_pull){.rank = rank, .name = name, .at = at, .to = to});
-}
-
-/* --- a round ------------------------------------------------------------------------------ */
-
-/* How many whole blocks begin at byte from, which is the start of one, and lie in nbytes? */
-static uint64_t count_whole(const crn_var *v, uint64_t from, uint64_t nbytes, uint64_t *ret_bytes)
-{
-    const bool to_the_end = from + nbytes == v->spec.nbytes;
-    const uint64_t n = nbytes / v->spec.block + (to_the_end && nbytes % v->spec.block != 0);
-    *ret_bytes = to_the_end ? nbytes : n * v->spec.block;
-    return n;
-}
-
-static crn_want want_of(const crn_pull *p, uint64_t first, uint64_t n, unsigned char *dst)
-{
-    return (crn_want){
-        .rank = p->rank, .share = p->share, .var = p->var, .first = first, .n = n, .dst = dst};
-}
-
-/* Let a block be read to the round's memory; false: there is no more room. */
-static cairn_status take_block(round *r, const crn_pull *p, uint64_t i, bool *ret_fits)
-{
-    const uint32_t nbytes = crn_var_block_bytes(p->var, i);
-    *ret_fits = true;
-    if (r->last == p && r->block == i)
-        return CAIRN_OK;
-    *ret_fits = r->used + nbytes <= ROUND_BYTES;
-    if (!*ret_fits)
-        return CAIRN_OK;
-    if (!r->memory)
-        CRN_TRY(crn_alloc(&r->memory, ROUND_BYTES));
-    if (r->last == p && r->block + 1 == i)
-        r->want.at[r->want.n - 1].n++;
-    else
-        CRN_TRY(crn_vec_push(&r->want, want_of(p, i, 1, r->memory + r->used)));
-    r->last = p;
-    r->block = i;
-    r->block_at = r->used;
-    r->used += nbytes;
-    return CAIRN_OK;
-}
-
-/* Take on as much as fits of the stretch that p is at; false: the round is full. */
-static cairn_status take_stretch(round *r, crn_pull *p, bool *ret_fits)
-{
-    const uint32_t item = p->var->spec.item, block = p->var->spec.block;
-    const uint64_t nbytes = p->at.n * item;
-    *ret_fits = true;
-    while (p->done < nbytes) {
-        const uint64_t from = p->at.from * item + p->done, i = from / block, in = from % block;
-        unsigned char *to = p->to + p->at.to * item + p->done;
-        uint64_t taken, n = 0;
-        if (in == 0 && (n = count_whole(p->var, from, nbytes - p->done, &taken)) > 0) {
-            CRN_TRY(crn_vec_push(&r->want, want_of(p, i, n, to)));
-            r->last = NULL;
-        } else {
-            taken = CRN_MIN(nbytes - p->done, crn_var_block_bytes(p->var, i) - in);
-            CRN_TRY(take_block(r, p, i, ret_fits));
-            *ret_fits = *ret_fits && r->part.n < ROUND_PARTS;
-            if (!*ret_fits)
-                return CAIRN_OK;
-            CRN_TRY(crn_vec_push(&r->part, (part){r->memory + r->block_at + in, to, taken}));
-        }
-        p->done += taken;
-    }
-    return CAIRN_OK;
-}
-
-/* Fill a round from pull *at on; *at is where the next one goes on. */
-static cairn_status fill_round(round *r, crn_pulls *pulls, size_t *at)
-{
-    r->want.n = r->part.n = r->used = 0;
-    r->last = NULL;
-    for (; *at < pulls->n; ++*at) {
-        crn_pull *p = &pulls->at[*at];
-        bool fits = true;
-        if (!p->at.begun)
-            (void)crn_stretches_next(&p->at);
-        do {
-            CRN_TRY(take_stretch(r, p, &fits));
-            if (!fits)
-                return CAIRN_OK;
-            p->done = 0;
-        } while (crn_stretches_next(&p->at));
-    }
-    return CAIRN_OK;
-}
+#include "ckpt/ckpt_redist.h"
 
 static void add_stats(crn_load_stats *sum, const crn_load_stats *s)
 {
@@ -152,16 +14,15 @@ static void add_stats(crn_load_stats *sum, const crn_load_stats *s)
     }
 }
 
-static cairn_status run_rounds(round *r, crn_pulls *p, crn_comm *comm, crn_vault *vault,
+static cairn_status run_rounds(crn_round *r, crn_pulls *p, crn_comm *comm, crn_vault *vault,
                                const crn_manifest_mark *mark, crn_load_stats *sum)
 {
     uint64_t more = 1;
     for (size_t at = 0; more;) {
         crn_load_stats stats = {0};
-        CRN_TRY(crn_comm_agree(comm, fill_round(r, p, &at)));
+        CRN_TRY(crn_comm_agree(comm, crn_round_fill(r, p, &at)));
         CRN_TRY(crn_vault_load(vault, mark, r->want.at, r->want.n, &stats));
-        for (size_t i = 0; i < r->part.n; i++)
-            memcpy(r->part.at[i].to, r->part.at[i].from, r->part.at[i].nbytes);
+        crn_round_copy(r);
         add_stats(sum, &stats);
         more = at < p->n;
         CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_MAX, &more, 1));
@@ -172,12 +33,10 @@ static cairn_status run_rounds(round *r, crn_pulls *p, crn_comm *comm, crn_vault
 cairn_status crn_pulls_run(crn_pulls *p, crn_comm *comm, crn_vault *vault,
                            const crn_manifest_mark *mark, crn_load_stats *ret_stats)
 {
-    round r = {0};
+    crn_round r = {0};
     crn_load_stats sum = {0};
     cairn_status rc = run_rounds(&r, p, comm, vault, mark, &sum);
-    crn_vec_done(&r.want);
-    crn_vec_done(&r.part);
-    free(r.memory);
+    crn_round_done(&r);
     if (rc == CAIRN_OK)
         *ret_stats = sum;
     return rc;

@@ -7,29 +7,13 @@
 
 #include <inttypes.h>
 
-static const struct {
-    ckpt_layout layout;
-    const char *word;
-} words[] = {
-    {CKPT_RAGGED, "ragged"}, {CKPT_INDEX, "index"}, {CKPT_LIST, "list"}, {CKPT_HALO, "halo"}};
-
-ckpt_layout crn_layout_of(const crn_var_spec *spec)
-{
-    if (spec->ndims > 0)
-        return CKPT_PIECE;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (crn_var_has_layout(spec, words[i].word))
-            return words[i].layout;
-    return CKPT_OWN;
-}
-
-static void set_layout(ckpt_var *v, ckpt_layout layout)
+static void set_layout(ckpt_var *v, crn_var_layout layout)
 {
     v->layout = layout;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (words[i].layout == layout)
-            snprintf(v->attributes, sizeof v->attributes, "layout=%s\n", words[i].word);
-    if (layout == CKPT_RAGGED) {
+    const char *word = crn_layout_word(layout);
+    if (word)
+        snprintf(v->attributes, sizeof v->attributes, "layout=%s\n", word);
+    if (layout == CRN_LAYOUT_RAGGED) {
         const size_t n = strlen(v->attributes);
         snprintf(v->attributes + n, sizeof v->attributes - n, "cells=%" PRIu64 "\n", v->ncells);
     }
@@ -43,7 +27,7 @@ int cairn_protect_list(cairn *c, const char *name, void *data, cairn_type type, 
     ckpt_var v;
     cairn_status rc = crn_ckpt_begin_var(c, name, data, type, count, &v);
     if (rc == CAIRN_OK) {
-        set_layout(&v, CKPT_LIST);
+        set_layout(&v, CRN_LAYOUT_LIST);
         rc = crn_ckpt_declare(c, &v);
     }
     return crn_ckpt_result(c, rc);
@@ -97,7 +81,7 @@ static cairn_status make_index(const char *name, uint64_t global, size_t ncells,
     for (size_t i = 0; i < ncells; i++)
         v.cell[i] = (ckpt_cell){cell[i], nitems[i]};
     v.data = v.cell;
-    set_layout(&v, CKPT_INDEX);
+    set_layout(&v, CRN_LAYOUT_INDEX);
     *ret = v;
     return CAIRN_OK;
 }
@@ -115,7 +99,7 @@ static cairn_status protect_ragged(cairn *c, const char *name, void *data, cairn
     CRN_TRY(crn_ckpt_companion_name(name, CKPT_INDEX_END, full));
     CRN_TRY(crn_ckpt_begin_var(c, name, data, type, count, &items));
     items.ncells = global;
-    set_layout(&items, CKPT_RAGGED);
+    set_layout(&items, CRN_LAYOUT_RAGGED);
     CRN_TRY(make_index(full, global, ncells, cell, nitems, &index));
     cairn_status rc = crn_ckpt_declare(c, &items);
     if (rc == CAIRN_OK && (rc = crn_ckpt_declare(c, &index)) < 0)

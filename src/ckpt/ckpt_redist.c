@@ -59,7 +59,7 @@ static cairn_status look_back(crn_restart *t)
     for (size_t i = 0; i < t->ntold; i++) {
         const crn_mark *share = t->share.at[i];
         for (size_t k = 0; k < share->nvars; k++) /* what lies around a piece is the rank's own */
-            if (crn_layout_of(&share->var[k].spec) != CKPT_HALO)
+            if (crn_layout_of(&share->var[k].spec) != CRN_LAYOUT_HALO)
                 crn_census_add(&t->past, t->rank.at[i], &share->var[k].spec,
                                cells_of(&share->var[k].spec), &share->var[k].root);
     }
@@ -210,7 +210,7 @@ cairn_status crn_redist_count(cairn *c, const crn_manifest_mark *mark, const cha
     if (rc == CAIRN_OK) {
         const crn_owner_record *const *r = crn_census_find(&t.past, name, &n);
         uint64_t first, count = 0;
-        if (r && r[0]->layout == CKPT_LIST)
+        if (r && r[0]->layout == CRN_LAYOUT_LIST)
             crn_restart_split(&t, r, n, &first, &count);
         else if (r)
             count = r[0]->nbytes / r[0]->item;

@@ -10,9 +10,6 @@
 #ifndef CAIRN_CKPT_REDIST_H
 #define CAIRN_CKPT_REDIST_H
 
-#include "ckpt/ckpt_cells.h"
-#include "ckpt/ckpt_census.h"
-#include "ckpt/ckpt_pull.h"
 #include "ckpt/ckpt_session.h"
 
 /* A restart under way. */
@@ -46,6 +43,10 @@ cairn_status crn_redist_count_cells(cairn *c, const crn_manifest_mark *mark, con
 bool crn_ckpt_stays(const ckpt_var *v, const crn_mark *share);
 cairn_status crn_ckpt_pull_own(const ckpt_var *v, const crn_mark *share, uint32_t rank,
                                crn_pulls *ret);
+
+/* Pull all. Collective; each rank has its own list, which may be empty. As crn_vault_load. */
+cairn_status crn_pulls_run(crn_pulls *p, crn_comm *comm, crn_vault *vault,
+                           const crn_manifest_mark *mark, crn_load_stats *ret_stats);
 
 /* --- inside ------------------------------------------------------------------------------- */
 

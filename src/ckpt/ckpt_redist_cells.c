@@ -112,7 +112,7 @@ cairn_status crn_restart_find_cells(crn_restart *t, const char *name, crn_cell *
     size_t nrecords, nhave;
     crn_cell *have;
     const crn_owner_record *const *r = crn_census_find(&t->past, name, &nrecords);
-    CRN_FAIL_IF(!r || r[0]->layout != CKPT_RAGGED, CAIRN_ENOTFOUND,
+    CRN_FAIL_IF(!r || r[0]->layout != CRN_LAYOUT_RAGGED, CAIRN_ENOTFOUND,
                 "mark %" PRIu64 " has no items in cells called '%s'", t->mark->version, name);
     const uint64_t global = r[0]->ncells;
     CRN_TRY(crn_comm_agree(t->c->held.comm, check_numbers(name, global, want, n)));
@@ -149,7 +149,7 @@ static cairn_status plan_ragged(crn_restart *t, const char *name)
 {
     const ckpt_var *v = crn_ckpt_find(t->c, name), *index = NULL;
     crn_cell *want = NULL;
-    if (v && v->layout == CKPT_RAGGED)
+    if (v && v->layout == CRN_LAYOUT_RAGGED)
         index = crn_ckpt_index_of(t->c, name);
     const size_t n = index ? index->nbytes / sizeof(ckpt_cell) : 0;
     CRN_TRY(crn_comm_agree(t->c->held.comm, crn_alloc(&want, n)));
@@ -169,7 +169,7 @@ static cairn_status check_ragged(const crn_restart *t)
     const crn_owner_record *const *r;
     size_t n;
     for (size_t i = 0; i < t->c->var.n; i++)
-        if (t->c->var.at[i].layout == CKPT_RAGGED)
+        if (t->c->var.at[i].layout == CRN_LAYOUT_RAGGED)
             CRN_TRY(crn_restart_records(t, &t->c->var.at[i], &r, &n));
     return CAIRN_OK;
 }
@@ -178,7 +178,7 @@ cairn_status crn_restart_plan_cells(crn_restart *t)
 {
     CRN_TRY(crn_comm_agree(t->c->held.comm, check_ragged(t)));
     for (size_t i = 0; i < t->past.record.n; i = crn_census_next(&t->past, i))
-        if (t->past.record.at[i]->layout == CKPT_RAGGED)
+        if (t->past.record.at[i]->layout == CRN_LAYOUT_RAGGED)
             CRN_TRY(plan_ragged(t, crn_record_name(t->past.record.at[i])));
     return CAIRN_OK;
 }

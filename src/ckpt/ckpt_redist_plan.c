@@ -117,7 +117,7 @@ static bool find_wanted(const ckpt_var *v, crn_box *ret)
     const crn_var_spec spec = crn_ckpt_spec(v);
     const uint64_t zero[CRN_DIMS_MAX] = {0};
     const crn_var_spec all = {.ndims = v->ndims, .offset = zero, .count = spec.global};
-    const crn_box whole = crn_ckpt_far_piece(&all), piece = crn_ckpt_far_piece(&spec);
+    const crn_box whole = crn_far_piece(&all), piece = crn_far_piece(&spec);
     return v->nbytes > 0 && crn_box_cut(&whole, v->halo ? &v->memory : &piece, ret);
 }
 
@@ -142,8 +142,8 @@ static cairn_status plan_cuts(crn_restart *t, const ckpt_var *v, const crn_owner
     }
     crn_box near = *wanted;
     for (uint32_t d = 0; d < near.ndims; d++) {
-        near.lo[d] -= CKPT_FAR;
-        near.hi[d] -= CKPT_FAR;
+        near.lo[d] -= CRN_FAR;
+        near.hi[d] -= CRN_FAR;
     }
     CRN_FAIL_IF(all && found != crn_box_volume(wanted), CAIRN_EMISMATCH,
                 "variable '%s': the pieces in mark %" PRIu64 " do not tile %s", v->name,
@@ -235,8 +235,8 @@ static cairn_status plan_list(crn_restart *t, const ckpt_var *v)
 cairn_status crn_restart_plan(crn_restart *t, const ckpt_var *v)
 {
     static cairn_status (*const plan[])(crn_restart *, const ckpt_var *) = {
-        [CKPT_OWN] = plan_own, [CKPT_PIECE] = plan_piece, [CKPT_LIST] = plan_list,
-        [CKPT_RAGGED] = NULL,  [CKPT_INDEX] = NULL,       [CKPT_HALO] = NULL,
+        [CRN_LAYOUT_OWN] = plan_own, [CRN_LAYOUT_PIECE] = plan_piece, [CRN_LAYOUT_LIST] = plan_list,
+        [CRN_LAYOUT_RAGGED] = NULL,  [CRN_LAYOUT_INDEX] = NULL,       [CRN_LAYOUT_HALO] = NULL,
     };
     return plan[v->layout] ? plan[v->layout](t, v) : CAIRN_OK;
 }

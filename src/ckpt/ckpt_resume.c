@@ -30,9 +30,9 @@ bool crn_ckpt_stays(const ckpt_var *v, const crn_mark *share)
     const bool none = crn_kept_is_none(there->spec.attributes);
     if (none || v->nbytes != there->spec.nbytes)
         return none && memcmp(v->dims, there->dims, 2 * v->ndims * sizeof *v->dims) == 0;
-    if (v->layout == CKPT_INDEX)
+    if (v->layout == CRN_LAYOUT_INDEX)
         return same_cells(v, there);
-    if (v->layout == CKPT_HALO)
+    if (v->layout == CRN_LAYOUT_HALO)
         return strcmp(v->lines, there->spec.attributes) == 0;
     return memcmp(v->dims, there->dims, 3 * v->ndims * sizeof *v->dims) == 0;
 }
@@ -67,7 +67,7 @@ cairn_status crn_ckpt_pull_own(const ckpt_var *v, const crn_mark *share, uint32_
                                crn_pulls *ret)
 {
     crn_kept kept = {0};
-    if (v->nbytes == 0 || v->layout == CKPT_INDEX)
+    if (v->nbytes == 0 || v->layout == CRN_LAYOUT_INDEX)
         return CAIRN_OK;
     CRN_TRY(crn_kept_parse(crn_mark_find(share, v->name)->spec.attributes, &kept));
     cairn_status rc =

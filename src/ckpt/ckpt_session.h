@@ -19,23 +19,13 @@
 
 #include "base/base.h"
 #include "ckpt/ckpt.h"
-#include "ckpt/ckpt_box.h"
 #include "ckpt/ckpt_history.h"
 #include "ckpt/ckpt_holding.h"
 #include "diff/diff.h"
 #include "hash/hash.h"
 #include "plan/plan.h"
+#include "redist/redist.h"
 #include "track/track.h"
-
-/* How the ranks' shares of a variable belong together (docs/format.md, section 4.6). */
-typedef enum ckpt_layout {
-    CKPT_OWN,    /* not at all: each rank has its own */
-    CKPT_PIECE,  /* pieces of a global array */
-    CKPT_RAGGED, /* items in cells */
-    CKPT_INDEX,  /* of those, Cairn's own: which cells, and how many items in each */
-    CKPT_LIST,   /* items in no order */
-    CKPT_HALO    /* Cairn's own: what a rank has around its piece of an array */
-} ckpt_layout;
 
 /* Which mark: versions alone may come again after a mark has failed. */
 typedef struct ckpt_mark_id {
@@ -81,7 +71,7 @@ typedef struct ckpt_rates {
 typedef struct ckpt_var {
     char *name;
     const void *data;
-    ckpt_layout layout;
+    crn_var_layout layout;
     char attributes[48]; /* lines for the mark that say so */
     char *remarks;       /* lines that the program said, or NULL; */
     char *lines;         /* then all of them together; or a companion's own */
@@ -105,9 +95,6 @@ typedef struct ckpt_var {
     bool seeks;    /* the size of its blocks is still to be found, */
     crn_look look; /* by this (ckpt_blocks.c) */
 } ckpt_var;
-
-/* Far indices begin here, so that memory before index 0 of a global array has some, too. */
-#define CKPT_FAR (UINT64_C(1) << 62)
 
 /* An entry of an index. */
 typedef struct ckpt_cell {
@@ -365,9 +352,6 @@ ckpt_var *crn_ckpt_halo_of(cairn *c, const char *name);
 bool crn_ckpt_has_halo(const ckpt_var *v);
 cairn_status crn_ckpt_declare_halo(cairn *c, const ckpt_var *piece);
 
-/* The piece of a global array that a variable is, in far indices. */
-crn_box crn_ckpt_far_piece(const crn_var_spec *spec);
-
 /* The boxes of memory, in far indices, that a padded variable consists of, one behind the other:
  * the piece, or the strips around it (docs/format.md, section 4.6). Returns how many they are. */
 enum { CKPT_BOXES_MAX = 2 * CRN_DIMS_MAX };
@@ -399,9 +383,6 @@ void crn_ckpt_copy_padded(const ckpt_var *v, unsigned char *to);
 /* Do the shares of all ranks fit together: pieces, and cells? Collective. CAIRN_EINVAL says where
  * they do not. */
 cairn_status crn_ckpt_check_shares(cairn *c);
-
-/* The layout of a variable in a mark. */
-ckpt_layout crn_layout_of(const crn_var_spec *spec);
 
 /* Bring a variable's lines up to date. */
 cairn_status crn_ckpt_label(ckpt_var *v);

@@ -34,7 +34,7 @@ ckpt_var *crn_ckpt_find(cairn *c, const char *name)
 
 bool crn_ckpt_is_companion(const ckpt_var *v)
 {
-    return v->layout == CKPT_INDEX || v->layout == CKPT_HALO;
+    return v->layout == CRN_LAYOUT_INDEX || v->layout == CRN_LAYOUT_HALO;
 }
 
 ckpt_var *crn_ckpt_find_declared(cairn *c, const char *name)
@@ -112,7 +112,7 @@ static bool same_share(const ckpt_var *a, const ckpt_var *b)
     if (a->layout != b->layout || a->ndims != b->ndims || a->ncells != b->ncells ||
         strcmp(a->type, b->type) != 0)
         return false;
-    if (a->layout != CKPT_INDEX)
+    if (a->layout != CRN_LAYOUT_INDEX)
         return memcmp(a->dims, b->dims, 3 * a->ndims * sizeof *a->dims) == 0;
     bool same = a->nbytes == b->nbytes;
     for (size_t i = 0; same && i < a->nbytes / sizeof *a->cell; i++)
@@ -124,7 +124,7 @@ static bool same_share(const ckpt_var *a, const ckpt_var *b)
 static void drop_companions(cairn *c, const ckpt_var *old, const ckpt_var *v)
 {
     ckpt_var *own = NULL;
-    if (old->layout == CKPT_RAGGED && v->layout != CKPT_RAGGED)
+    if (old->layout == CRN_LAYOUT_RAGGED && v->layout != CRN_LAYOUT_RAGGED)
         own = crn_ckpt_index_of(c, v->name);
     else if (crn_ckpt_has_halo(old) && !crn_ckpt_has_halo(v))
         own = crn_ckpt_halo_of(c, v->name);
@@ -224,26 +224,15 @@ static cairn_status multiply(const char *name, uint32_t ndims, const uint64_t *c
     return CAIRN_OK;
 }
 
-crn_box crn_ckpt_far_piece(const crn_var_spec *spec)
-{
-    crn_box b = crn_box_of(spec->ndims, spec->offset, spec->count);
-    for (uint32_t d = 0; d < spec->ndims; d++) {
-        b.lo[d] += CKPT_FAR;
-        b.hi[d] += CKPT_FAR;
-    }
-    return b;
-}
-
 static cairn_status place_in_memory(ckpt_var *v, const cairn_piece *p)
 {
     const crn_var_spec spec = crn_ckpt_spec(v);
     uint64_t nbytes = v->item;
-    v->memory = crn_ckpt_far_piece(&spec);
+    v->memory = crn_far_piece(&spec);
     for (uint32_t d = 0; d < v->ndims; d++) {
-        CRN_FAIL_IF(p->global[d] > CKPT_FAR / 2 || p->before[d] > CKPT_FAR / 2 ||
-                        p->after[d] > CKPT_FAR / 2,
-                    CAIRN_EINVAL, "variable '%s', dimension %u is larger than any memory", v->name,
-                    d);
+        CRN_FAIL_IF(
+            p->global[d] > CRN_FAR / 2 || p->before[d] > CRN_FAR / 2 || p->after[d] > CRN_FAR / 2,
+            CAIRN_EINVAL, "variable '%s', dimension %u is larger than any memory", v->name, d);
         v->memory.lo[d] -= p->before[d];
         v->memory.hi[d] += p->after[d];
         v->padded = v->padded || p->before[d] > 0 || p->after[d] > 0;
@@ -266,7 +255,7 @@ static cairn_status protect_piece(cairn *c, const char *name, void *data, cairn_
     CRN_TRY(multiply(shown, ndims, p->count, &n));
     CRN_TRY(multiply(shown, ndims, p->global, &global));
     CRN_TRY(crn_ckpt_begin_var(c, name, data, type, n, &v));
-    v.layout = CKPT_PIECE;
+    v.layout = CRN_LAYOUT_PIECE;
     v.ndims = ndims;
     v.halo = p->halo;
     memcpy(v.dims, p->global, ndims * sizeof *v.dims);

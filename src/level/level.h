@@ -233,16 +233,6 @@ cairn_status crn_vault_can_load(crn_vault *v, const crn_manifest_mark *mark);
 cairn_status crn_vault_describe(crn_vault *v, const crn_manifest_mark *mark, const uint32_t *ranks,
                                 size_t n, crn_mark **ret);
 
-/* Blocks of an old rank's variable that this rank wants. */
-typedef struct crn_want {
-    uint32_t rank;
-    const crn_mark *share;  /* of that rank, from crn_vault_describe */
-    const crn_var *var;     /* of the share */
-    uint64_t first, n;      /* blocks */
-    unsigned char *dst;     /* for n blocks one after the other; the last may be short */
-    crn_bad_blocks missing; /* the vault's own: what is still to be found */
-} crn_want;
-
 typedef struct crn_load_stats {
     struct {
         uint64_t blocks, bytes; /* that came from this level, */

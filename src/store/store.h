@@ -27,7 +27,6 @@
 #include "plan/plan.h"
 
 enum {
-    CRN_DIMS_MAX = 8,
     CRN_RANKS_MAX = 1 << 24, /* more than any machine has; who looks for all of them must end */
     CRN_VAR_NAME = 255,      /* bytes of a variable's name */
     CRN_VAR_TYPE = CRN_TYPE_TEXT,
@@ -289,6 +288,16 @@ void crn_fetch_free(crn_fetch *f); /* NULL is allowed */
 cairn_status crn_fetch_start(crn_fetch *f, crn_io *io, crn_part *part, const crn_mark *m,
                              crn_var *v, const uint64_t *block, size_t n, unsigned char *dst);
 cairn_status crn_fetch_finish(crn_fetch *f, crn_io *io, crn_bad_blocks *bad);
+
+/* Blocks of one rank's variable in a mark that are wanted in memory. */
+typedef struct crn_want {
+    uint32_t rank;
+    const crn_mark *share;  /* the description of that rank's share, */
+    const crn_var *var;     /* and the variable in it */
+    uint64_t first, n;      /* blocks */
+    unsigned char *dst;     /* for n blocks one after the other; the last may be short */
+    crn_bad_blocks missing; /* used while levels are read: blocks still to be found */
+} crn_want;
 
 /*
  * Let drafts hold back up to nbytes of blocks in memory until they are committed, so that putting

@@ -83,14 +83,14 @@ static void check_layouts(const crn_mark *m, uint32_t rank)
 {
     const crn_var *field = crn_mark_find(m, "field");
     const crn_var *particles = crn_mark_find(m, "particles");
-    assert_int_equal(crn_layout_of(&field->spec), CKPT_PIECE);
+    assert_int_equal(crn_layout_of(&field->spec), CRN_LAYOUT_PIECE);
     assert_true(field->spec.global[1] == 2 * COLUMNS && field->spec.offset[1] == rank * COLUMNS);
     assert_string_equal(field->spec.attributes, "units=K\n");
-    assert_int_equal(crn_layout_of(&particles->spec), CKPT_RAGGED);
+    assert_int_equal(crn_layout_of(&particles->spec), CRN_LAYOUT_RAGGED);
     assert_string_equal(particles->spec.attributes, "layout=ragged\ncells=5\n");
-    assert_int_equal(crn_layout_of(&crn_mark_find(m, "particles#cells")->spec), CKPT_INDEX);
-    assert_int_equal(crn_layout_of(&crn_mark_find(m, "list")->spec), CKPT_LIST);
-    assert_int_equal(crn_layout_of(&crn_mark_find(m, "step")->spec), CKPT_OWN);
+    assert_int_equal(crn_layout_of(&crn_mark_find(m, "particles#cells")->spec), CRN_LAYOUT_INDEX);
+    assert_int_equal(crn_layout_of(&crn_mark_find(m, "list")->spec), CRN_LAYOUT_LIST);
+    assert_int_equal(crn_layout_of(&crn_mark_find(m, "step")->spec), CRN_LAYOUT_OWN);
 }
 
 /* Where the blocks lie is what differs between the marks. */

@@ -5,7 +5,7 @@
  */
 #include "harness/harness.h"
 
-#include "ckpt/ckpt_box.h"
+#include "redist/redist.h"
 
 static bool is_same(const crn_box *a, const crn_box *b)
 {

@@ -2,7 +2,7 @@
  *
  * Boxes: cutting them, and walking over what two arrays have in common.
  */
-#include "ckpt/ckpt_box.h"
+#include "base/base.h"
 
 #include <inttypes.h>
 

@@ -5,11 +5,13 @@
  * An array's elements lie in memory with the last index fastest. A box is a range of indices in
  * each dimension; it is empty when one of the ranges is.
  */
-#ifndef CAIRN_CKPT_BOX_H
-#define CAIRN_CKPT_BOX_H
+#ifndef CAIRN_BASE_BOX_H
+#define CAIRN_BASE_BOX_H
 
-#include "base/base.h"
-#include "store/store.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { CRN_DIMS_MAX = 8 };
 
 typedef struct crn_box {
     uint32_t ndims;
@@ -45,34 +47,5 @@ typedef struct crn_stretches {
 /* common, not empty, lies within both boxes, which the arrays fill. */
 crn_stretches crn_stretches_of(const crn_box *common, const crn_box *from, const crn_box *to);
 bool crn_stretches_next(crn_stretches *r); /* false: no more */
-
-/* --- tilings ------------------------------------------------------------------------------ */
-
-/* A box that belongs to a rank. */
-typedef struct crn_claim {
-    uint32_t rank;
-    crn_box box;
-} crn_claim;
-
-typedef CRN_VEC(crn_claim) crn_claims;
-
-typedef enum crn_tiling_fault {
-    CRN_TILING_WHOLE,   /* every element belongs to one claim */
-    CRN_TILING_OVERLAP, /* where belongs to rank[0] and rank[1] */
-    CRN_TILING_HOLE     /* where belongs to none; rank[0] and rank[1] are beside it, or -1 */
-} crn_tiling_fault;
-
-typedef struct crn_tiling {
-    crn_tiling_fault fault;
-    int64_t rank[2];
-    crn_box where;
-} crn_tiling;
-
-/*
- * Do n claims, none empty, tile the box whole? They are put in another order. Of n claims whose
- * ranges in the dimension in which they are most numerous hardly meet, as in every regular
- * decomposition, n log n pairs are looked at. CAIRN_ENOMEM.
- */
-cairn_status crn_claims_check(crn_claim *claim, size_t n, const crn_box *whole, crn_tiling *ret);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * The directory of cells.
  */
-#include "ckpt/ckpt_cells.h"
+#include "redist/redist.h"
 
 #include <inttypes.h>
 

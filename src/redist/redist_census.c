@@ -2,7 +2,7 @@
  *
  * Taking a census. Records travel as they lie in memory: ranks of one job share a byte order.
  */
-#include "ckpt/ckpt_census.h"
+#include "redist/redist.h"
 
 _Static_assert(sizeof(crn_owner_record) % 8 == 0, "dimensions follow a record, aligned");
 
@@ -42,7 +42,7 @@ crn_var_spec crn_record_spec(const crn_owner_record *r)
 crn_box crn_record_box(const crn_owner_record *r)
 {
     const crn_var_spec spec = crn_record_spec(r);
-    return crn_ckpt_far_piece(&spec);
+    return crn_far_piece(&spec);
 }
 
 void crn_census_add(crn_census *s, uint32_t rank, const crn_var_spec *spec, uint64_t ncells,

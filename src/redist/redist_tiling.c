@@ -3,7 +3,7 @@
  * Do boxes tile an array? Overlaps are looked for first. Boxes that do not overlap tile the array
  * if and only if they have its volume; only when they have not, the hole is searched for.
  */
-#include "ckpt/ckpt_box.h"
+#include "redist/redist.h"
 
 /* --- overlaps ----------------------------------------------------------------------------- */
 
