@@ -58,7 +58,7 @@ static uint64_t extent(const crn_box *b, uint32_t d)
  * faster is common as a whole to both arrays. */
 static uint32_t count_outer(const crn_box *common, const crn_box *from, const crn_box *to)
 {
-    uint32_t d = common->ndims - 1;
+    uint32_t d = common->ndims > 0 ? common->ndims - 1 : 0;
     while (d > 0 && extent(common, d) == extent(from, d) && extent(common, d) == extent(to, d))
         d--;
     return d;
@@ -96,4 +96,22 @@ bool crn_stretches_next(crn_stretches *r)
         r->at[d] = 0;
     }
     return false;
+}
+
+uint64_t crn_stretches_count(const crn_stretches *r)
+{
+    uint64_t n = 1;
+    for (uint32_t d = 0; d < r->nouter; d++)
+        n *= r->count[d];
+    return n;
+}
+
+void crn_stretches_at(const crn_stretches *r, uint64_t k, uint64_t *ret_from, uint64_t *ret_to)
+{
+    *ret_from = r->from;
+    *ret_to = r->to;
+    for (uint32_t d = r->nouter; d-- > 0; k /= r->count[d]) {
+        *ret_from += k % r->count[d] * r->from_stride[d];
+        *ret_to += k % r->count[d] * r->to_stride[d];
+    }
 }

@@ -48,4 +48,9 @@ typedef struct crn_stretches {
 crn_stretches crn_stretches_of(const crn_box *common, const crn_box *from, const crn_box *to);
 bool crn_stretches_next(crn_stretches *r); /* false: no more */
 
+/* Without walking, of stretches that next was never called for: how many there are, and where the
+ * k-th one, from 0 on, starts in each array. */
+uint64_t crn_stretches_count(const crn_stretches *r);
+void crn_stretches_at(const crn_stretches *r, uint64_t k, uint64_t *ret_from, uint64_t *ret_to);
+
 #endif

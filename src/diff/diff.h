@@ -428,11 +428,9 @@ typedef CRN_VEC(diff_range) diff_runs;
  * Or runs that are listed, in a's order, whatever their order in b.
  */
 typedef struct diff_overlap {
-    const diff_range *run; /* listed, nruns of them; NULL: the rest tells */
-    uint64_t n, nruns;
-    uint64_t first[2]; /* value of each piece that the first run begins with */
-    uint32_t nouter;   /* dimensions in which runs follow each other: */
-    uint64_t extent[CRN_DIMS_MAX], stride[2][CRN_DIMS_MAX];
+    const diff_range *run; /* listed, nruns of them; NULL: the runs are the stretches */
+    uint64_t nruns;
+    crn_stretches stretches; /* from a to b, in values */
 } diff_overlap;
 
 /* Over the ranges among a's values from up to, not including, to. */

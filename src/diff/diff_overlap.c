@@ -5,55 +5,24 @@
  */
 #include "diff/diff.h"
 
-/* Where both pieces are; false: nowhere. */
-static bool cut(const crn_var_spec *a, const crn_var_spec *b, uint64_t *low, uint64_t *high)
-{
-    for (uint32_t d = 0; d < a->ndims; d++) {
-        low[d] = CRN_MAX(a->offset[d], b->offset[d]);
-        high[d] = CRN_MIN(a->offset[d] + a->count[d], b->offset[d] + b->count[d]);
-        if (low[d] >= high[d])
-            return false;
-    }
-    return true;
-}
-
-/* Inner dimensions that the common box spans in both pieces lie contiguous, together with the one
- * before them; the others count runs. */
-static uint32_t count_outer(const crn_var_spec *a, const crn_var_spec *b, const uint64_t *extent)
-{
-    uint32_t d = a->ndims - 1;
-    while (d > 0 && extent[d] == a->count[d] && extent[d] == b->count[d])
-        d--;
-    return d;
-}
-
 bool crn_diff_overlap_of(const crn_var_spec *a, const crn_var_spec *b, diff_overlap *ret)
 {
-    uint64_t low[CRN_DIMS_MAX], high[CRN_DIMS_MAX], stride[2] = {1, 1};
-    *ret = (diff_overlap){.n = a->nbytes / a->item, .nruns = 1};
+    *ret = (diff_overlap){.nruns = 1, .stretches = {.n = a->nbytes / a->item}};
     if (a->ndims == 0)
         return true;
-    if (!cut(a, b, low, high))
+    const crn_box from = crn_box_of(a->ndims, a->offset, a->count);
+    const crn_box to = crn_box_of(b->ndims, b->offset, b->count);
+    crn_box common;
+    if (!crn_box_cut(&from, &to, &common))
         return false;
-    for (uint32_t d = 0; d < a->ndims; d++)
-        ret->extent[d] = high[d] - low[d];
-    ret->nouter = count_outer(a, b, ret->extent);
-    ret->n = 1;
-    for (uint32_t d = a->ndims; d-- > 0;) {
-        *(d < ret->nouter ? &ret->nruns : &ret->n) *= ret->extent[d];
-        ret->first[0] += (low[d] - a->offset[d]) * stride[0];
-        ret->first[1] += (low[d] - b->offset[d]) * stride[1];
-        ret->stride[0][d] = stride[0];
-        ret->stride[1][d] = stride[1];
-        stride[0] *= a->count[d];
-        stride[1] *= b->count[d];
-    }
+    ret->stretches = crn_stretches_of(&common, &from, &to);
+    ret->nruns = crn_stretches_count(&ret->stretches);
     return true;
 }
 
 uint64_t crn_diff_overlap_size(const diff_overlap *o)
 {
-    uint64_t n = o->run ? 0 : o->n * o->nruns;
+    uint64_t n = o->run ? 0 : o->stretches.n * o->nruns;
     for (uint64_t i = 0; o->run && i < o->nruns; i++)
         n += o->run[i].n;
     return n;
@@ -63,11 +32,8 @@ static diff_range run_of(const diff_overlap *o, uint64_t k)
 {
     if (o->run)
         return o->run[k];
-    diff_range r = {o->first[0], o->first[1], o->n};
-    for (uint32_t d = o->nouter; d-- > 0; k /= o->extent[d]) {
-        r.a += k % o->extent[d] * o->stride[0][d];
-        r.b += k % o->extent[d] * o->stride[1][d];
-    }
+    diff_range r = {.n = o->stretches.n};
+    crn_stretches_at(&o->stretches, k, &r.a, &r.b);
     return r;
 }
 

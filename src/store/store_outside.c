@@ -30,30 +30,17 @@ char *crn_outside_name(uint64_t version, uint32_t rank, char buf[CRN_OUTSIDE_NAM
 
 uint64_t crn_var_place(const crn_var_spec *s, uint64_t pos, uint64_t *ret_run)
 {
-    uint64_t run = s->item, stride = run, place = 0;
-    uint32_t d = s->ndims;
-    /* dimensions that the piece has as a whole, and the one outside of them, lie without a gap */
-    while (d > 0) {
-        d--;
-        run *= s->count[d];
-        place += s->offset[d] * stride;
-        stride *= s->global[d];
-        if (s->count[d] != s->global[d])
-            break;
-    }
-    if (run == 0) {
-        *ret_run = 0;
+    *ret_run = 0;
+    if (s->nbytes == 0)
         return 0;
-    }
-    uint64_t row = pos / run;
-    while (d > 0) {
-        d--;
-        place += (s->offset[d] + row % s->count[d]) * stride;
-        row /= s->count[d];
-        stride *= s->global[d];
-    }
+    const crn_box piece = crn_box_of(s->ndims, s->offset, s->count);
+    const crn_box whole = crn_box_of(s->ndims, NULL, s->global);
+    const crn_stretches row = crn_stretches_of(&piece, &piece, &whole);
+    const uint64_t run = row.n * s->item;
+    uint64_t from, to;
+    crn_stretches_at(&row, pos / run, &from, &to);
     *ret_run = run - pos % run;
-    return place + pos % run;
+    return to * s->item + pos % run;
 }
 
 /* --- reading ------------------------------------------------------------------------------ */
