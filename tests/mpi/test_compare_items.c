@@ -321,10 +321,59 @@ static void test_reference(void **state)
         }
 }
 
+/* Hold run b against a golden file of run a. */
+static cairn_verdict gate(place *p)
+{
+    char golden[96], path[96];
+    cairn_comparison r = {.struct_bytes = sizeof r};
+    snprintf(golden, sizeof golden, "%s/golden", p->dir);
+    snprintf(path, sizeof path, "%s/trail/a", p->dir);
+    assert_ok(crn_comm_agree(p->comm, p->rank == 0 ? cairn_bless(path, golden) : CAIRN_OK));
+    snprintf(path, sizeof path, "%s/trail/b", p->dir);
+    assert_ok(cairn_gate(p->mpi, golden, path, NULL, &r));
+    return r.verdict;
+}
+
+/* A golden file does not say which items it has of a rank: others are no difference, but for how
+ * many there are. turn: cells lie on other ranks; more: there is an item more. */
+static void check_golden(void **state, way w, uint64_t turn, bool more, cairn_verdict expected)
+{
+    place p;
+    run a, b;
+    char golden[96];
+    with_place(state, &p, false);
+    pair(&p, w, true, &a, &b);
+    a.s = b.s = state_of(9);
+    b.turn = turn;
+    b.backwards = false;
+    b.s.nitems[0] = a.s.nitems[0] = 3;
+    b.s.nitems[0] += more;
+    b.s.at[0][3] = (item){{1, 2}, 3, 4000000};
+    take_mark(&p, w, &a);
+    take_mark(&p, w, &b);
+    assert_int_equal(gate(&p), expected);
+    snprintf(golden, sizeof golden, "%s/golden", p.dir);
+    setenv("CAIRN_COMPARE_REFERENCE", golden, 1);
+    b.name = "c";
+    assert_int_equal(take_mark(&p, w, &b), false);
+    unsetenv("CAIRN_COMPARE_REFERENCE");
+    place_done(&p);
+}
+
+static void test_golden(void **state)
+{
+    for (int w = 0; w < NWAYS; w++) {
+        check_golden(state, (way)w, 0, false, CAIRN_SAME);
+        check_golden(state, (way)w, 1, false, CAIRN_INCONCLUSIVE);
+        check_golden(state, (way)w, 1, true, CAIRN_DIFFERENT);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values), cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_unclear), cmocka_unit_test(test_reference)};
+        cmocka_unit_test(test_unclear), cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_golden)};
     return run_mpi_tests(argc, argv, tests);
 }

@@ -155,6 +155,19 @@ static void test_only_the_neighbourhood_is_read(void **state)
     place_done(&p);
 }
 
+/* Without trees of the same leaves the bound that both runs have counts all the same. Only of the
+ * mark for comparing, which has no data, nothing is known. */
+static void test_other_leaves_have_the_bound(void **state)
+{
+    place p;
+    place_init(&p, *state, settings);
+    make_run(&p, "coarse", "64KiB", "64KiB", 0);
+    make_run(&p, "fine", "64KiB", "4KiB", 1e-4);
+    const cairn_comparison r = compare(&p, "coarse", "fine");
+    assert_int_equal(r.verdict, CAIRN_UNPROVEN);
+    place_done(&p);
+}
+
 /* The reference says how its trees are cut. */
 static void test_reference_dictates_leaves(void **state)
 {
@@ -176,6 +189,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_other_blocks_prove_as_much),
                                        cmocka_unit_test(test_only_the_neighbourhood_is_read),
+                                       cmocka_unit_test(test_other_leaves_have_the_bound),
                                        cmocka_unit_test(test_reference_dictates_leaves)};
     return run_mpi_tests(argc, argv, tests);
 }
