@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/base.h"
 
+#include <math.h>
+
 #include <Random123/philox.h>
 
 crn_rng crn_rng_of(uint64_t seed, uint64_t stream)
@@ -29,4 +31,29 @@ uint64_t crn_rng_below(crn_rng *r, uint64_t bound)
 double crn_rng_unit(crn_rng *r)
 {
     return (double)(crn_rng_u64(r) >> 11) * 0x1p-53;
+}
+
+static philox4x64_ctr_t draw_at(const crn_rng_key *k, uint64_t element)
+{
+    philox4x64_ctr_t ctr = {{element, k->member, k->cycle, 0}};
+    philox4x64_key_t key = {{k->study, k->purpose}};
+    return philox4x64(ctr, key);
+}
+
+uint64_t crn_rng_at(const crn_rng_key *key, uint64_t element)
+{
+    return draw_at(key, element).v[0];
+}
+
+double crn_rng_unit_at(const crn_rng_key *key, uint64_t element)
+{
+    return (double)(crn_rng_at(key, element) >> 11) * 0x1p-53;
+}
+
+/* Box and Muller's, from two words of one draw; the first is never 0, whose logarithm is none. */
+double crn_rng_normal_at(const crn_rng_key *key, uint64_t element)
+{
+    philox4x64_ctr_t v = draw_at(key, element);
+    double u = ((double)(v.v[0] >> 11) + 0.5) * 0x1p-53, angle = (double)(v.v[1] >> 11) * 0x1p-53;
+    return sqrt(-2 * log(u)) * cos(6.283185307179586477 * angle);
 }

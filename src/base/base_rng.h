@@ -17,4 +17,13 @@ uint64_t crn_rng_u64(crn_rng *r);
 uint64_t crn_rng_below(crn_rng *r, uint64_t bound); /* 0 <= result < bound; bound > 0; unbiased */
 double crn_rng_unit(crn_rng *r);                    /* 0 <= result < 1 */
 
+/* Numbers of an ensemble, named by what they are for: never by who draws them, or when. */
+typedef struct crn_rng_key {
+    uint64_t study, purpose, cycle, member;
+} crn_rng_key;
+
+uint64_t crn_rng_at(const crn_rng_key *key, uint64_t element);
+double crn_rng_unit_at(const crn_rng_key *key, uint64_t element);   /* 0 <= result < 1 */
+double crn_rng_normal_at(const crn_rng_key *key, uint64_t element); /* mean 0, variance 1 */
+
 #endif

@@ -5,7 +5,6 @@
  */
 #include <fpzip.h>
 
-#include "codec/codec_load.h"
 #include "codec/codec_ops.h"
 
 #include <limits.h>
@@ -13,8 +12,7 @@
 /* In the decoder's own process they are linked; elsewhere they are loaded. */
 #define FPZIP_CALLS(X)                                                                             \
     X(fpzip_write_to_buffer)                                                                       \
-    X(fpzip_write) X(fpzip_write_close) X(fpzip_read_from_buffer) X(fpzip_read)                    \
-        X(fpzip_read_close)
+    X(fpzip_write) X(fpzip_write_close) X(fpzip_read_from_buffer) X(fpzip_read) X(fpzip_read_close)
 #define MEMBER(name) __typeof__(name) *name;
 static struct {
     FPZIP_CALLS(MEMBER)
@@ -27,12 +25,12 @@ static struct {
     ;
 #define NAME(name) #name,
 static const char *const names[] = {FPZIP_CALLS(NAME) NULL};
-static crn_codec_library library = {CRN_FPZIP_LIBRARY, names, (void **)&lib,
-                                    PTHREAD_MUTEX_INITIALIZER, false};
+static crn_library library = {CRN_FPZIP_LIBRARY, names, (void **)&lib, PTHREAD_MUTEX_INITIALIZER,
+                              false};
 
 static cairn_status ready(void)
 {
-    return crn_codec_load(&library);
+    return crn_library_load(&library);
 }
 #define READY      ready
 #endif

@@ -5,13 +5,13 @@
  */
 #include <zfp.h>
 
-#include "codec/codec_load.h"
 #include "codec/codec_ops.h"
 
 /* In the decoder's own process they are linked; elsewhere they are loaded. */
 #define ZFP_CALLS(X)                                                                               \
     X(stream_open)                                                                                 \
-    X(stream_close) X(zfp_stream_open) X(zfp_stream_close) X(zfp_field_1d) X(zfp_field_free)       \
+    X(stream_close)                                                                                \
+    X(zfp_stream_open) X(zfp_stream_close) X(zfp_field_1d) X(zfp_field_free)                       \
         X(zfp_stream_set_reversible) X(zfp_stream_maximum_size) X(zfp_compress) X(zfp_decompress)
 #define MEMBER(name) __typeof__(name) *name;
 static struct {
@@ -25,12 +25,12 @@ static struct {
     ;
 #define NAME(name) #name,
 static const char *const names[] = {ZFP_CALLS(NAME) NULL};
-static crn_codec_library library = {CRN_ZFP_LIBRARY, names, (void **)&lib,
-                                    PTHREAD_MUTEX_INITIALIZER, false};
+static crn_library library = {CRN_ZFP_LIBRARY, names, (void **)&lib, PTHREAD_MUTEX_INITIALIZER,
+                              false};
 
 static cairn_status ready(void)
 {
-    return crn_codec_load(&library);
+    return crn_library_load(&library);
 }
 #define READY      ready
 #endif

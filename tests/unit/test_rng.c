@@ -4,6 +4,8 @@
  */
 #include "harness/harness.h"
 
+#include <math.h>
+
 /* Philox2x64-10 on counter (n, stream) and key seed: Random123's known-answer vectors. */
 static void test_known_answers(void **state)
 {
@@ -82,6 +84,32 @@ static void test_unit_is_half_open_and_uniform(void **state)
     assert_true(sum > 49500 && sum < 50500); /* five standard deviations are 456 */
 }
 
+static void test_keyed_numbers_depend_on_every_part_of_the_key(void **state)
+{
+    (void)state;
+    const crn_rng_key key = {1, 2, 3, 4};
+    const crn_rng_key other[] = {{9, 2, 3, 4}, {1, 9, 3, 4}, {1, 2, 9, 4}, {1, 2, 3, 9}};
+    for (size_t i = 0; i < 4; i++)
+        assert_true(crn_rng_at(&key, 5) != crn_rng_at(&other[i], 5));
+    assert_true(crn_rng_at(&key, 5) != crn_rng_at(&key, 6));
+    assert_true(crn_rng_at(&key, 5) == crn_rng_at(&key, 5));
+}
+
+static void test_keyed_normal_numbers_have_their_moments(void **state)
+{
+    (void)state;
+    const crn_rng_key key = {test_seed(), 1, 1, 1};
+    double m[5] = {0};
+    const int n = 100000;
+    for (int i = 0; i < n; i++) {
+        double x = crn_rng_normal_at(&key, (uint64_t)i);
+        for (int k = 1; k <= 4; k++)
+            m[k] += pow(x, k) / n;
+    }
+    assert_true(fabs(m[1]) < 0.016 && fabs(m[2] - 1) < 0.023); /* five standard deviations */
+    assert_true(fabs(m[3]) < 0.062 && fabs(m[4] - 3) < 0.16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -90,6 +118,8 @@ int main(void)
         cmocka_unit_test(test_below_is_unbiased),
         cmocka_unit_test(test_below_small_bounds),
         cmocka_unit_test(test_unit_is_half_open_and_uniform),
+        cmocka_unit_test(test_keyed_numbers_depend_on_every_part_of_the_key),
+        cmocka_unit_test(test_keyed_normal_numbers_have_their_moments),
     };
     return cmocka_run_group_tests_name("rng", tests, NULL, NULL);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "codec/codec_load.h"
+#include "base/base.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
 
-static cairn_status load(crn_codec_library *library)
+static cairn_status load(crn_library *library)
 {
     void *handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL);
-    CRN_FAIL_IF(!handle, CAIRN_EUNSUPPORTED, "cannot load the codec's library: %s", dlerror());
+    CRN_FAIL_IF(!handle, CAIRN_EUNSUPPORTED, "cannot load a library: %s", dlerror());
     for (size_t i = 0; library->names[i]; i++) {
         library->calls[i] = dlsym(handle, library->names[i]);
         CRN_FAIL_IF(!library->calls[i], CAIRN_EUNSUPPORTED, "library '%s' has no %s", library->file,
@@ -17,7 +17,7 @@ static cairn_status load(crn_codec_library *library)
     return CAIRN_OK;
 }
 
-cairn_status crn_codec_load(crn_codec_library *library)
+cairn_status crn_library_load(crn_library *library)
 {
     if (atomic_load_explicit(&library->loaded, memory_order_acquire))
         return CAIRN_OK;
