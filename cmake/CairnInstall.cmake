@@ -59,6 +59,8 @@ if(TARGET cairn-trace)
     set_target_properties(cairn-trace PROPERTIES EXPORT_NAME trace)
     install(TARGETS cairn-trace EXPORT CairnTargets)
 endif()
+set_target_properties(cairn-ensemble PROPERTIES EXPORT_NAME ensemble)
+install(TARGETS cairn-ensemble EXPORT CairnTargets)
 install(EXPORT CairnTargets NAMESPACE Cairn:: DESTINATION ${config_dir})
 install(FILES ${PROJECT_BINARY_DIR}/CairnConfig.cmake
     ${PROJECT_BINARY_DIR}/CairnConfigVersion.cmake cmake/CairnFind.cmake

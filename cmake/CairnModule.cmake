@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # One OBJECT library per folder of src/. USES repeats the layer table of ARCHITECTURE.md for the
 # module; tools/check-layers holds includes, USES and table against each other. All modules
-# together make libcairn.
+# together make libcairn, but for those of a LIBRARY of their own.
 
 set(werror)
 if(CAIRN_WERROR)
@@ -28,13 +28,13 @@ elseif(CAIRN_SANITIZE)
     message(FATAL_ERROR "CAIRN_SANITIZE is '${CAIRN_SANITIZE}': asan, tsan or nothing")
 endif()
 
-# crn_module(<name> [USES <module>...] [NEEDS <library>...] [LIBS <link item>...]
+# crn_module(<name> [LIBRARY <name>] [USES <module>...] [NEEDS <library>...] [LIBS <link item>...]
 #     [MORE <source>...] [WITHOUT <source>...] [DEFINES <definition>...])
 # Sources are the .c files of the folder but WITHOUT those whose libraries are missing, and MORE
 # that the build makes. NEEDS are names of cmake/CairnParts.cmake; those of parts that are missing
 # count for nothing. A folder without sources is no module yet.
 function(crn_module name)
-    cmake_parse_arguments(M "" "" "USES;NEEDS;LIBS;MORE;WITHOUT;DEFINES" ${ARGN})
+    cmake_parse_arguments(M "" "LIBRARY" "USES;NEEDS;LIBS;MORE;WITHOUT;DEFINES" ${ARGN})
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
     foreach(file ${M_WITHOUT})
         list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${file})
@@ -53,7 +53,7 @@ function(crn_module name)
     target_link_libraries(${name} PUBLIC cairn_flags ${link})
     target_compile_definitions(${name} PRIVATE ${M_DEFINES})
     set_property(GLOBAL APPEND PROPERTY CAIRN_DEFINES ${M_DEFINES})
-    set_property(GLOBAL APPEND PROPERTY CAIRN_MODULES ${name})
+    set_property(GLOBAL APPEND PROPERTY CAIRN_MODULES${M_LIBRARY} ${name})
     set_property(GLOBAL APPEND PROPERTY CAIRN_SOURCES ${sources})
-    set_property(GLOBAL APPEND PROPERTY CAIRN_LINK ${link})
+    set_property(GLOBAL APPEND PROPERTY CAIRN_LINK${M_LIBRARY} ${link})
 endfunction()

@@ -10,6 +10,7 @@
  *     <cairn/trail.h>     look into what was stored
  *     <cairn/keep.h>      bring marks into the trail, delete old ones
  *     <cairn/state.h>     named states on shelves, for ensembles and workflows
+ *     <cairn/ensemble.h>  a model as a member of an ensemble; a library of its own
  *     <cairn/exchange.h>  marks as HDF5 files, and back
  *     <cairn/planner.h>   how often to mark, beforehand or afterwards
  *     <cairn/traces.h>    what a run did to network and storage

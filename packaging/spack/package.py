@@ -21,6 +21,8 @@ class Cairn(CMakePackage):
     variant("liburing", default=True, description="input and output by io_uring")
     variant("libunwind", default=True, description="call stacks in traces")
     variant("hdf5", default=True, description="HDF5 files")
+    variant("zmq", default=True, description="ensembles")
+    variant("lapacke", default=True, description="filters of ensembles")
 
     depends_on("c", type="build")
     depends_on("cmake@3.18:", type="build")
@@ -39,10 +41,13 @@ class Cairn(CMakePackage):
     depends_on("liburing", when="+liburing")
     depends_on("libunwind", when="+libunwind")
     depends_on("hdf5@1.10:~mpi", when="+hdf5")
+    depends_on("libzmq+libsodium", when="+zmq")
+    depends_on("openblas", when="+lapacke")
     depends_on("cmocka", type="test")
 
     def cmake_args(self):
-        parts = ("lz4", "zstd", "zfp", "fpzip", "isal", "liburing", "libunwind", "hdf5")
+        parts = ("lz4", "zstd", "zfp", "fpzip", "isal", "liburing", "libunwind", "hdf5",
+                 "zmq", "lapacke")
         args = [self.define(f"CAIRN_WITH_{p.upper()}", "ON" if f"+{p}" in self.spec else "OFF")
                 for p in parts]
         return args + [self.define("BUILD_TESTING", self.run_tests)]

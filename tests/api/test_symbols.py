@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Public headers, version map and shared library name the same functions.
 
-A new public function is declared with CAIRN_API and listed in src/libcairn.map, in the block of
-the release that brings it.
+A new public function is declared with CAIRN_API and listed in src/libcairn.map, or for those of
+<cairn/ensemble.h> in src/ensemble/libcairn-ensemble.map, in the block of the release that brings
+it.
 """
 import re
 import unittest
 
 import api
 
-MAP = api.SOURCE / "src" / "libcairn.map"
+LIBRARIES = {
+    "libcairn.so": api.SOURCE / "src" / "libcairn.map",
+    "libcairn-ensemble.so": api.SOURCE / "src" / "ensemble" / "libcairn-ensemble.map",
+}
 
 
-def mapped():
-    """The names in the map, without patterns: every one is there on purpose."""
-    return set(re.findall(r"^\s*(\w+);", MAP.read_text(), flags=re.M))
+def mapped(library):
+    """The names in a library's map, without patterns: every one is there on purpose."""
+    return set(re.findall(r"^\s*(\w+);", LIBRARIES[library].read_text(), flags=re.M))
 
 
 def exported(library):
@@ -31,21 +35,31 @@ def exported(library):
 
 class Symbols(api.TestCase):
     def test_map_lists_what_headers_declare(self):
-        self.assertEqual(mapped(), api.declared(), "src/libcairn.map against include/cairn/")
+        every = [mapped(library) for library in LIBRARIES]
+        self.assertEqual(set.union(*every), api.declared(), "the maps against include/cairn/")
+        self.assertFalse(set.intersection(*every))
 
     def test_library_exports_what_the_map_lists(self):
-        names = {name for name, *_ in exported(api.BUILD / "lib" / "libcairn.so")}
-        self.assertEqual(names, mapped())
+        for library in LIBRARIES:
+            names = {name for name, *_ in exported(api.BUILD / "lib" / library)}
+            self.assertEqual(names, mapped(library))
 
     def test_every_symbol_has_a_version(self):
-        for name, *version in exported(api.BUILD / "lib" / "libcairn.so"):
-            self.assertTrue(version and version[0].startswith("CAIRN_"), name)
+        for library in LIBRARIES:
+            for name, *version in exported(api.BUILD / "lib" / library):
+                self.assertTrue(version and version[0].startswith("CAIRN_"), name)
+
+    def test_what_ensembles_load_is_not_linked(self):
+        for library in LIBRARIES:
+            needed = self.must("ldd", api.BUILD / "lib" / library)
+            self.assertNotRegex(needed, "libzmq|lapack|blas")
 
     def test_a_symbol_too_many_is_seen(self):
         source = self.write("more.c", "int cairn_more(void) { return 1; }\n")
         library = self.dir / "libmore.so"
         self.must(api.CC, "-shared", "-fPIC", source, "-o", library)
-        self.assertEqual({name for name, *_ in exported(library)} - mapped(), {"cairn_more"})
+        self.assertEqual({name for name, *_ in exported(library)} - mapped("libcairn.so"),
+                         {"cairn_more"})
 
 
 if __name__ == "__main__":

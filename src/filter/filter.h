@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * filter: what turns the background of an ensemble into its analysis. Pure arithmetic over matrices
+ * in memory: no clock, no files, no processes. Row 3: stands on base only, and on LAPACKE and
+ * OpenBLAS, which are loaded when a filter is first used.
+ *
+ * A filter looks at the ensemble in the space of the observations alone, and says by a matrix of
+ * weights, members by members, how the analysis is combined of the background's anomalies. The rows
+ * of the state (its elements) are then updated block by block, wherever they are.
+ *
+ *     crn_filter_weights(filter, &c, w);          once, or everywhere the same
+ *     crn_filter_update(w, nmembers, n, member);  by each process for its rows
+ *
+ * The same bits for any layout: blocks of rows and of observations have a fixed size and begin at
+ * its multiples, each is one call of BLAS on one thread, and blocks are summed by their index.
+ * Bits hold for one kind of processor kernel: crn_filter_kernel() names it.
+ *
+ * To add a filter:
+ *
+ *   1. Write filter_<name>.c, with filter_none.c as the template.
+ *   2. Declare its table of functions in filter_ops.h, and list it in filter_table.c.
+ *   3. tests/unit/test_filter.c runs it through the cases that all must pass.
+ *   4. Name it in docs/guide/ensemble.md.
+ */
+#ifndef CAIRN_FILTER_H
+#define CAIRN_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/base.h"
+
+enum {
+    CRN_FILTER_ROWS = 1024, /* of a block of the state */
+    CRN_FILTER_OBS = 256,   /* observations of a block */
+    CRN_FILTER_MEMBERS = 65536
+};
+
+/* What random numbers are for (crn_rng_key.purpose): pinned, since results depend on them. */
+typedef enum crn_purpose {
+    CRN_FOR_INITIAL = 1,     /* perturbation of the first state */
+    CRN_FOR_TRUTH = 2,       /* that of the truth in a twin experiment */
+    CRN_FOR_OBSERVATION = 3, /* errors of observations made from a truth */
+    CRN_FOR_ROTATION = 4,    /* mean-preserving rotation of the analysis */
+    CRN_FOR_PERTURBED = 5,   /* observations perturbed by a filter */
+    CRN_FOR_DONOR = 6,       /* perturbation of a copy that replaces a member */
+    CRN_FOR_RESAMPLING = 7,
+    CRN_FOR_JITTER = 8,
+    CRN_FOR_EVICTION = 9,
+} crn_purpose;
+
+/* An ensemble in the space of its observations. Errors of observations are independent. */
+typedef struct crn_filter_case {
+    uint64_t study, cycle; /* key the random numbers */
+    size_t nmembers, nobs;
+    const double *y;        /* nobs by nmembers: member j as it would be observed is y + j * nobs */
+    const double *value;    /* what was observed: nobs */
+    const double *variance; /* of its error: nobs, all above 0 */
+    double inflation;       /* factor of the analysis's anomalies; 1: none */
+    bool rotate;            /* the analysis's anomalies, at random, keeping mean and covariance */
+} crn_filter_case;
+
+typedef struct crn_filter_ops crn_filter_ops;
+
+/* The filters, in a fixed order; NULL at the end, or when the name is unknown. */
+const crn_filter_ops *crn_filter_at(size_t index);
+const crn_filter_ops *crn_filter_of_name(const char *name);
+const char *crn_filter_name(const crn_filter_ops *filter);
+const char *crn_filter_summary(const crn_filter_ops *filter);
+
+/* Does it leave the ensemble as it is? Then nothing is updated: not even rounding changes it. */
+bool crn_filter_is_free(const crn_filter_ops *filter);
+
+/* The kind of processor kernel that the linear algebra uses: bits are promised for equal ones.
+ * CAIRN_EUNSUPPORTED: built without, or it cannot be loaded. */
+cairn_status crn_filter_kernel(const char **ret);
+
+/*
+ * The weights: nmembers by nmembers, column k for member k of the analysis, which is the
+ * background's mean plus the sum over j of anomaly j times w[j + k * nmembers]. Inflation and
+ * rotation are in them. CAIRN_EINVAL: fewer than 2 members, a value that is not finite, a variance
+ * that is not above 0; CAIRN_EUNSUPPORTED, CAIRN_ENOMEM; CAIRN_EINTERNAL: LAPACK gives up.
+ */
+cairn_status crn_filter_weights(const crn_filter_ops *filter, const crn_filter_case *c, double *w);
+
+/*
+ * Update n rows of the state, in place: member[j] points to member j's n elements, of which the
+ * first is at a multiple of CRN_FILTER_ROWS in the whole state. CAIRN_EUNSUPPORTED, CAIRN_ENOMEM.
+ */
+cairn_status crn_filter_update(const double *w, size_t nmembers, size_t n, double *const *member);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What all filters share: a case is checked, the filter's weights are inflated and rotated, and
+ * rows of the state are updated with them.
+ */
+#include "filter/filter_ops.h"
+
+#include <math.h>
+
+static cairn_status check_values(const char *what, const double *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        CRN_FAIL_IF(!isfinite(v[i]), CAIRN_EINVAL, "filter: %s %zu is not finite", what, i);
+    return CAIRN_OK;
+}
+
+static cairn_status check(const crn_filter_case *c)
+{
+    CRN_FAIL_IF(c->nmembers < 2 || c->nmembers > CRN_FILTER_MEMBERS, CAIRN_EINVAL,
+                "filter: %zu members: 2 to %d make an ensemble", c->nmembers, CRN_FILTER_MEMBERS);
+    CRN_FAIL_IF(!isfinite(c->inflation) || c->inflation <= 0, CAIRN_EINVAL,
+                "filter: inflation %g is not above 0", c->inflation);
+    CRN_TRY(check_values("observed value", c->value, c->nobs));
+    CRN_TRY(check_values("variance", c->variance, c->nobs));
+    CRN_TRY(check_values("value in observation space", c->y, c->nobs * c->nmembers));
+    for (size_t i = 0; i < c->nobs; i++)
+        CRN_FAIL_IF(c->variance[i] <= 0, CAIRN_EINVAL,
+                    "filter: the variance of observation %zu is %g; it must be above 0", i,
+                    c->variance[i]);
+    return CAIRN_OK;
+}
+
+/* Take the mean of the columns off w. */
+static void part_mean(size_t n, double *w, double *mean)
+{
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < n; k++)
+            sum += w[i + k * n];
+        mean[i] = sum / (double)n;
+        for (size_t k = 0; k < n; k++)
+            w[i + k * n] -= mean[i];
+    }
+}
+
+/* w = mean + inflation (w - mean) Q: after the analysis, as Sakov and Oke 2008 rotate. */
+static cairn_status finish(const crn_filter_case *c, double *w, double *work)
+{
+    const size_t n = c->nmembers;
+    double *mean = work, *q = work + n, *rotated = q + n * n;
+    const crn_rng_key key = {.study = c->study, .purpose = CRN_FOR_ROTATION, .cycle = c->cycle};
+    part_mean(n, w, mean);
+    if (c->rotate) {
+        CRN_TRY(crn_filter_rotation(&key, n, q));
+        CRN_TRY(crn_filter_product(n, n, n, 1, w, q, false, rotated));
+        memcpy(w, rotated, n * n * sizeof *w);
+    }
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < n; i++)
+            w[i + k * n] = mean[i] + c->inflation * w[i + k * n];
+    return CAIRN_OK;
+}
+
+cairn_status crn_filter_weights(const crn_filter_ops *filter, const crn_filter_case *c, double *w)
+{
+    double *work;
+    CRN_TRY(check(c));
+    CRN_TRY(filter->weights(c, w));
+    if (filter->free || (c->inflation == 1 && !c->rotate))
+        return CAIRN_OK;
+    CRN_TRY(crn_alloc(&work, c->nmembers * (2 * c->nmembers + 1)));
+    cairn_status rc = finish(c, w, work);
+    free(work);
+    return rc;
+}
+
+/* One block of n rows, from row on in each member's memory. */
+static cairn_status update_block(const double *w, size_t nmembers, size_t row, size_t n,
+                                 double *const *member, double *work)
+{
+    double *anomaly = work, *out = work + n * nmembers, *mean = out + n * nmembers;
+    memset(mean, 0, n * sizeof *mean);
+    for (size_t j = 0; j < nmembers; j++)
+        for (size_t i = 0; i < n; i++)
+            mean[i] += member[j][row + i];
+    for (size_t i = 0; i < n; i++)
+        mean[i] /= (double)nmembers;
+    for (size_t j = 0; j < nmembers; j++)
+        for (size_t i = 0; i < n; i++)
+            anomaly[i + j * n] = member[j][row + i] - mean[i];
+    CRN_TRY(crn_filter_product(n, nmembers, nmembers, 1, anomaly, w, false, out));
+    for (size_t j = 0; j < nmembers; j++)
+        for (size_t i = 0; i < n; i++)
+            member[j][row + i] = mean[i] + out[i + j * n];
+    return CAIRN_OK;
+}
+
+cairn_status crn_filter_update(const double *w, size_t nmembers, size_t n, double *const *member)
+{
+    double *work;
+    cairn_status rc = CAIRN_OK;
+    const size_t most = CRN_MIN(n, (size_t)CRN_FILTER_ROWS);
+    CRN_TRY(crn_alloc(&work, most * (2 * nmembers + 1)));
+    for (size_t row = 0; rc == CAIRN_OK && row < n; row += CRN_FILTER_ROWS)
+        rc =
+            update_block(w, nmembers, row, CRN_MIN((size_t)CRN_FILTER_ROWS, n - row), member, work);
+    free(work);
+    return rc;
+}
