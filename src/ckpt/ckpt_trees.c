@@ -23,8 +23,7 @@ typedef struct tree_var {
     size_t nbounds;
     uint32_t block, leaf; /* bytes */
     uint64_t nbytes, nleaves;
-    crn_tolerant *digester;               /* of floating-point values; NULL without bounds */
-    crn_structured *structured;           /* of other types, likewise */
+    crn_digester *digester;               /* NULL: the part has all that is wanted */
     crn_digest *exact;                    /* nleaves; NULL: those of the part's blocks will do */
     crn_digest *tolerant[CRN_BOUNDS_MAX]; /* nleaves each */
     unsigned char *nan;                   /* a bit for each leaf */
@@ -61,8 +60,7 @@ static void forget_vars(ckpt_trees *t)
 {
     for (size_t i = 0; i < t->var.n; i++) {
         tree_var *v = &t->var.at[i];
-        crn_tolerant_free(v->digester);
-        crn_structured_free(v->structured);
+        crn_digester_free(v->digester);
         for (size_t k = 0; k < v->nbounds; k++)
             free(v->tolerant[k]);
         free(v->exact);
@@ -87,17 +85,6 @@ void crn_ckpt_trees_free(ckpt_trees *t)
     free(t);
 }
 
-static bool has_digester(const tree_var *v)
-{
-    return v->digester || v->structured;
-}
-
-/* Do leaves have to be looked at, or does the part know all that is wanted of them? */
-static bool is_wanted(const tree_var *v)
-{
-    return has_digester(v) || v->exact;
-}
-
 static uint64_t leaf_bytes(const tree_var *v, uint64_t i)
 {
     return CRN_MIN((uint64_t)v->leaf, v->nbytes - i * v->leaf);
@@ -117,13 +104,7 @@ static void digest_leaf(tree_var *v, uint64_t i, const void *data)
 {
     const uint64_t nbytes = leaf_bytes(v, i);
     crn_digest d[CRN_BOUNDS_MAX], *exact = v->exact ? &v->exact[i] : NULL;
-    bool nan = false;
-    if (v->digester)
-        nan = crn_tolerant_digest(v->digester, data, nbytes, exact, d);
-    else if (exact)
-        *exact = crn_digest_of(data, nbytes);
-    if (v->structured)
-        nan = crn_structured_digest(v->structured, i * v->leaf, data, (uint32_t)nbytes, d);
+    const bool nan = crn_digester_leaf(v->digester, i * v->leaf, data, (uint32_t)nbytes, exact, d);
     if (nan)
         set_bit(v->nan, i);
     for (size_t k = 0; k < v->nbounds; k++)
@@ -135,7 +116,7 @@ static void on_block(void *arg, size_t number, uint64_t i, const void *data, uin
 {
     ckpt_trees *t = arg;
     tree_var *v = number < t->var.n ? &t->var.at[number] : NULL;
-    if (!v || !is_wanted(v) || v->block < v->leaf)
+    if (!v || !v->digester || v->block < v->leaf)
         return;
     const unsigned char *at = data;
     const uint64_t first = i * v->block / v->leaf;
@@ -153,6 +134,14 @@ void crn_ckpt_trees_begin(cairn *c)
     crn_draft_watch(c->leg.job.draft, on_block, t);
 }
 
+/* Exact trees will have to do. */
+static cairn_status give_up_bounds(tree_var *tv, const ckpt_var *v, bool own)
+{
+    while (tv->nbounds > 0)
+        free(tv->tolerant[--tv->nbounds]);
+    return own ? crn_digester_create(v->type, v->item, tv->leaf, NULL, 0, &tv->digester) : CAIRN_OK;
+}
+
 /* What the digests of a variable's leaves need. own: the part has none that would do. */
 static cairn_status add_digests(tree_var *tv, const ckpt_var *v, bool own)
 {
@@ -162,22 +151,17 @@ static cairn_status add_digests(tree_var *tv, const ckpt_var *v, bool own)
         CRN_TRY(crn_alloc(&tv->exact, tv->nleaves));
     if ((own || tolerant) && tv->block < tv->leaf)
         CRN_TRY(crn_alloc(&tv->seen, tv->nleaves / 8 + 1));
-    if (!tolerant)
-        return CAIRN_OK;
-    CRN_TRY(crn_alloc(&tv->nan, tv->nleaves / 8 + 1));
-    for (; tv->nbounds < v->nbounds; tv->nbounds++) {
+    if (tolerant)
+        CRN_TRY(crn_alloc(&tv->nan, tv->nleaves / 8 + 1));
+    for (; tolerant && tv->nbounds < v->nbounds; tv->nbounds++) {
         tv->bound[tv->nbounds] = v->bound[tv->nbounds];
         CRN_TRY(crn_alloc(&tv->tolerant[tv->nbounds], tv->nleaves));
     }
-    if (crn_value_is_float(v->type))
-        return crn_tolerant_create(v->item, v->bound, v->nbounds, &tv->digester);
+    if (!own && !tolerant)
+        return CAIRN_OK;
     cairn_status rc =
-        crn_structured_create(v->type, v->item, tv->leaf, v->bound, v->nbounds, &tv->structured);
-    if (rc != CAIRN_EUNSUPPORTED)
-        return rc;
-    while (tv->nbounds > 0) /* exact trees will have to do */
-        free(tv->tolerant[--tv->nbounds]);
-    return CAIRN_OK;
+        crn_digester_create(v->type, v->item, tv->leaf, tv->bound, tv->nbounds, &tv->digester);
+    return rc == CAIRN_EUNSUPPORTED ? give_up_bounds(tv, v, own) : rc;
 }
 
 /* The leaf size of a variable: that of the reference, if there is one, so that trees can be
@@ -391,7 +375,7 @@ static cairn_status prepare(cairn *c, crn_trees_mark **ret)
     ckpt_trees *t = c->leg.trees;
     CRN_TRY(open_file(c));
     for (size_t i = 0; i < t->var.n; i++)
-        if (is_wanted(&t->var.at[i]))
+        if (t->var.at[i].digester)
             CRN_TRY(inherit(c, i, &t->var.at[i]));
     return outline(c, ret);
 }
@@ -483,7 +467,7 @@ static void digest_alone(tree_var *tv, const crn_trees_var *old, uint64_t i,
     tv->exact[i] = crn_digest_of(data, leaf_bytes(tv, i));
     if (has_leaf(old, i, &tv->exact[i]))
         take_over(old, tv, i);
-    else if (has_digester(tv))
+    else if (tv->nbounds > 0)
         digest_leaf(tv, i, data);
 }
 

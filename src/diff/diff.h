@@ -364,16 +364,66 @@ cairn_status crn_diff_verify(diff_worker *w, diff_share *share[2], const crn_var
 cairn_status crn_diff_leaves(diff_worker *w, diff_share *share[2], const crn_var_spec *spec,
                              const uint64_t *leaf, size_t n, diff_row *row);
 
+/* Values of two pieces that belong together: n from a on in one, from b on in the other. */
+typedef struct diff_range {
+    uint64_t a, b, n;
+} diff_range;
+
+typedef CRN_VEC(diff_range) diff_runs;
+
+/*
+ * What pieces a and b of an array have in common, or all of two variables of the same size that are
+ * none: runs of n values that lie contiguous in both, in the order in which they do so in either.
+ * Or runs that are listed, in a's order, whatever their order in b.
+ */
+typedef struct diff_overlap {
+    const diff_range *run; /* listed, nruns of them; NULL: the runs are the stretches */
+    uint64_t nruns;
+    crn_stretches stretches; /* from a to b, in values */
+} diff_overlap;
+
+/* Where values of a piece come from, and blocks of it that are in memory. */
+typedef struct diff_source {
+    diff_share *share;
+    const crn_var *told; /* by its trees, if it has any */
+    crn_var *var;        /* in the part, with its table */
+    diff_overlap overlap;
+    unsigned char *window;
+    uint64_t first, n; /* blocks in the window, */
+    size_t room;       /* of so many */
+} diff_source;
+
+/* A piece of an array that is put together from those of a run; see diff_gather.c. */
+typedef struct diff_gather {
+    const crn_var_spec *spec; /* of the piece */
+    CRN_VEC(diff_source) source;
+    uint64_t read_bytes;
+} diff_gather;
+
+/* Add what a share has of the piece, if it has any. CAIRN_ENOTFOUND: its data is gone. */
+cairn_status crn_diff_gather_add(diff_gather *g, diff_share *share);
+void crn_diff_gather_done(diff_gather *g);
+
+/* How many of the piece's values [from, to) are there? More than that: some are there twice. */
+uint64_t crn_diff_gather_covers(const diff_gather *g, uint64_t from, uint64_t to);
+
+/* Read bytes [from, to) of the piece, as far as they are there. */
+cairn_status crn_diff_gather_read(diff_gather *g, uint64_t from, uint64_t to, unsigned char *dst);
+
 /*
  * Of blocks that trees do not prove equal to a golden file's, which is share[golden], take those
  * out of *d that its sketch proves equal, and those that are proven to differ, which the row then
- * says. *ret_used: there is a sketch for the row's bound. CAIRN_ENOTFOUND: the data is gone.
+ * says. *ret_used: there is a sketch for the row's bound. gather: where the values come from; NULL:
+ * from the other share. CAIRN_ENOTFOUND: the data is gone.
  */
 cairn_status crn_diff_prove(diff_worker *w, diff_share *share[2], int golden, const diff_var v[2],
-                            crn_tree_delta *d, diff_row *row, bool *ret_used);
+                            diff_gather *gather, crn_tree_delta *d, diff_row *row, bool *ret_used);
 
 /* Are trees those of a variable in a part? Where its blocks are no leaves, all of it is read. */
 cairn_status crn_diff_describes(diff_share *s, crn_var *v, const crn_trees_var *trees, bool *ret);
+
+/* What makes the digests of a variable's leaves. */
+cairn_status crn_diff_digester_of(const crn_trees_var *v, crn_digester **ret);
 
 /* Read n leaves of leaf bytes from the first on, which need not be the blocks of v, verified; dst
  * has room for whole ones. Those that are bad are appended to *bad; NULL: they end it. */
@@ -414,24 +464,6 @@ void crn_diff_why_shapes(const diff_side side[2], uint32_t rank, const diff_var 
 void crn_diff_why_golden(const diff_side side[2], const diff_mark *const mark[2],
                          const diff_var v[2], const crn_bound *asked, bool tolerant,
                          char ret[CRN_ERR_TEXT]);
-
-/* Values of two pieces that belong together: n from a on in one, from b on in the other. */
-typedef struct diff_range {
-    uint64_t a, b, n;
-} diff_range;
-
-typedef CRN_VEC(diff_range) diff_runs;
-
-/*
- * What pieces a and b of an array have in common, or all of two variables of the same size that are
- * none: runs of n values that lie contiguous in both, in the order in which they do so in either.
- * Or runs that are listed, in a's order, whatever their order in b.
- */
-typedef struct diff_overlap {
-    const diff_range *run; /* listed, nruns of them; NULL: the runs are the stretches */
-    uint64_t nruns;
-    crn_stretches stretches; /* from a to b, in values */
-} diff_overlap;
 
 /* Over the ranges among a's values from up to, not including, to. */
 typedef struct diff_walk {

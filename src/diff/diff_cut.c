@@ -80,8 +80,7 @@ cairn_status crn_diff_read_leaves(diff_share *s, crn_var *v, uint32_t leaf, uint
 /* Trees in the making, of a variable in a part. */
 typedef struct cutting {
     crn_trees_var *to;
-    crn_tolerant *digester;     /* of floating-point values; NULL without bounds */
-    crn_structured *structured; /* of other types, likewise */
+    crn_digester *digester;
     crn_digest *exact, *tolerant[CRN_BOUNDS_MAX];
 } cutting;
 
@@ -90,13 +89,8 @@ static void digest(cutting *c, uint64_t i, const unsigned char *data)
     crn_trees_var *to = c->to;
     const uint32_t nbytes = crn_var_block_bytes(&to->var, i);
     crn_digest d[CRN_BOUNDS_MAX];
-    bool nan = false;
-    if (c->digester)
-        nan = crn_tolerant_digest(c->digester, data, nbytes, &c->exact[i], d);
-    else
-        c->exact[i] = crn_digest_of(data, nbytes);
-    if (c->structured)
-        nan = crn_structured_digest(c->structured, i * to->var.spec.block, data, nbytes, d);
+    const bool nan =
+        crn_digester_leaf(c->digester, i * to->var.spec.block, data, nbytes, &c->exact[i], d);
     if (nan) {
         to->nan[i / 8] |= (unsigned char)(1u << i % 8);
         to->nnan++;
@@ -123,22 +117,23 @@ static cairn_status digest_all(cutting *c, diff_share *s, crn_var *from)
     return rc;
 }
 
+cairn_status crn_diff_digester_of(const crn_trees_var *v, crn_digester **ret)
+{
+    const crn_var_spec *s = &v->var.spec;
+    return crn_digester_create(s->type, s->item, s->block, v->bound, v->nbounds, ret);
+}
+
 static cairn_status furnish(cutting *c, const crn_trees_var *like)
 {
     crn_trees_var *to = c->to;
     const uint64_t n = to->var.nblocks;
     CRN_TRY(crn_alloc(&c->exact, n));
-    if (like->nbounds == 0)
-        return CAIRN_OK;
-    CRN_TRY(crn_alloc(&to->nan, n / 8 + 1));
+    if (like->nbounds > 0)
+        CRN_TRY(crn_alloc(&to->nan, n / 8 + 1));
     memcpy(to->bound, like->bound, sizeof to->bound);
     for (; to->nbounds < like->nbounds; to->nbounds++)
         CRN_TRY(crn_alloc(&c->tolerant[to->nbounds], n));
-    const crn_var_spec *s = &to->var.spec;
-    if (crn_value_is_float(s->type))
-        return crn_tolerant_create(s->item, to->bound, to->nbounds, &c->digester);
-    return crn_structured_create(s->type, s->item, s->block, to->bound, to->nbounds,
-                                 &c->structured);
+    return crn_diff_digester_of(to, &c->digester);
 }
 
 static cairn_status build(cutting *c)
@@ -168,8 +163,7 @@ static cairn_status cut_like(diff_share *s, crn_var *from, const crn_trees_var *
         rc = digest_all(&c, s, from);
     if (rc == CAIRN_OK)
         rc = build(&c);
-    crn_tolerant_free(c.digester);
-    crn_structured_free(c.structured);
+    crn_digester_free(c.digester);
     free(c.exact);
     for (size_t k = 0; k < to->nbounds; k++)
         free(c.tolerant[k]);

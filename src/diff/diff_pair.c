@@ -108,7 +108,7 @@ static cairn_status prove(diff_unit *u, const diff_var v[2], crn_tree_delta *d)
     bool used = false;
     cairn_status rc = CAIRN_OK;
     if (crn_diff_golden_side(u) >= 0 && d->leaf.n > 0)
-        rc = crn_diff_prove(u->w, share, crn_diff_golden_side(u), v, d, &u->row, &used);
+        rc = crn_diff_prove(u->w, share, crn_diff_golden_side(u), v, NULL, d, &u->row, &used);
     if (used)
         u->why[0] = 0; /* a common bound is not missed */
     return rc;
@@ -144,8 +144,7 @@ static cairn_status compare_blocks(diff_unit *u, const diff_var v[2])
 
 /* --- variables that are not ----------------------------------------------------------------- */
 
-/* Is of some rank's piece less than all in the mark? The row says so then. */
-static bool is_partly_kept(diff_unit *u, const diff_share *share, uint32_t n, const char *name)
+bool crn_diff_is_partly_kept(diff_unit *u, const diff_share *share, uint32_t n, const char *name)
 {
     diff_var v;
     for (uint32_t r = 0; r < n; r++)
@@ -166,7 +165,7 @@ cairn_status crn_diff_compare_all(diff_unit *u, const crn_var_spec *spec, diff_c
     CRN_TRY(crn_alloc(&other, n));
     for (uint32_t r = 0; r < n; r++)
         CRN_TRY_OUT(rc, crn_diff_share_open(&u->side[1], u->mark[1], r, &other[r]));
-    if (is_partly_kept(u, other, n, spec->name))
+    if (crn_diff_is_partly_kept(u, other, n, spec->name))
         goto out;
     CRN_TRY_OUT(rc, how(u->w, &u->share[0], other, n, spec, &u->row));
     u->seen = true;
@@ -226,7 +225,11 @@ static cairn_status compare_shapes(diff_unit *u, const diff_var v[2], bool same_
         return compare_alike(u, v);
     if (crn_diff_same_place(a, b) && (same_rank || a->ndims == 0))
         return compare_ranges(u, a);
-    if (a->ndims > 0 && a->ndims == b->ndims && same_dims(a->ndims, a->global, b->global))
+    const bool same_array =
+        a->ndims > 0 && a->ndims == b->ndims && same_dims(a->ndims, a->global, b->global);
+    if (same_array && crn_diff_has_golden(u))
+        return crn_diff_compare_elsewhere(u, v);
+    if (same_array)
         return crn_diff_compare_all(u, a, crn_diff_ranges);
     crn_diff_why_shapes(u->side, u->share[0].rank, v, text);
     crn_diff_row_judge(&u->row, CAIRN_DIFFERENT, "%s", text);

@@ -11,8 +11,9 @@
 typedef struct proof {
     diff_worker *w;
     diff_share *run;
-    crn_var *var;       /* the run's */
-    const crn_var *cut; /* the golden file's: its blocks are the leaves */
+    diff_gather *gather; /* NULL: the values are the share's, of */
+    crn_var *var;        /* this variable */
+    const crn_var *cut;  /* the golden file's: its blocks are the leaves */
     uint32_t rank;
     diff_sketch sketch;
     crn_sketcher *sketcher; /* NULL: there is no sketch for the bound, only facts */
@@ -84,13 +85,24 @@ static bool is_bad(const crn_bad_blocks *bad, uint64_t block)
     return false;
 }
 
+/* Read blocks [first, first + n). */
+static cairn_status read_blocks(proof *p, uint64_t first, size_t n, unsigned char *data,
+                                crn_bad_blocks *bad)
+{
+    const uint32_t leaf = p->cut->spec.block;
+    if (!p->gather)
+        return crn_diff_read_leaves(p->run, p->var, leaf, first, n, data, bad);
+    return crn_diff_gather_read(p->gather, first * leaf,
+                                CRN_MIN((first + n) * leaf, p->cut->spec.nbytes), data);
+}
+
 /* Look at blocks [first, first + n), which are read together. */
 static cairn_status judge_blocks(proof *p, uint64_t first, size_t n)
 {
     unsigned char *data = p->w->data[0];
     crn_bad_blocks bad = {0};
     const uint32_t leaf = p->cut->spec.block;
-    cairn_status rc = crn_diff_read_leaves(p->run, p->var, leaf, first, n, data, &bad);
+    cairn_status rc = read_blocks(p, first, n, data, &bad);
     for (size_t i = 0; i < n && rc == CAIRN_OK; i++) {
         if (is_bad(&bad, first + i))
             crn_diff_row_judge(p->row, CAIRN_INCONCLUSIVE,
@@ -132,8 +144,10 @@ static cairn_status prove_floats(proof *p, const crn_trees_var *golden, crn_tree
     const bool has_bound = find_bound(golden, &p->row->bound, &p->bound);
     const bool exact = p->row->bound.absolute == 0 && p->row->bound.relative == 0;
     cairn_status rc = CAIRN_OK;
-    CRN_TRY(crn_diff_share_data(p->run, spec->name, &p->var));
-    CRN_TRY(crn_mark_table(p->run->part, p->run->data, p->var));
+    if (!p->gather) {
+        CRN_TRY(crn_diff_share_data(p->run, spec->name, &p->var));
+        CRN_TRY(crn_mark_table(p->run->part, p->run->data, p->var));
+    }
     if (has_bound)
         CRN_TRY(crn_sketcher_create(spec->item, &golden->bound[p->bound], &p->sketcher));
     CRN_TRY_OUT(rc, crn_alloc(&p->left, d->leaf.n));
@@ -169,16 +183,20 @@ static void prove_bytes(const diff_share *share, const crn_var_spec *spec, crn_t
 }
 
 cairn_status crn_diff_prove(diff_worker *w, diff_share *share[2], int golden, const diff_var v[2],
-                            crn_tree_delta *d, diff_row *row, bool *ret_used)
+                            diff_gather *gather, crn_tree_delta *d, diff_row *row, bool *ret_used)
 {
-    proof p = {
-        .w = w, .run = share[!golden], .cut = v[golden].var, .rank = share[0]->rank, .row = row};
+    proof p = {.w = w,
+               .run = share[!golden],
+               .gather = gather,
+               .cut = v[golden].var,
+               .rank = share[0]->rank,
+               .row = row};
     const diff_at at = row->at;
     cairn_status rc = CAIRN_OK;
     *ret_used = false;
     const bool floats = crn_value_is_float(v[0].var->spec.type);
     if (!floats && is_bytewise(row))
-        prove_bytes(share[0], &v[0].var->spec, d, row);
+        prove_bytes(share[0], &v[golden].var->spec, d, row);
     else if (floats && crn_diff_sketch_find(share[golden], v[golden].trees, &p.sketch))
         rc = prove_floats(&p, v[golden].trees, d, ret_used);
     row->at = at;

@@ -58,8 +58,7 @@ static bool has_floats(const crn_fields *f)
     return false;
 }
 
-/* Is NaN unlike itself, and can there be any? */
-static bool minds_nans(const diff_unit *u)
+bool crn_diff_minds_nans(const diff_unit *u)
 {
     return u->w->ask->nan_differs && has_floats(&u->fields);
 }
@@ -148,7 +147,7 @@ cairn_status crn_diff_flag(diff_unit *u, const diff_var v[2], crn_tree_delta *re
 {
     crn_tree_delta d = {0}, t = {0};
     cairn_status rc = CAIRN_OK;
-    const bool nans = minds_nans(u);
+    const bool nans = crn_diff_minds_nans(u);
     if (!nans && crn_digest_equal(&v[0].var->root, &v[1].var->root))
         goto out; /* all of the variable, without reading a tree */
     CRN_TRY_OUT(rc, exact_delta(u, v, &d));
@@ -170,7 +169,7 @@ out:
 
 bool crn_diff_is_proven(const diff_unit *u, const diff_var v[2])
 {
-    if (v[0].var->spec.block != v[1].var->spec.block || minds_nans(u) || u->w->ask->direct)
+    if (v[0].var->spec.block != v[1].var->spec.block || crn_diff_minds_nans(u) || u->w->ask->direct)
         return false;
     return crn_digest_equal(&v[0].var->root, &v[1].var->root) ||
            (u->tolerant &&

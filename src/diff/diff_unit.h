@@ -48,6 +48,9 @@ void crn_diff_settle_bound(diff_unit *u, const diff_var v[2]);
 /* Which trees help with them? Those of v may be others than the bounds were settled by. */
 void crn_diff_choose_trees(diff_unit *u, const diff_var v[2]);
 
+/* Is NaN unlike itself, and can there be any? */
+bool crn_diff_minds_nans(const diff_unit *u);
+
 /* Do the roots of trees over the same blocks prove all of a variable equal? */
 bool crn_diff_is_proven(const diff_unit *u, const diff_var v[2]);
 
@@ -75,6 +78,13 @@ typedef cairn_status diff_comparing(diff_worker *w, diff_share *first, diff_shar
 /* Compare with what belongs to the share wherever the second side has it: pieces that overlap in
  * the global array, or items. */
 cairn_status crn_diff_compare_all(diff_unit *u, const crn_var_spec *spec, diff_comparing *how);
+
+/* Is of some rank's piece less than all in the mark? The row says so then. */
+bool crn_diff_is_partly_kept(diff_unit *u, const diff_share *share, uint32_t n, const char *name);
+
+/* Compare a golden file's piece of an array, or this share's, with what the other side has of it in
+ * other pieces. */
+cairn_status crn_diff_compare_elsewhere(diff_unit *u, const diff_var v[2]);
 
 /* Open a share of a side that has the variable, whichever rank's; false: none has, as far as they
  * can be read. What cannot be read is told by the unit of its own rank. */

@@ -74,13 +74,13 @@ void crn_diff_why_golden(const diff_side side[2], const diff_mark *const mark[2]
     ret[0] = 0;
     if (mark[0]->nranks != mark[1]->nranks && a->ndims > 0)
         snprintf(ret, CRN_ERR_TEXT,
-                 "trees of other numbers of ranks cannot be compared: '%s' has %u, '%s' has %u; "
-                 "take the run on as many, or bless another",
+                 "trees of other numbers of ranks cannot be compared without data: '%s' has %u, "
+                 "'%s' has %u; keep the data in the trail, or take the run on as many",
                  side[0].name, mark[0]->nranks, side[1].name, mark[1]->nranks);
     else if (!crn_diff_same_place(a, b))
         snprintf(ret, CRN_ERR_TEXT,
                  "ranks have other pieces of it in '%s' than in '%s', whose trees cannot be "
-                 "compared; bless another run",
+                 "compared without data; keep it in the trail",
                  side[0].name, side[1].name);
     else if (a->block != b->block && v[0].var->nblocks + v[1].var->nblocks > 2)
         snprintf(

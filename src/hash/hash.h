@@ -97,6 +97,20 @@ bool crn_structured_digest(crn_structured *s, uint64_t off, const void *data, ui
                            crn_digest *ret);
 
 /*
+ * Either of them, and the exact digest: for leaves of up to leaf bytes of a variable of any type, n
+ * bounds or none. As crn_structured_create.
+ */
+typedef struct crn_digester crn_digester;
+cairn_status crn_digester_create(const char *type, uint32_t item, uint32_t leaf,
+                                 const crn_bound *bound, size_t n, crn_digester **ret);
+void crn_digester_free(crn_digester *d); /* NULL is allowed */
+
+/* The digests of a leaf that begins at off in the variable, exact (or NULL) and for all bounds; is
+ * there a NaN, as far as there are bounds? */
+bool crn_digester_leaf(crn_digester *d, uint64_t off, const void *data, uint32_t nbytes,
+                       crn_digest *exact, crn_digest *tolerant);
+
+/*
  * Bounds as people write them: "1e-6", "rel 1e-4", "1e-6 rel 1e-4"; several with commas between
  * them, up to CRN_BOUNDS_MAX, in any order. They come out sorted, loosest first, each once. An
  * empty text is no bound. CAIRN_EINVAL says what is wrong.

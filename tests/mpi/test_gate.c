@@ -169,10 +169,46 @@ static void test_trees_that_cannot(void **state)
           "has none; set variable.b");
     check(&p, &(way){.delta = 1e-12}, "1e-9", CAIRN_INCONCLUSIVE, "common bound within 1e-09");
     if (p.nranks > 1) {
+        setenv("CAIRN_KEEP_GLOBAL", "1", 1); /* of the first mark there are trees alone */
         check(&p, &(way){.alone = true}, NULL, CAIRN_INCONCLUSIVE, "numbers of ranks");
         check(&p, &(way){.cut = 700}, NULL, CAIRN_INCONCLUSIVE, "other pieces of it");
+        unsetenv("CAIRN_KEEP_GLOBAL");
     }
     place_done(&p);
+}
+
+/* On other ranks, or in other pieces, the run's values are put together as the golden file's are:
+ * all that can be proven on the same ones can be here. */
+static void check_elsewhere(place *p, way w, cairn_sketch sketch)
+{
+    const bool sketched = sketch != CAIRN_SKETCH_NONE;
+    check(p, &w, NULL, CAIRN_SAME, NULL);
+    w.delta = 1e-12;
+    check(p, &w, NULL, sketched ? CAIRN_SAME : CAIRN_UNPROVEN, NULL);
+    check(p, &w, "1e-3", sketched ? CAIRN_SAME : CAIRN_UNPROVEN, NULL);
+    check(p, &w, "0", sketched ? CAIRN_DIFFERENT : CAIRN_UNPROVEN, NULL);
+    w.delta = 0.5;
+    check(p, &w, NULL, sketched ? CAIRN_DIFFERENT : CAIRN_UNPROVEN, NULL);
+    w.delta = 0;
+    w.own_delta = 1;
+    check(p, &w, NULL, sketched ? CAIRN_DIFFERENT : CAIRN_UNPROVEN, NULL);
+}
+
+static void test_other_ranks_and_pieces(void **state)
+{
+    static const cairn_sketch kind[] = {CAIRN_SKETCH_BYTES, CAIRN_SKETCH_BITS, CAIRN_SKETCH_NONE};
+    for (size_t i = 0; i < 3; i++) {
+        place p;
+        place_with_golden(&p, *state, &(way){.edge = true}, kind[i]);
+        check_elsewhere(&p, (way){.edge = true, .alone = true}, kind[i]);
+        check_elsewhere(&p, (way){.edge = true, .alone = true, .block = "4KiB"}, kind[i]);
+        if (p.nranks > 1)
+            check_elsewhere(&p, (way){.edge = true, .cut = 701, .leaf = "4KiB"}, kind[i]);
+        place_done(&p);
+        place_with_golden(&p, *state, &(way){.edge = true, .alone = true}, kind[i]);
+        check_elsewhere(&p, (way){.edge = true, .cut = 701}, kind[i]);
+        place_done(&p);
+    }
 }
 
 static void test_programs_that_changed(void **state)
@@ -192,6 +228,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trees_that_can_be_compared), cmocka_unit_test(test_sketches),
-        cmocka_unit_test(test_trees_that_cannot), cmocka_unit_test(test_programs_that_changed)};
+        cmocka_unit_test(test_trees_that_cannot), cmocka_unit_test(test_other_ranks_and_pieces),
+        cmocka_unit_test(test_programs_that_changed)};
     return run_mpi_tests(argc, argv, tests);
 }
