@@ -78,7 +78,7 @@ typedef struct cairn_region_options {
     uint64_t regions;   /* of a look-ahead, at most; what is undecided then is kept; 0: 300 */
     double seconds;     /* likewise; 0: 2 */
     uint64_t log_bytes; /* that values and regions may take; 0: 64 MiB */
-    const char *place;  /* the site at which marks begin; NULL: Cairn chooses */
+    const char *place;  /* the site at which alone marks begin; NULL: Cairn chooses */
 } cairn_region_options;
 
 /*

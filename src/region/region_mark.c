@@ -123,7 +123,7 @@ static bool is_any_full(const regions *r)
 /* Collective: all ranks come here at the same count. */
 static void begin_mark(regions *r)
 {
-    r->armed = r->at_once = false;
+    r->armed = r->at_once = r->overdue = false;
     if (is_any_full(r))
         return;
     const int rc = cairn_begin(r->c, r->count, CAIRN_AUTO);
@@ -231,36 +231,51 @@ static cairn_status agree(regions *r)
     return CAIRN_OK;
 }
 
+static void tell_place(regions *r)
+{
+    const char *name = r->place_name ? r->place_name : r->site.at[r->place].name;
+    if (r->place_told == r->place + 1)
+        return;
+    r->place_told = r->place + 1;
+    crn_log_write(crn_ckpt_log(r->c), CRN_LOG_INFO, CRN_LOG_ROOT,
+                  "marks begin at '%s'; region options say so with .place = \"%s\"", name, name);
+}
+
 cairn_status crn_regions_arm(regions *r)
 {
     if (r->armed || r->open)
         return CAIRN_OK;
-    if (!r->place_name && r->gathers)
-        CRN_TRY(crn_regions_choose(r, &r->place));
-    if (r->place != UINT32_MAX)
-        r->gathers = false;
+    if (r->gathers) {
+        bool settled;
+        CRN_TRY(crn_regions_choose(r, &r->place, &settled));
+        r->gathers = !settled;
+    }
     r->at_once = r->place == UINT32_MAX && !r->place_name;
     r->armed = true;
     r->armed_ns = crn_now_ns();
     r->armed_after_ns = r->armed_ns - r->mark_ns;
     if (!r->at_once)
-        crn_log_write(crn_ckpt_log(r->c), CRN_LOG_INFO, CRN_LOG_ROOT,
-                      "marks begin at '%s'; region options say so with .place = \"%s\"",
-                      r->place_name ? r->place_name : r->site.at[r->place].name,
-                      r->place_name ? r->place_name : r->site.at[r->place].name);
+        tell_place(r);
     return CAIRN_OK;
 }
 
-/* A second due time without the place: the mark begins at once. Rank 0's clock counts. */
+/* A second due time without the place: the mark begins at once. Rank 0's clock counts. Where the
+ * program names the place it knows why: then marks begin there or not at all. */
 static cairn_status wait_longer(regions *r)
 {
     crn_comm *comm = crn_ckpt_comm(r->c);
     uint64_t late = crn_comm_rank(comm) == 0 &&
                     crn_now_ns() - r->armed_ns >= CRN_MAX(r->armed_after_ns, UINT64_C(1000000));
-    if (r->at_once)
+    if (r->at_once || r->overdue)
         return CAIRN_OK;
     CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_MAX, &late, 1));
-    r->at_once = late;
+    r->at_once = late && !r->place_name;
+    r->overdue = late && r->place_name;
+    if (r->overdue)
+        crn_log_write(crn_ckpt_log(r->c), CRN_LOG_WARN, CRN_LOG_ROOT,
+                      "a mark has been due for long, and the program does not come to its place, "
+                      "'%s': does a region have that name?",
+                      r->place_name);
     return CAIRN_OK;
 }
 
@@ -284,5 +299,5 @@ bool crn_regions_poll(void *arg)
 bool crn_regions_hold(void *arg)
 {
     const regions *r = arg;
-    return r->broken.code == 0 && (r->armed || r->open);
+    return r->broken.code == 0 && ((r->armed && !r->overdue) || r->open);
 }

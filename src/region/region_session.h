@@ -7,8 +7,8 @@
  * its place. On the way back calls are held against it.
  *
  * A mark is armed by cairn_due or cairn_trigger, begins at its place, and is over when all ranks
- * have decided, which they agree upon in the next cairn_due or cairn_reduce. Until the first mark
- * is armed, a decision without copies, a shadow, runs for every site.
+ * have decided, which they agree upon in the next cairn_due or cairn_reduce. Until the choice of
+ * the place is settled, a decision without copies, a shadow, runs for every site.
  */
 #ifndef CAIRN_REGION_SESSION_H
 #define CAIRN_REGION_SESSION_H
@@ -85,9 +85,11 @@ typedef struct regions {
 
     bool gathers; /* shadows run */
     bool armed, at_once, open, failed;
+    bool overdue; /* armed, and the place that the program names does not come */
     uint64_t armed_ns, armed_after_ns; /* when, and how long after the mark before */
     uint64_t mark_ns;                  /* when the last mark began, or the session */
     uint32_t place;                    /* site; UINT32_MAX: any */
+    uint32_t place_told;               /* that the log names, + 1 */
     uint64_t place_count;
     uint32_t met; /* the list that is being looked at */
     crn_decision decision;
@@ -122,10 +124,10 @@ void crn_regions_forget_lists(regions *r);
 /* A region is about to run. Collective where a mark begins, which is so for all ranks. */
 cairn_status crn_regions_before(regions *r, uint32_t list);
 
-/* Shadows: a region is about to run; and the place that they speak for, UINT32_MAX: none. The
- * latter is collective. */
+/* Shadows: a region is about to run; and the place that they speak for, UINT32_MAX: none, and
+ * whether enough is known of all sites. The latter is collective. */
 cairn_status crn_shadow_step(regions *r, uint32_t list);
-cairn_status crn_regions_choose(regions *r, uint32_t *ret_site);
+cairn_status crn_regions_choose(regions *r, uint32_t *ret_site, bool *ret_settled);
 
 cairn_status crn_regions_arm(regions *r); /* a mark is wanted. Collective. */
 bool crn_regions_poll(void *arg);         /* for cairn_due. Collective. */

@@ -78,8 +78,22 @@ static bool is_candidate(const regions *r, const region_site *s)
     return s->count >= 3 && s->nsamples > 0 && gap < r->count / 10;
 }
 
-/* Collective: the means of all ranks count together, and what one rank cannot say, none can. */
-cairn_status crn_regions_choose(regions *r, uint32_t *ret_site)
+/* Is enough known of all sites? Of one that was met once it is not known whether it comes back, and
+ * one whose visits lie far apart is no candidate for long: both may be better places, and the cost
+ * of waiting is that of shadows. */
+static bool is_settled(const regions *r)
+{
+    enum { ONCE = 100000, FAR = 10000000 };
+    for (size_t i = 0; i < r->site.n; i++) {
+        const region_site *s = &r->site.at[i];
+        if (!is_candidate(r, s) && r->count < (s->count == 1 ? ONCE : FAR))
+            return false;
+    }
+    return true;
+}
+
+/* The means of all ranks count together, and what one rank cannot say, none can. */
+cairn_status crn_regions_choose(regions *r, uint32_t *ret_site, bool *ret_settled)
 {
     crn_comm *comm = crn_ckpt_comm(r->c);
     uint64_t n[2] = {r->site.n, ~(uint64_t)r->site.n};
@@ -89,13 +103,15 @@ cairn_status crn_regions_choose(regions *r, uint32_t *ret_site)
     CRN_FAIL_IF(n[0] != ~n[1], CAIRN_EMISMATCH,
                 "the ranks have met different regions: from %" PRIu64 " to %" PRIu64 " sites",
                 ~n[1], n[0]);
-    CRN_TRY(crn_comm_agree(comm, crn_alloc(&mean, r->site.n)));
+    CRN_TRY(crn_comm_agree(comm, crn_alloc(&mean, r->site.n + 1)));
     for (size_t i = 0; i < r->site.n; i++) {
         const region_site *s = &r->site.at[i];
         mean[i] = is_candidate(r, s) ? s->sum / (double)s->nsamples : 1e300;
     }
-    cairn_status rc = crn_comm_allreduce_f64(comm, CRN_REDUCE_SUM, mean, r->site.n);
+    mean[r->site.n] = !is_settled(r);
+    cairn_status rc = crn_comm_allreduce_f64(comm, CRN_REDUCE_SUM, mean, r->site.n + 1);
     double best = 1e300;
+    *ret_settled = mean[r->site.n] == 0;
     for (size_t i = 0; rc == CAIRN_OK && i < r->site.n; i++)
         if (mean[i] < best) {
             best = mean[i];
