@@ -64,10 +64,10 @@ static inline bool example_take(const example_option *o, const char *text)
     return *end == 0 && end != text;
 }
 
-/* The options end with one that has no name; there are fewer than 16. */
+/* The options end with one that has no name; there are fewer than 20. */
 static inline void example_parse(int argc, char **argv, const example_option *option)
 {
-    struct option names[16] = {{0}};
+    struct option names[20] = {{0}};
     bool fits = true;
     for (int i = 0; option[i].name; i++)
         names[i] = (struct option){option[i].name, option[i].kind != FLAG, NULL, 0};
