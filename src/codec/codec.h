@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * codec: turns a block's bytes into fewer bytes and back, without losing any. Row 1.
+ * codec: turns a block's bytes into fewer bytes and back. Row 1.
  *
- *   name   id  values          good for
- *   none    0  any             (the template for a new codec)
- *   lz4     1  any             speed
- *   zstd    2  any             size
- *   zfp     3  float, double   smooth fields
- *   fpzip   4  float, double   smooth fields; smaller and slower
+ *   name      id  values          good for
+ *   none       0  any             (the template for a new codec)
+ *   lz4        1  any             speed
+ *   zstd       2  any             size
+ *   zfp        3  float, double   smooth fields, nothing lost, one dimension
+ *   fpzip      4  float, double   the same; smaller and slower
+ *   zfp-box    5  float, double   zfp in 1 to 4 dimensions, with loss or without
+ *   fpzip-box  6  float, double   fpzip likewise
+ *   shuffle    7  any             bytes of one significance side by side, then lz4 or zstd
+ *   f32        8  double          values as float32
+ *   f16        9  float, double   values as half precision
  *
  * The ids are on disk and never change; docs/format.md says what the bytes are. Whoever decodes
  * must know the id, the kind of values and the decoded length, which the block's table has.
  *
  * A result counts only if it is as good as was asked: what a codec of floating-point values made is
- * decoded again and compared before it is handed out. "Store it as it is" is an ordinary answer of
- * encode: CAIRN_NOTHING.
+ * decoded again and compared before it is handed out. crn_codec_encode loses nothing;
+ * crn_codec_store, further below, loses what a setting allows. "Store it as it is" is an ordinary
+ * answer of encode: CAIRN_NOTHING.
  *
  * Nothing here keeps state or allocates, but for the processes of crn_codec_decode_apart: the
  * caller brings scratch memory, one per thread. Two libraries do allocate a little inside: zfp (a
@@ -23,8 +29,8 @@
  *
  * To add a codec: 1. codec_<name>.c with a crn_codec_ops, after codec_none.c; 2. a line in
  * codec_table.c and in codec_missing.c; 3. its library in cmake/CairnParts.cmake, CMakeLists.txt
- * and tools/packages; 4. the table above, the one in docs/format.md, and the option variable.codec.
- * tests/unit/test_codec.c finds it by the table.
+ * and tools/packages; 4. the table above, the one in docs/format.md, and its settings in
+ * codec_setting.c. tests/unit/test_codec.c finds it by the table.
  */
 #ifndef CAIRN_CODEC_H
 #define CAIRN_CODEC_H
@@ -90,5 +96,136 @@ cairn_status crn_codec_decode(const crn_codec_ops *codec, crn_elem elem, const v
  */
 cairn_status crn_codec_decode_apart(const crn_codec_ops *codec, crn_elem elem, const void *src,
                                     size_t n, void *dst, size_t nbytes, void *scratch);
+
+/* --- settings ------------------------------------------------------------------------------- */
+
+/*
+ * The largest error that may be made: |x - y| <= max(absolute, relative * max(|x|, |y|)) for each
+ * value x that the program had and y that a reader gets, as <cairn/compare.h> has it. Both 0: none
+ * is stated.
+ */
+typedef struct crn_loss {
+    double absolute, relative;
+} crn_loss;
+
+/* Does a promise of a imply one of b? */
+bool crn_loss_implies(const crn_loss *a, const crn_loss *b);
+
+typedef enum crn_family {
+    CRN_FAMILY_NONE,
+    CRN_FAMILY_LZ4,
+    CRN_FAMILY_ZSTD,
+    CRN_FAMILY_ZFP,
+    CRN_FAMILY_FPZIP,
+    CRN_FAMILY_ROUND,
+    CRN_FAMILY_F32,
+    CRN_FAMILY_F16,
+    CRN_FAMILY_AUTO,
+    CRN_NFAMILIES
+} crn_family;
+
+typedef enum crn_mode {
+    CRN_MODE_EXACT,     /* nothing is lost */
+    CRN_MODE_ACCURACY,  /* zfp: value is the largest error */
+    CRN_MODE_PRECISION, /* zfp, fpzip: value is a number of bits */
+    CRN_MODE_RATE,      /* zfp: bits of a value */
+    CRN_MODE_BITS,      /* round: bits of the mantissa that are kept */
+    CRN_MODE_NARROW,    /* f32, f16 */
+    CRN_MODE_BY_LOSS    /* as few bytes as the stated loss allows */
+} crn_mode;
+
+/* How blocks of a variable are stored. */
+typedef struct crn_codec_setting {
+    crn_family family;
+    crn_mode mode;
+    double value;  /* of the mode */
+    int level;     /* of zstd */
+    bool shuffle;  /* lz4, zstd: bytes of one significance side by side */
+    bool zeros;    /* -0 comes back as -0 */
+    bool flat;     /* all arrays are of one dimension */
+    crn_loss loss; /* that is checked: what was stated, or what the mode itself promises */
+    bool bounded;  /* loss says something; else only that what is finite stays finite is checked */
+} crn_codec_setting;
+
+/*
+ * From words: "zfp:accuracy=1e-8", "zfp:precision=40", "zfp:rate=16", "zfp" or "zfp:reversible",
+ * "fpzip:precision=40", "fpzip", "round:bits=12", "f32", "f16", "zstd:level=5", "zstd:5", "lz4",
+ * with ",shuffle" and ",zeros" behind; "auto"; "none". loss is "abs 1e-6", "rel 1e-4" or both, ""
+ * for none; with it "zfp", "fpzip", "round" and "auto" store as few bytes as it allows.
+ * CAIRN_EINVAL says what is wrong; CAIRN_EUNSUPPORTED as crn_codec_ready.
+ */
+cairn_status crn_codec_parse(const char *text, const char *loss, crn_codec_setting *ret);
+
+/* The words for a setting, and for a loss, in buf of CRN_CODEC_TEXT bytes. */
+enum { CRN_CODEC_TEXT = 96 };
+char *crn_codec_print(const crn_codec_setting *s, char *buf);
+char *crn_loss_print(const crn_loss *loss, char *buf);
+
+/* May it lose anything? */
+bool crn_codec_is_lossy(const crn_codec_setting *s);
+
+/* Values [first, first + n) of an array, the last index fastest; n is the block's. */
+enum { CRN_CODEC_DIMS = 4 };
+typedef struct crn_codec_shape {
+    uint32_t ndims; /* 0: one dimension */
+    uint64_t extent[CRN_CODEC_DIMS];
+    uint64_t first;
+} crn_codec_shape;
+
+/* A shape of any number of dimensions, of which codecs see at most CRN_CODEC_DIMS. */
+crn_codec_shape crn_codec_shape_of(uint32_t ndims, const uint64_t *extent);
+
+/* The size of blocks, a power of two, with which arrays of this shape come close to the rate of the
+ * whole array; 0: it does not matter. */
+uint32_t crn_codec_block(const crn_codec_setting *s, crn_elem elem, const crn_codec_shape *shape);
+
+typedef struct crn_codec_values {
+    crn_elem elem;
+    const void *at;
+    size_t nbytes;
+    crn_codec_shape shape;
+} crn_codec_values;
+
+/* Why a block is stored otherwise than the setting says. */
+typedef enum crn_fallback {
+    CRN_FALLBACK_NONE,
+    CRN_FALLBACK_STRICTER, /* a stricter setting of the codec kept the loss */
+    CRN_FALLBACK_BOUND,    /* none did: without loss, or as it is */
+    CRN_FALLBACK_SPECIAL,  /* too many values that are not finite or out of range: the same */
+    CRN_FALLBACK_SIZE,     /* the codec made it no smaller: the same */
+    CRN_NFALLBACKS
+} crn_fallback;
+
+const char *crn_fallback_name(crn_fallback f);
+
+typedef struct crn_codec_result {
+    uint32_t codec;    /* id; 0: the bytes as they are */
+    size_t n;          /* bytes at dst; with codec 0 none, and the block's own are to be stored */
+    const void *reads; /* what a reader gets: nbytes at the caller's own values or in scratch */
+    bool exact;        /* these are the program's */
+    double error;      /* the largest |x - y| */
+    size_t naside;     /* values that are kept beside the others, exactly */
+    crn_fallback fallback;
+} crn_codec_result;
+
+/*
+ * Store values as a setting says: encode, decode, and check each value before it counts. What does
+ * not keep its loss goes to a stricter setting, then to a codec without loss, then is left as it
+ * is. Values that are not finite, or beyond what the codec can hold, are kept aside exactly and do
+ * not touch others. dst has room for crn_codec_store_bound bytes, scratch for
+ * crn_codec_store_scratch. CAIRN_ENOMEM, CAIRN_EINTERNAL, CAIRN_EUNSUPPORTED.
+ */
+size_t crn_codec_store_bound(size_t nbytes);
+size_t crn_codec_store_scratch(const crn_codec_setting *s, size_t nbytes);
+cairn_status crn_codec_store(const crn_codec_setting *s, const crn_codec_values *values, void *dst,
+                             void *scratch, crn_codec_result *ret);
+
+/*
+ * Is |x - y| within loss for each of n values? Values with equal bits are; others that are not
+ * finite are not. *ret_error is the largest difference of finite values. Without loss (NULL) finite
+ * values need only be finite.
+ */
+bool crn_loss_holds(crn_elem elem, const void *x, const void *y, size_t n, const crn_loss *loss,
+                    double *ret_error);
 
 #endif

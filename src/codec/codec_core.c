@@ -104,12 +104,17 @@ cairn_status crn_codec_encode(const crn_codec_ops *codec, crn_elem elem, const v
         return CAIRN_NOTHING;
     if (is_verified(codec) && !survives(codec, elem, src, nbytes, own, n, scratch))
         return CAIRN_NOTHING;
-    if (codec->trusting) {
-        uint64_t value = guard_value(elem, nbytes, own, n);
-        memcpy(dst, &value, GUARD);
-    }
-    *ret_n = n + guard;
+    *ret_n = crn_codec_seal(codec, elem, nbytes, dst, n);
     return CAIRN_OK;
+}
+
+size_t crn_codec_seal(const crn_codec_ops *codec, crn_elem elem, size_t nbytes, void *dst, size_t n)
+{
+    if (!codec->trusting)
+        return n;
+    const uint64_t value = guard_value(elem, nbytes, (unsigned char *)dst + GUARD, n);
+    memcpy(dst, &value, GUARD);
+    return n + GUARD;
 }
 
 bool crn_codec_is_sound(const crn_codec_ops *codec, crn_elem elem, const void *src, size_t n,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * fpzip over one-dimensional data, all bits of each value: its stream. The library's decoder has no
- * notion of the end of its input.
+ * fpzip's streams: one-dimensional data with all bits of each value, and boxes with as many bits as
+ * the parameter says (0: all). The fourth dimension is fpzip's number of fields. The library's
+ * decoder has no notion of the end of its input.
  */
 #include <fpzip.h>
 
@@ -35,23 +36,34 @@ static cairn_status ready(void)
 #define READY      ready
 #endif
 
-static void describe(FPZ *fpz, crn_elem elem, size_t nbytes)
+static void describe(FPZ *fpz, crn_elem elem, const crn_codec_box *b, uint64_t precision)
 {
+    int extent[CRN_CODEC_DIMS] = {1, 1, 1, 1}; /* the fastest first */
+    for (uint32_t d = 0; d < b->ndims; d++)
+        extent[d] = (int)b->extent[b->ndims - 1 - d];
     fpz->type = elem == CRN_ELEM_F64 ? FPZIP_TYPE_DOUBLE : FPZIP_TYPE_FLOAT;
-    fpz->prec = 0; /* all */
-    fpz->nx = (int)(nbytes / crn_elem_nbytes(elem));
-    fpz->ny = fpz->nz = fpz->nf = 1;
+    fpz->prec = (int)precision;
+    fpz->nx = extent[0];
+    fpz->ny = extent[1];
+    fpz->nz = extent[2];
+    fpz->nf = extent[3];
 }
 
-static cairn_status encode(crn_elem elem, const void *src, size_t nbytes, void *dst, size_t cap,
-                           void *work, size_t *ret_n)
+/* fpzip makes nothing of other precisions, and does not say so. */
+static bool is_precision(crn_elem elem, uint64_t precision)
 {
-    (void)work;
-    if (nbytes > INT_MAX)
+    return precision % 2 == 0 && precision <= 8 * crn_elem_nbytes(elem) &&
+           (precision == 0 || precision >= 4);
+}
+
+static cairn_status encode_box(crn_elem elem, const crn_codec_box *box, uint64_t param,
+                               const void *src, void *dst, size_t cap, size_t *ret_n)
+{
+    if (box->n > INT_MAX || !is_precision(elem, param))
         return CAIRN_NOTHING;
     FPZ *fpz = lib.fpzip_write_to_buffer(dst, cap);
     CRN_FAIL_IF(!fpz, CAIRN_ENOMEM, "no memory for fpzip");
-    describe(fpz, elem, nbytes);
+    describe(fpz, elem, box, param);
     size_t n = lib.fpzip_write(fpz, src);
     lib.fpzip_write_close(fpz);
     if (n == 0) /* most likely more than cap */
@@ -60,18 +72,41 @@ static cairn_status encode(crn_elem elem, const void *src, size_t nbytes, void *
     return CAIRN_OK;
 }
 
+static size_t decode_box(crn_elem elem, const crn_codec_box *box, uint64_t param, const void *src,
+                         size_t n, void *dst)
+{
+    (void)n;
+    if (box->n > INT_MAX || !is_precision(elem, param))
+        return 0;
+    FPZ *fpz = lib.fpzip_read_from_buffer(src);
+    if (!fpz)
+        return 0;
+    describe(fpz, elem, box, param);
+    const size_t took = lib.fpzip_read(fpz, dst);
+    lib.fpzip_read_close(fpz);
+    return took;
+}
+
+uint64_t crn_fpzip_param(crn_elem elem, uint32_t ndims, crn_mode mode, double value)
+{
+    (void)ndims;
+    const bool all = mode == CRN_MODE_EXACT || value >= 8 * (double)crn_elem_nbytes(elem);
+    return all ? 0 : (uint64_t)value;
+}
+
+static cairn_status encode(crn_elem elem, const void *src, size_t nbytes, void *dst, size_t cap,
+                           void *work, size_t *ret_n)
+{
+    (void)work;
+    const crn_codec_box line = crn_codec_line(elem, nbytes);
+    return encode_box(elem, &line, 0, src, dst, cap, ret_n);
+}
+
 static bool decode(crn_elem elem, const void *src, size_t n, void *dst, size_t nbytes, void *work)
 {
     (void)work;
-    if (nbytes > INT_MAX)
-        return false;
-    FPZ *fpz = lib.fpzip_read_from_buffer(src);
-    if (!fpz)
-        return false;
-    describe(fpz, elem, nbytes);
-    bool good = lib.fpzip_read(fpz, dst) == n;
-    lib.fpzip_read_close(fpz);
-    return good;
+    const crn_codec_box line = crn_codec_line(elem, nbytes);
+    return decode_box(elem, &line, 0, src, n, dst) == n;
 }
 
 const crn_codec_ops crn_codec_fpzip = {
@@ -82,4 +117,32 @@ const crn_codec_ops crn_codec_fpzip = {
     .ready = READY,
     .encode = encode,
     .decode = decode,
+};
+
+/* --- boxes ---------------------------------------------------------------------------------- */
+
+const crn_box_ops crn_fpzip_boxes = {.encode = encode_box, .decode = decode_box};
+
+static cairn_status encode_boxed(crn_elem elem, const void *src, size_t nbytes, void *dst,
+                                 size_t cap, void *work, size_t *ret_n)
+{
+    (void)work;
+    return crn_boxed_encode(&crn_fpzip_boxes, elem, &(crn_boxed){0}, src, nbytes, dst, cap, ret_n);
+}
+
+static bool decode_boxed(crn_elem elem, const void *src, size_t n, void *dst, size_t nbytes,
+                         void *work)
+{
+    (void)work;
+    return crn_boxed_decode(&crn_fpzip_boxes, elem, src, n, dst, nbytes);
+}
+
+const crn_codec_ops crn_codec_fpzip_box = {
+    .name = "fpzip-box",
+    .id = 6,
+    .elems = CRN_ELEMS_FLOAT,
+    .trusting = true,
+    .ready = READY,
+    .encode = encode_boxed,
+    .decode = decode_boxed,
 };

@@ -11,23 +11,34 @@
 
 enum { LEVEL = 1 }; /* fast, because a mark is taken more often than it is read */
 
+size_t crn_zstd_work(size_t nbytes, int level)
+{
+    return ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(level, nbytes, 0));
+}
+
+cairn_status crn_zstd_encode(int level, const void *src, size_t nbytes, void *dst, size_t cap,
+                             void *work, size_t *ret_n)
+{
+    ZSTD_CCtx *ctx = ZSTD_initStaticCCtx(work, crn_zstd_work(nbytes, level));
+    CRN_FAIL_IF(!ctx, CAIRN_EINTERNAL, "zstd refuses its workspace");
+    size_t n = ZSTD_compressCCtx(ctx, dst, CRN_MIN(cap, nbytes), src, nbytes, level);
+    if (ZSTD_getErrorCode(n) == ZSTD_error_dstSize_tooSmall)
+        return CAIRN_NOTHING;
+    CRN_FAIL_IF(ZSTD_isError(n), CAIRN_EINTERNAL, "zstd failed: %s", ZSTD_getErrorName(n));
+    *ret_n = n;
+    return CAIRN_OK;
+}
+
 static size_t encode_work(size_t nbytes)
 {
-    return ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(LEVEL, nbytes, 0));
+    return crn_zstd_work(nbytes, LEVEL);
 }
 
 static cairn_status encode(crn_elem elem, const void *src, size_t nbytes, void *dst, size_t cap,
                            void *work, size_t *ret_n)
 {
     (void)elem;
-    ZSTD_CCtx *ctx = ZSTD_initStaticCCtx(work, encode_work(nbytes));
-    CRN_FAIL_IF(!ctx, CAIRN_EINTERNAL, "zstd refuses its workspace");
-    size_t n = ZSTD_compressCCtx(ctx, dst, CRN_MIN(cap, nbytes), src, nbytes, LEVEL);
-    if (ZSTD_getErrorCode(n) == ZSTD_error_dstSize_tooSmall)
-        return CAIRN_NOTHING;
-    CRN_FAIL_IF(ZSTD_isError(n), CAIRN_EINTERNAL, "zstd failed: %s", ZSTD_getErrorName(n));
-    *ret_n = n;
-    return CAIRN_OK;
+    return crn_zstd_encode(LEVEL, src, nbytes, dst, cap, work, ret_n);
 }
 
 static bool decode(crn_elem elem, const void *src, size_t n, void *dst, size_t nbytes, void *work)

@@ -63,7 +63,7 @@ static void encode(const crn_codec_ops *codec, crn_elem elem, const uint8_t *dat
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     crn_cursor in = crn_cursor_of(data, nbytes);
-    const crn_codec_ops *codec = crn_codec_of_id(crn_get_u8(&in) % 8);
+    const crn_codec_ops *codec = crn_codec_of_id(crn_get_u8(&in) % 16);
     crn_elem elem = (crn_elem)(crn_get_u8(&in) % CRN_NELEMS);
     size_t decoded = crn_get_u16(&in);
     if (in.failed || !codec)

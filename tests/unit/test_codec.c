@@ -182,7 +182,8 @@ static void for_all(void each(const crn_codec_ops *codec, crn_elem elem))
 static void test_table_pins_names_and_ids(void **state)
 {
     (void)state;
-    static const char *const names[] = {"none", "lz4", "zstd", "zfp", "fpzip"};
+    static const char *const names[] = {"none",    "lz4",       "zstd",    "zfp", "fpzip",
+                                        "zfp-box", "fpzip-box", "shuffle", "f32", "f16"};
     const size_t n = sizeof names / sizeof *names;
     for (size_t id = 0; id < n; id++) {
         const crn_codec_ops *codec = crn_codec_of_id((uint32_t)id);
@@ -213,7 +214,11 @@ static void test_round_trip(void **state)
 /* Codecs of bytes see nothing in smooth values that they could make smaller. */
 static void each_smooth(const crn_codec_ops *codec, crn_elem elem)
 {
+    static const char *const narrow[] = {"f32", "f16"}; /* these must lose something */
     assert_true(round_trip(codec, elem, MAX, zero));
+    for (size_t i = 0; i < 2; i++)
+        if (strcmp(crn_codec_name(codec), narrow[i]) == 0)
+            return;
     if (!crn_codec_accepts(codec, CRN_ELEM_BYTES))
         assert_true(round_trip(codec, elem, MAX, smooth));
 }

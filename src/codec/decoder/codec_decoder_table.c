@@ -9,10 +9,14 @@ const crn_codec_ops *crn_codec_of_id(uint32_t id)
 #if CRN_WITH_ZFP
     if (id == crn_codec_zfp.id)
         return &crn_codec_zfp;
+    if (id == crn_codec_zfp_box.id)
+        return &crn_codec_zfp_box;
 #endif
 #if CRN_WITH_FPZIP
     if (id == crn_codec_fpzip.id)
         return &crn_codec_fpzip;
+    if (id == crn_codec_fpzip_box.id)
+        return &crn_codec_fpzip_box;
 #endif
     (void)id;
     return NULL;
