@@ -102,7 +102,7 @@ static void put_encoded(crn_part *part, uint64_t version)
     for (uint64_t i = 0; i < CELLS; i++)
         x[i] = value_of(i);
     assert_ok(crn_draft_begin(part, version, &d));
-    for (size_t i = 0; crn_codec_at(i); i++) {
+    for (size_t i = 0; i < 5; i++) { /* those of the file */
         size_t v;
         crn_var_spec spec = {.name = crn_codec_name(crn_codec_at(i)),
                              .type = "float64",
