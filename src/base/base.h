@@ -20,6 +20,7 @@
 #include "base/base_rng.h"
 #include "base/base_log.h"
 #include "base/base_output.h"
+#include "base/base_level.h"
 #include "base/base_opt.h"
 #include "base/base_config.h"
 #include "base/base_type.h"

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/base_err.h"
+#include "base/base_level.h"
 
 typedef enum crn_opt_type {
     CRN_OPT_BOOL,    /* yes no true false on off 1 0 */
@@ -69,5 +70,11 @@ typedef enum crn_opt_id {
 /* The table, and a row of it. */
 extern const crn_opt crn_opt_table[CRN_OPT_COUNT_OF];
 const crn_opt *crn_opt_row(crn_opt_id id);
+
+/* The options of a level: mean time between the failures that need it, marks to retain, and every
+ * how many marks it is raised to (not for CRN_LEVEL_LOCAL, which every mark has). */
+crn_opt_id crn_opt_mtbf(crn_level level);
+crn_opt_id crn_opt_keep(crn_level level);
+crn_opt_id crn_opt_every(crn_level level);
 
 #endif

@@ -19,12 +19,13 @@ CRN_OPT_ROW(MARK_INTERVAL, "mark", "interval", SECONDS, "0", "0..",
             "time between marks; 0: by what marks cost and how often failures come")
 CRN_OPT_ROW(LEVEL_LOCAL, "level", "local", TEXT, "auto", "",
             "node-local directory; auto: below $TMPDIR or /tmp; trail: none, all is in the trail")
-CRN_OPT_ROW(LEVEL_PARTNER, "level", "partner", COUNT, "4", "0..",
-            "every how many marks also partner; 0: none; on one node none, or refused if set")
-CRN_OPT_ROW(LEVEL_ENCODED, "level", "encoded", COUNT, "0", "0..",
-            "every how many marks also encoded; 0: none")
-CRN_OPT_ROW(LEVEL_GLOBAL, "level", "global", COUNT, "16", "0..",
-            "every how many marks also global; 0: none")
+#define CRN_OPT_NO_LEVEL(...)
+#define CRN_OPT_LEVEL(id, word, survives, mtbf, keep, every, note)                                 \
+    CRN_OPT_ROW(LEVEL_##id, "level", #word, COUNT, every, "0..",                                   \
+                "every how many marks also " #word "; 0: none" note)
+CRN_LEVELS(CRN_OPT_NO_LEVEL, CRN_OPT_LEVEL)
+#undef CRN_OPT_NO_LEVEL
+#undef CRN_OPT_LEVEL
 CRN_OPT_ROW(LEVEL_GROUP, "level", "group", COUNT, "4", "2..200", "nodes of an encoded group")
 CRN_OPT_ROW(LEVEL_PARITY, "level", "parity", COUNT, "1", "1..100",
             "nodes of a group that may vanish together")
@@ -32,10 +33,13 @@ CRN_OPT_ROW(LEVEL_NODE_SIZE, "level", "node_size", COUNT, "0", "0..1000000",
             "ranks of a virtual node, for tests on one machine; 0: nodes are real")
 CRN_OPT_ROW(GLOBAL_FORMAT, "global", "format", WORD, "parts", "parts|hdf5|hdf5-virtual",
             "global marks as part files, one HDF5 file, or an HDF5 file of each rank and a master")
-CRN_OPT_ROW(KEEP_LOCAL, "keep", "local", COUNT, "2", "1..|all", "marks to retain at level local")
-CRN_OPT_ROW(KEEP_PARTNER, "keep", "partner", COUNT, "1", "1..|all", "the same at level partner")
-CRN_OPT_ROW(KEEP_ENCODED, "keep", "encoded", COUNT, "1", "1..|all", "the same at level encoded")
-CRN_OPT_ROW(KEEP_GLOBAL, "keep", "global", COUNT, "2", "1..|all", "the same at level global")
+#define CRN_OPT_KEEP(id, word, survives, mtbf, keep, ...)                                          \
+    CRN_OPT_ROW(KEEP_##id, "keep", #word, COUNT, keep, "1..|all", "marks to retain at level " #word)
+#define CRN_OPT_KEEP_OWN(id, word, survives, mtbf, keep)                                           \
+    CRN_OPT_KEEP(id, word, survives, mtbf, keep, )
+CRN_LEVELS(CRN_OPT_KEEP_OWN, CRN_OPT_KEEP)
+#undef CRN_OPT_KEEP
+#undef CRN_OPT_KEEP_OWN
 CRN_OPT_ROW(KEEP_ORPHANS, "keep", "orphans", SECONDS, "168h", "0..",
             "how long node-local files of finished or removed runs stay; 0: for ever")
 CRN_OPT_ROW(

@@ -5,9 +5,6 @@
  */
 #include "ckpt/ckpt_history.h"
 
-const crn_opt_id crn_mtbf_option[CRN_NLEVELS] = {CRN_OPT_PLAN_MTBF, CRN_OPT_PLAN_MTBF_NODE,
-                                                 CRN_OPT_PLAN_MTBF_GROUP, CRN_OPT_PLAN_MTBF_ALL};
-
 size_t crn_ladder_needed(const ckpt_ladder *ladder, crn_level level)
 {
     size_t n = 0;
@@ -67,7 +64,7 @@ static void on_resume(ckpt_past_leg *leg, const crn_event *e)
     leg->resumed = true;
     leg->version = e->resume.version;
     leg->ready = leg->end = e->time;
-    for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++) {
+    for (crn_level l = CRN_LEVEL_RAISED; l < CRN_NLEVELS; l++) {
         json_t *from = json_object_get(e->resume.from, crn_level_name(l));
         if (crn_event_source_decode(from).blocks > 0)
             leg->from = l;
@@ -93,7 +90,7 @@ static void on_raised(ckpt_history *h, const crn_event *e)
     if (!mark || !e->raised.level || mark->version != e->raised.version)
         return;
     mark->held += CRN_MAX(e->raised.held, 0.0);
-    for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++)
+    for (crn_level l = CRN_LEVEL_RAISED; l < CRN_NLEVELS; l++)
         if (strcmp(e->raised.level, crn_level_name(l)) == 0 && l > mark->level) {
             mark->level = l;
             mark->safe = e->time - mark->begun;

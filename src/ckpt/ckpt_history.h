@@ -65,9 +65,8 @@ int crn_history_take(void *arg, const char *line);
 void crn_history_done(ckpt_history *h);
 
 /* The configured failure rates count like so many failures seen: a handful of real ones outweighs
- * them. The options that have them, one for each class of failures: */
+ * them. */
 enum { CKPT_TRUST = 2 };
-extern const crn_opt_id crn_mtbf_option[CRN_NLEVELS];
 
 /* Did this leg fail, and what did that destroy? The last one only when its end was seen. */
 bool crn_history_failed(const ckpt_history *h, size_t leg, crn_level *ret_needed);

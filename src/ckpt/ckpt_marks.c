@@ -5,9 +5,6 @@
  */
 #include "ckpt/ckpt_holding.h"
 
-static const crn_opt_id keep_option[CRN_NLEVELS] = {CRN_OPT_KEEP_LOCAL, CRN_OPT_KEEP_PARTNER,
-                                                    CRN_OPT_KEEP_ENCODED, CRN_OPT_KEEP_GLOBAL};
-
 /* Without node-local storage own parts lie in the trail: such a mark is local and global at once.
  */
 unsigned crn_holding_own_bits(const crn_holding *h)
@@ -17,8 +14,8 @@ unsigned crn_holding_own_bits(const crn_holding *h)
 
 uint64_t crn_holding_keep(const crn_holding *h, crn_level level)
 {
-    return crn_config_count(
-        h->cfg, keep_option[level == CRN_LEVEL_LOCAL && !h->local ? CRN_LEVEL_GLOBAL : level]);
+    const bool in_trail = level == CRN_LEVEL_LOCAL && !h->local;
+    return crn_config_count(h->cfg, crn_opt_keep(in_trail ? CRN_LEVEL_GLOBAL : level));
 }
 
 cairn_status crn_holding_publish(crn_holding *h, crn_comm *comm, bool finished)

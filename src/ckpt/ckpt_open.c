@@ -39,7 +39,7 @@ void crn_ckpt_free(cairn *c)
 static cairn_status check_levels(cairn *c)
 {
     c->usable = 1u << CRN_LEVEL_LOCAL;
-    for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++) {
+    for (crn_level l = CRN_LEVEL_RAISED; l < CRN_NLEVELS; l++) {
         cairn_status rc = crn_vault_check(c->held.vault, l);
         if (rc == CAIRN_OK)
             c->usable |= 1u << l;

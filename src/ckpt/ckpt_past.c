@@ -68,7 +68,7 @@ static cairn_status measure(const ckpt_history *h, const ckpt_ladder *ladder, ca
     crn_plan_tuner t;
     for (crn_level class = CRN_LEVEL_LOCAL; class < CRN_NLEVELS; class ++) {
         double mtbf;
-        CRN_TRY(crn_parse_seconds(crn_opt_row(crn_mtbf_option[class])->def, &mtbf));
+        CRN_TRY(crn_parse_seconds(crn_opt_row(crn_opt_mtbf((crn_level) class))->def, &mtbf));
         opt.rate[crn_ladder_needed(ladder, class)] += 1 / mtbf;
     }
     CRN_TRY(crn_plan_tuner_init(&t, &opt));

@@ -8,12 +8,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-static const crn_stage stage_of[CRN_NLEVELS] = {
-    [CRN_LEVEL_PARTNER] = CRN_STAGE_PARTNER,
-    [CRN_LEVEL_ENCODED] = CRN_STAGE_ENCODED,
-    [CRN_LEVEL_GLOBAL] = CRN_STAGE_GLOBAL,
-};
-
 enum { LOCAL_BIT = 1 << CRN_LEVEL_LOCAL, GLOBAL_BIT = 1 << CRN_LEVEL_GLOBAL };
 _Static_assert((int)GLOBAL_BIT == (int)CRN_IN_TRAIL, "the manifest's bits are the levels'");
 
@@ -292,7 +286,7 @@ static cairn_status raise_diverted(cairn *c, crn_comm *comm)
     crn_raise_stats stats;
     crn_draft *draft = j->draft;
     const uint64_t nblocks = draft ? count_blocks(crn_draft_mark(draft)) : 0;
-    crn_stage_enter(CRN_STAGE_GLOBAL);
+    crn_stage_enter(CRN_STAGE_OF(CRN_LEVEL_GLOBAL));
     j->draft = NULL;
     CRN_TRY(crn_vault_raise_diverted(c->held.vault, j->version, draft,
                                      crn_holding_keep(&c->held, CRN_LEVEL_GLOBAL), &stats));
@@ -342,7 +336,7 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
     ckpt_job *j = &c->leg.job;
     crn_raise_stats stats = {0};
     const uint64_t start = crn_now_ns();
-    crn_stage_enter(stage_of[level]);
+    crn_stage_enter(CRN_STAGE_OF(level));
     cairn_status rc = crn_vault_raise(c->held.vault, level, j->version,
                                       crn_holding_keep(&c->held, level), &stats);
     if (rc < 0) {
@@ -491,7 +485,7 @@ void crn_ckpt_share(cairn *c, crn_comm *comm)
         j->level_ns[CRN_LEVEL_GLOBAL] = j->level_ns[CRN_LEVEL_LOCAL];
     tell_mark(c);
     crn_tally_tell(c, comm);
-    for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++)
+    for (crn_level l = CRN_LEVEL_RAISED; l < CRN_NLEVELS; l++)
         if (j->levels & 1u << l & ~crn_holding_own_bits(&c->held))
             raise_to(c, comm, l);
     drop_old_series(c);

@@ -29,7 +29,7 @@ static void tell_levels(const cairn *c)
 {
     char text[256];
     size_t n = (size_t)snprintf(text, sizeof text, "%s", crn_level_name(CRN_LEVEL_LOCAL));
-    for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS && n < sizeof text; l++) {
+    for (crn_level l = CRN_LEVEL_RAISED; l < CRN_NLEVELS && n < sizeof text; l++) {
         const uint64_t every = c->usable >> l & 1 ? crn_tune_every(c, l) : 0;
         if (every > 0)
             n += (size_t)snprintf(text + n, sizeof text - n, ", %s every %" PRIu64,

@@ -12,22 +12,16 @@
 
 #include <math.h>
 
-static const crn_opt_id every_option[CRN_NLEVELS] = {
-    [CRN_LEVEL_PARTNER] = CRN_OPT_LEVEL_PARTNER,
-    [CRN_LEVEL_ENCODED] = CRN_OPT_LEVEL_ENCODED,
-    [CRN_LEVEL_GLOBAL] = CRN_OPT_LEVEL_GLOBAL,
-};
-
 /* --- levels --------------------------------------------------------------------------------- */
 
 uint64_t crn_tune_every(const cairn *c, crn_level level)
 {
-    return crn_config_count(c->held.cfg, every_option[level]);
+    return crn_config_count(c->held.cfg, crn_opt_every(level));
 }
 
 bool crn_tune_is_configured(const cairn *c, crn_level level)
 {
-    return crn_config_is_given(c->held.cfg, every_option[level]);
+    return crn_config_is_given(c->held.cfg, crn_opt_every(level));
 }
 
 /* Without node-local storage the own part is in the trail, and there is no other global copy. */
@@ -35,7 +29,7 @@ static void choose_levels(cairn *c)
 {
     ckpt_ladder *ladder = &c->tune.ladder;
     ladder->level[ladder->n++] = CRN_LEVEL_LOCAL;
-    for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++) {
+    for (crn_level l = CRN_LEVEL_RAISED; l < CRN_NLEVELS; l++) {
         const bool apart = c->held.local || l != CRN_LEVEL_GLOBAL;
         if (apart && c->usable & 1u << l && crn_tune_every(c, l) > 0)
             ladder->level[ladder->n++] = l;
@@ -46,7 +40,7 @@ static void choose_levels(cairn *c)
 static unsigned configured_levels(const cairn *c)
 {
     unsigned bits = 1u << CRN_LEVEL_LOCAL;
-    for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++) {
+    for (crn_level l = CRN_LEVEL_RAISED; l < CRN_NLEVELS; l++) {
         const uint64_t every = crn_tune_every(c, l);
         if (every > 0 && (c->tune.nbefore + c->nmarks + 1) % every == 0)
             bits |= 1u << l & c->usable;
@@ -82,7 +76,7 @@ static crn_plan_options options_of(const cairn *c)
                    .ratio_max = (unsigned)crn_config_count(c->held.cfg, CRN_OPT_PLAN_RATIO_MAX)}};
     for (crn_level class = CRN_LEVEL_LOCAL; class < CRN_NLEVELS; class ++)
         opt.rate[crn_ladder_needed(ladder, class)] +=
-            1 / crn_config_seconds(c->held.cfg, crn_mtbf_option[class]);
+            1 / crn_config_seconds(c->held.cfg, crn_opt_mtbf((crn_level) class));
     return opt;
 }
 
@@ -269,7 +263,7 @@ void crn_tune_restart(cairn *c, const uint64_t blocks[CRN_NLEVELS], double took)
     ckpt_tune *t = &c->tune;
     const uint64_t before = t->tuner.nretuned;
     crn_level level = CRN_LEVEL_LOCAL;
-    for (crn_level l = CRN_LEVEL_PARTNER; l < CRN_NLEVELS; l++)
+    for (crn_level l = CRN_LEVEL_RAISED; l < CRN_NLEVELS; l++)
         if (blocks[l] > 0)
             level = l;
     if (crn_comm_rank(c->held.comm) == 0)

@@ -160,12 +160,11 @@ char *cmd_date(uint64_t wall_ns, char *buf)
 
 char *cmd_levels(uint32_t levels, char *buf)
 {
-    static const char *const names[] = {"local", "partner", "encoded", "global"};
     size_t n = 0;
     buf[0] = 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (levels & (1u << i))
-            n += (size_t)snprintf(buf + n, CMD_WORDS - n, "%s%s", n ? "," : "", names[i]);
+    for (crn_level l = 0; l < CRN_NLEVELS; l++)
+        if (levels & 1u << l)
+            n += (size_t)snprintf(buf + n, CMD_WORDS - n, "%s%s", n ? "," : "", crn_level_name(l));
     return buf;
 }
 

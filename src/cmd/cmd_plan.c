@@ -4,18 +4,17 @@
  */
 #include "cmd/cmd_plan.h"
 
-static const char usage[] =
-    "cairn plan --state SIZE [--at-once SIZE] [--pace TIME] [--local SPEC] [--partner SPEC] "
-    "[--encoded SPEC] [--global SPEC] [--simulate RUNS] [--json]\n"
-    "cairn plan --trail TRAIL[/RUN] [--simulate RUNS] [--json]";
+#define LEVEL_USAGE(id, word, ...) "[--" #word " SPEC] "
+
+static const char usage[] = "cairn plan --state SIZE [--at-once SIZE] [--pace TIME] " CRN_LEVELS(
+    LEVEL_USAGE, LEVEL_USAGE) "[--simulate RUNS] [--json]\n"
+                              "cairn plan --trail TRAIL[/RUN] [--simulate RUNS] [--json]";
 
 typedef struct words {
     const char *state, *at_once, *pace, *runs, *trail;
     const char *spec[CAIRN_PLAN_LEVELS];
     bool json;
 } words;
-
-static const char *const LEVEL_NAMES[CAIRN_PLAN_LEVELS] = {"local", "partner", "encoded", "global"};
 
 static cairn_status parse_bytes(const char *text, double *ret)
 {
@@ -125,8 +124,9 @@ static cairn_status parse_request(const words *w, cmd_plan_request *ret)
     for (size_t l = 0; l < CAIRN_PLAN_LEVELS; l++) {
         if (!w->spec[l])
             continue;
-        r.level[r.in.nlevels] = LEVEL_NAMES[l];
-        CRN_TRY(parse_level(LEVEL_NAMES[l], w->spec[l], state, &r.in.level[r.in.nlevels++]));
+        const char *name = crn_level_name((crn_level)l);
+        r.level[r.in.nlevels] = name;
+        CRN_TRY(parse_level(name, w->spec[l], state, &r.in.level[r.in.nlevels++]));
     }
     if (w->runs)
         CRN_TRY(parse_runs(w->runs, &r.nruns));
@@ -162,6 +162,9 @@ static int plan_trail(const words *w)
     return cmd_plan_trail(w->trail, nruns, w->json);
 }
 
+#define LEVEL_OPTION(id, word, survives, ...)                                                      \
+    CMD_TEXT(0, #word, "SPEC", &w.spec[CRN_LEVEL_##id], "the level that survives " survives),
+
 int cmd_plan(int argc, char **argv)
 {
     words w = {0};
@@ -170,11 +173,8 @@ int cmd_plan(int argc, char **argv)
         CMD_TEXT('s', "state", "SIZE", &w.state, "how much a full mark holds"),
         CMD_TEXT(0, "at-once", "SIZE", &w.at_once, "how much of it changes within a step"),
         CMD_TEXT(0, "pace", "TIME", &w.pace, "in which two thirds of the rest change"),
-        CMD_TEXT(0, "local", "SPEC", &w.spec[0], "the level that survives processes"),
-        CMD_TEXT(0, "partner", "SPEC", &w.spec[1], "the level that survives a node"),
-        CMD_TEXT(0, "encoded", "SPEC", &w.spec[2], "the level that survives several nodes"),
-        CMD_TEXT(0, "global", "SPEC", &w.spec[3], "the level that survives the machine"),
-        CMD_TEXT('t', "trail", "TRAIL[/RUN]", &w.trail, "take all of this from a run"),
+        CRN_LEVELS(LEVEL_OPTION, LEVEL_OPTION)
+            CMD_TEXT('t', "trail", "TRAIL[/RUN]", &w.trail, "take all of this from a run"),
         CMD_TEXT(0, "simulate", "RUNS", &w.runs, "also simulate so many runs"),
         CMD_JSON(&w.json),
         CMD_END};

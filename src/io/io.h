@@ -227,13 +227,14 @@ cairn_status crn_io_wait(crn_io *io, crn_op **ret_op);
 typedef enum crn_stage {
     CRN_STAGE_CAPTURE, /* between two variables */
     CRN_STAGE_STORE,   /* captured, not yet in the own part */
-    CRN_STAGE_PARTNER, /* counts, not yet at the level; likewise the next two */
-    CRN_STAGE_ENCODED,
-    CRN_STAGE_GLOBAL,
-    CRN_STAGE_COMMIT, /* the files have it, the manifest does not say so yet */
-    CRN_STAGE_RESUME, /* found and described, not yet brought back */
+    CRN_STAGE_RAISE,   /* and on, for each level above local: counts, not yet at that level */
+    CRN_STAGE_COMMIT = CRN_STAGE_RAISE + CRN_NLEVELS -
+                       CRN_LEVEL_RAISED, /* the files have it, the manifest does not say so yet */
+    CRN_STAGE_RESUME,                    /* found and described, not yet brought back */
     CRN_NSTAGES
 } crn_stage;
+
+#define CRN_STAGE_OF(level) ((crn_stage)(CRN_STAGE_RAISE + (level)-CRN_LEVEL_RAISED))
 
 /* Say that the calling thread enters a stage. With nothing armed, one relaxed load. */
 void crn_stage_enter(crn_stage stage);

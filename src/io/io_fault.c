@@ -52,6 +52,9 @@ static bool take_colon(const char **at)
     return **at == ':' && (*at)++;
 }
 
+#define NO_STAGE(...)
+#define STAGE(id, word, ...) [CRN_FAULT_STAGES + CRN_STAGE_OF(CRN_LEVEL_##id)] = #word,
+
 /* "<where>:<n>:<how>[:<count>]" */
 static bool parse(const char *text, crn_fault *ret)
 {
@@ -64,10 +67,7 @@ static bool parse(const char *text, crn_fault *ret)
         [CRN_FAULT_OPEN] = "open",
         [CRN_FAULT_STAGES + CRN_STAGE_CAPTURE] = "capture",
         [CRN_FAULT_STAGES + CRN_STAGE_STORE] = "store",
-        [CRN_FAULT_STAGES + CRN_STAGE_PARTNER] = "partner",
-        [CRN_FAULT_STAGES + CRN_STAGE_ENCODED] = "encoded",
-        [CRN_FAULT_STAGES + CRN_STAGE_GLOBAL] = "global",
-        [CRN_FAULT_STAGES + CRN_STAGE_COMMIT] = "commit",
+        CRN_LEVELS(NO_STAGE, STAGE)[CRN_FAULT_STAGES + CRN_STAGE_COMMIT] = "commit",
         [CRN_FAULT_STAGES + CRN_STAGE_RESUME] = "resume",
     };
     static const char *const hows[] = {

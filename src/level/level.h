@@ -23,8 +23,7 @@
  * Calls marked Collective are made by all ranks of the vault's communicator in the same order, and
  * return the same status on all. A vault is used by one thread at a time.
  *
- * To add a level: 1. its file, with a crn_level_ops; 2. a row in level_table.c; 3. a constant below
- * and in <cairn/ckpt.h>; 4. an option that says how often; 5. the guide.
+ * To add a level, see base/base_level.h.
  */
 #ifndef CAIRN_LEVEL_H
 #define CAIRN_LEVEL_H
@@ -33,16 +32,6 @@
 #include "codec/codec.h"
 #include "comm/comm.h"
 #include "store/store.h"
-
-typedef enum crn_level {
-    CRN_LEVEL_LOCAL,
-    CRN_LEVEL_PARTNER,
-    CRN_LEVEL_ENCODED,
-    CRN_LEVEL_GLOBAL,
-    CRN_NLEVELS
-} crn_level;
-
-const char *crn_level_name(crn_level level);
 
 typedef struct crn_vault crn_vault;
 

@@ -41,7 +41,8 @@ static cairn_status encoded_each(crn_vault *v, cairn_status (*visit)(crn_part *p
 }
 
 const crn_level_ops crn_level_encoded = {
-    .name = "encoded",
+    .role = CRN_ROLE_PARITY,
+    .file = "parity",
     .check = encoded_check,
     .raise = crn_encoded_raise,
     .each = encoded_each,

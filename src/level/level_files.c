@@ -9,20 +9,17 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-static const char *const role_name[] = {
-    [CRN_ROLE_OWN] = "own", [CRN_ROLE_PARTNER] = "partner", [CRN_ROLE_PARITY] = "parity"};
-enum { NROLES = sizeof role_name / sizeof *role_name };
-
 bool crn_vault_parse_name(const char *name, uint32_t *ret_role, uint32_t *ret_rank)
 {
-    for (uint32_t role = 0; role < NROLES; role++) {
-        size_t n = strlen(role_name[role]);
+    for (int l = 0; l < CRN_NLEVELS; l++) {
+        const char *begin = crn_level_table[l]->file;
+        const size_t n = begin ? strlen(begin) : 0;
         uint64_t rank;
-        if (strncmp(name, role_name[role], n) != 0 || name[n] != '-')
+        if (!begin || strncmp(name, begin, n) != 0 || name[n] != '-')
             continue;
         if (crn_parse_count(name + n + 1, &rank) < 0 || rank > UINT32_MAX)
             return false;
-        *ret_role = role;
+        *ret_role = crn_level_table[l]->role;
         *ret_rank = (uint32_t)rank;
         return true;
     }
@@ -102,7 +99,7 @@ static cairn_status open_local(crn_vault *v, const crn_part_id *id, bool write, 
     CRN_TRY(crn_vault_dir(v, write ? v->home : crn_vault_dir_of(v, id), write, &fd));
     snprintf(name, sizeof name, "series-%" PRIu32, id->series);
     CRN_TRY(descend(fd, name, write, &fd));
-    snprintf(name, sizeof name, "%s-%" PRIu32, role_name[id->role], id->rank);
+    snprintf(name, sizeof name, "%s-%" PRIu32, crn_role_name(id->role), id->rank);
     cairn_status rc = crn_part_open(fd, name, id, write, &v->opt.part, ret);
     /* a file without a whole superblock has nothing left that anyone could read */
     if ((rc == CAIRN_ENOTFOUND || rc == CAIRN_ECORRUPT) && write)

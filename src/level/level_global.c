@@ -126,31 +126,9 @@ static cairn_status global_each(crn_vault *v, cairn_status (*visit)(crn_part *, 
     return crn_run_sweep(v->opt.run, part, NULL);
 }
 
-/* --- coming back ---------------------------------------------------------------------------- */
-
-static bool global_holds(const crn_vault *v, const crn_manifest_mark *mark, uint32_t rank)
-{
-    return crn_role_holds(v, CRN_ROLE_TRAIL, mark, rank);
-}
-
-static cairn_status global_describe(crn_vault *v, const crn_manifest_mark *mark, crn_ask *ask,
-                                    size_t n)
-{
-    return crn_role_describe(v, CRN_ROLE_TRAIL, mark, ask, n);
-}
-
-static cairn_status global_load(crn_vault *v, const crn_manifest_mark *mark, crn_want *want,
-                                size_t n)
-{
-    return crn_role_load(v, CRN_ROLE_TRAIL, mark, want, n);
-}
-
 const crn_level_ops crn_level_global = {
-    .name = "global",
+    .role = CRN_ROLE_TRAIL,
     .check = global_check,
     .raise = global_raise,
     .each = global_each,
-    .holds = global_holds,
-    .describe = global_describe,
-    .load = global_load,
 };

@@ -42,7 +42,7 @@ static cairn_status ask_levels(crn_vault *v, const crn_manifest_mark *mark, crn_
         CRN_TRY(count_all(v, count_unanswered(ask, n), &missing));
         if (missing == 0)
             return CAIRN_OK;
-        CRN_TRY(crn_comm_agree(v->comm, crn_level_table[level]->describe(v, mark, ask, n)));
+        CRN_TRY(crn_comm_agree(v->comm, crn_level_describe(v, level, mark, ask, n)));
     }
     return crn_comm_agree(v->comm, describe_missing(mark, ask, n));
 }
@@ -141,12 +141,12 @@ static cairn_status load_from(crn_vault *v, crn_level level, const crn_manifest_
 {
     uint64_t blocks, bytes, left, left_bytes;
     count_missing(want, n, &blocks, &bytes);
-    CRN_TRY(crn_comm_agree(v->comm, crn_level_table[level]->load(v, mark, want, n)));
+    CRN_TRY(crn_comm_agree(v->comm, crn_level_load(v, level, mark, want, n)));
     count_missing(want, n, &left, &left_bytes);
     stats->from[level].blocks += blocks - left;
     stats->from[level].bytes += bytes - left_bytes;
     for (size_t i = 0; mark->levels >> level & 1 && i < n; i++) {
-        const bool there = crn_level_table[level]->holds(v, mark, want[i].rank);
+        const bool there = crn_level_holds(v, level, mark, want[i].rank);
         *(there ? &stats->from[level].bad : &stats->from[level].absent) += want[i].missing.n;
     }
     return CAIRN_OK;

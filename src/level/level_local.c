@@ -32,29 +32,10 @@ static cairn_status local_each(crn_vault *v, cairn_status (*visit)(crn_part *, u
     return crn_vault_visit(v, &id, visit, arg);
 }
 
-static bool local_holds(const crn_vault *v, const crn_manifest_mark *mark, uint32_t rank)
-{
-    return crn_role_holds(v, CRN_ROLE_OWN, mark, rank);
-}
-
-static cairn_status local_describe(crn_vault *v, const crn_manifest_mark *mark, crn_ask *ask,
-                                   size_t n)
-{
-    return crn_role_describe(v, CRN_ROLE_OWN, mark, ask, n);
-}
-
-static cairn_status local_load(crn_vault *v, const crn_manifest_mark *mark, crn_want *want,
-                               size_t n)
-{
-    return crn_role_load(v, CRN_ROLE_OWN, mark, want, n);
-}
-
 const crn_level_ops crn_level_local = {
-    .name = "local",
+    .role = CRN_ROLE_OWN,
+    .file = "own",
     .check = local_check,
     .raise = local_raise,
     .each = local_each,
-    .holds = local_holds,
-    .describe = local_describe,
-    .load = local_load,
 };

@@ -134,7 +134,8 @@ typedef struct crn_ask {
  * the caller agrees.
  */
 typedef struct crn_level_ops {
-    const char *name;
+    uint32_t role;    /* of its files, */
+    const char *file; /* and how their names begin on a node; NULL: they are not there */
 
     /* Can marks be raised with these nodes? The same answer on all ranks; CAIRN_EINVAL says why
      * not. Not collective. */
@@ -160,6 +161,8 @@ typedef struct crn_level_ops {
      * The same status on all ranks. Collective. */
     cairn_status (*survey)(crn_vault *v);
 
+    /* The next three may be NULL where the files are plain copies of parts with the role. */
+
     /* After a survey: may the share of an old rank come from this level? The same on all ranks; not
      * collective. */
     bool (*holds)(const crn_vault *v, const crn_manifest_mark *mark, uint32_t rank);
@@ -182,12 +185,24 @@ typedef struct crn_level_ops {
 
 /* The rows, in the order of cost. */
 extern const crn_level_ops *const crn_level_table[CRN_NLEVELS];
+#define CRN_LEVEL_OPS(id, word, ...) extern const crn_level_ops crn_level_##word;
+CRN_LEVELS(CRN_LEVEL_OPS, CRN_LEVEL_OPS)
+#undef CRN_LEVEL_OPS
+
+/* A level's callback, or that of plain copies of parts. */
+bool crn_level_holds(const crn_vault *v, crn_level level, const crn_manifest_mark *mark,
+                     uint32_t rank);
+cairn_status crn_level_describe(crn_vault *v, crn_level level, const crn_manifest_mark *mark,
+                                crn_ask *ask, size_t n);
+cairn_status crn_level_load(crn_vault *v, crn_level level, const crn_manifest_mark *mark,
+                            crn_want *want, size_t n);
+
+/* How the names of files with a role begin; NULL: no level has such files on a node. */
+const char *crn_role_name(uint32_t role);
 
 /* The global level's raise for forms other than parts. */
 cairn_status crn_outside_raise(crn_vault *v, uint64_t version, uint64_t keep,
                                crn_raise_stats *stats);
-
-extern const crn_level_ops crn_level_local, crn_level_partner, crn_level_encoded, crn_level_global;
 
 /* --- between ranks ------------------------------------------------------------------------ */
 
@@ -261,7 +276,7 @@ typedef CRN_VEC(crn_block_fetch) crn_block_fetches;
 cairn_status crn_fetch_blocks(crn_vault *v, crn_block_fetch *fetch, size_t n);
 
 /*
- * Callbacks of a level whose files are plain copies of a rank's part under a role of their own.
+ * What holds, describe and load of a level do whose files are plain copies of a rank's part.
  */
 bool crn_role_holds(const crn_vault *v, uint32_t role, const crn_manifest_mark *mark,
                     uint32_t rank);

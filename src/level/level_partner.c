@@ -260,29 +260,10 @@ static cairn_status partner_each(crn_vault *v, cairn_status (*visit)(crn_part *,
     return CAIRN_OK;
 }
 
-static bool partner_holds(const crn_vault *v, const crn_manifest_mark *mark, uint32_t rank)
-{
-    return crn_role_holds(v, CRN_ROLE_PARTNER, mark, rank);
-}
-
-static cairn_status partner_describe(crn_vault *v, const crn_manifest_mark *mark, crn_ask *ask,
-                                     size_t n)
-{
-    return crn_role_describe(v, CRN_ROLE_PARTNER, mark, ask, n);
-}
-
-static cairn_status partner_load(crn_vault *v, const crn_manifest_mark *mark, crn_want *want,
-                                 size_t n)
-{
-    return crn_role_load(v, CRN_ROLE_PARTNER, mark, want, n);
-}
-
 const crn_level_ops crn_level_partner = {
-    .name = "partner",
+    .role = CRN_ROLE_PARTNER,
+    .file = "partner",
     .check = partner_check,
     .raise = partner_raise_mark,
     .each = partner_each,
-    .holds = partner_holds,
-    .describe = partner_describe,
-    .load = partner_load,
 };

@@ -334,7 +334,7 @@ static uint32_t whole_at(const crn_vault *v, const crn_manifest_mark *mark)
     uint32_t levels = 0;
     for (int level = 0; level < CRN_NLEVELS; level++) {
         uint32_t rank = 0;
-        while (rank < mark->nranks && crn_level_table[level]->holds(v, mark, rank))
+        while (rank < mark->nranks && crn_level_holds(v, level, mark, rank))
             rank++;
         levels |= (uint32_t)(rank == mark->nranks) << level;
     }
@@ -364,7 +364,7 @@ cairn_status crn_vault_can_load(crn_vault *v, const crn_manifest_mark *mark)
     for (uint32_t rank = 0; rank < mark->nranks; rank++) {
         bool held = false;
         for (int level = 0; level < CRN_NLEVELS && !held; level++)
-            held = crn_level_table[level]->holds(v, mark, rank);
+            held = crn_level_holds(v, level, mark, rank);
         CRN_FAIL_IF(!held, CAIRN_ENOTFOUND,
                     "mark %" PRIu64 " is not whole: the share of rank %" PRIu32
                     " is neither in its own part nor in a partner's copy on the %d nodes here, "

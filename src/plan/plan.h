@@ -46,8 +46,8 @@ cairn_status crn_plan_daly(double cost, double mtbf, double *ret); /* 2006, high
 /* Model: levels, what their marks cost, and the order of marks. */
 
 enum {
-    CRN_PLAN_LEVELS = 4,       /* local, partner, encoded, global; a model may have fewer */
-    CRN_PLAN_RATIO_MAX = 10000 /* of one level to the next: more is "never" */
+    CRN_PLAN_LEVELS = CRN_NLEVELS, /* a model may have fewer */
+    CRN_PLAN_RATIO_MAX = 10000     /* of one level to the next: more is "never" */
 };
 
 /*

@@ -9,16 +9,15 @@ enum { KEPT_SHOWN = 2000 };
 /* The newest marks that the trail has now, with the levels at which each is kept. */
 static json_t *kept_marks(cairn_trail *trail, size_t run, size_t n)
 {
-    static const char *const names[] = {"local", "partner", "encoded", "global"};
     json_t *list = json_array();
     for (size_t i = n - CRN_MIN(n, (size_t)KEPT_SHOWN); i < n; i++) {
         cairn_mark_info mark = {.struct_bytes = sizeof mark};
         json_t *levels = json_array();
         if (cairn_trail_mark(trail, run, i, &mark) < 0)
             continue; /* the number is right: the trail was read before */
-        for (unsigned l = 0; l < sizeof names / sizeof *names; l++)
+        for (crn_level l = 0; l < CRN_NLEVELS; l++)
             if (mark.levels & 1u << l)
-                json_array_append_new(levels, json_string(names[l]));
+                json_array_append_new(levels, json_string(crn_level_name(l)));
         json_array_append_new(
             list, json_pack("{s:I, s:f, s:i, s:I, s:o}", "version", (json_int_t)mark.version,
                             "time", (double)mark.wall_ns * 1e-9, "ranks", (int)mark.nranks,
