@@ -134,7 +134,7 @@ static crn_plan_limits limits(void)
     return lim;
 }
 
-static double efficiency(const crn_plan_model *m, const crn_plan_schedule *s)
+static double efficiency(const crn_plan_model *m, const cairn_plan_schedule *s)
 {
     crn_plan_prediction p;
     bench_need(crn_plan_predict(m, s, &p));
@@ -142,7 +142,7 @@ static double efficiency(const crn_plan_model *m, const crn_plan_schedule *s)
 }
 
 /* The schedule of a program whose marks cost what the model says, after so many decisions. */
-static crn_plan_schedule tune(const crn_plan_model *m, uint64_t nretuned)
+static cairn_plan_schedule tune(const crn_plan_model *m, uint64_t nretuned)
 {
     crn_plan_options opt = {
         .nlevels = 2, .trust = 2, .limits = limits(), .rate = {m->level[0].rate, m->level[1].rate}};
@@ -171,7 +171,7 @@ typedef struct row {
     const char *kernel;
     double rates, costs;
     double neutral, closed, tuned, best; /* closed: as the paper tunes, by (7) to (9) */
-    crn_plan_schedule schedule;          /* after tuning */
+    cairn_plan_schedule schedule;        /* after tuning */
 } row;
 
 static row make_row(size_t i, double faster)
@@ -181,7 +181,7 @@ static row make_row(size_t i, double faster)
     row r = {.kernel = random ? "random" : "diagonal", .rates = by[i / 3 % 3], .costs = by[i % 3]};
     crn_plan_model m = paper_model(r.rates, r.costs, random ? RANDOM_PACE : RANDOM_PACE / faster);
     crn_plan_limits lim = limits();
-    crn_plan_schedule neutral = crn_plan_neutral(2), best, closed;
+    cairn_plan_schedule neutral = crn_plan_neutral(2), best, closed;
     crn_plan_prediction at_best;
     bench_need(crn_plan_best(&m, &lim, &best, &at_best));
     if (crn_plan_closed(&m, &lim, &closed) == CAIRN_OK) /* else no setting is any good */
@@ -237,7 +237,7 @@ static void print_figure(double faster)
 static void check_model(void)
 {
     crn_plan_model m = paper_model(2, 1, RANDOM_PACE);
-    crn_plan_schedule s = {.interval = 20, .ratio = {1, 30}};
+    cairn_plan_schedule s = {.interval = 20, .ratio = {1, 30}};
     crn_plan_trial trial = {.work = 1e6, .wall_max = 1e9, .nruns = 50, .seed = 1, .shape = {1, 1}};
     crn_plan_result r;
     bench_need(crn_plan_simulate(&m, &s, &trial, &r));
@@ -262,13 +262,13 @@ static void time_search(size_t nlevels)
 {
     crn_plan_model m = {.nlevels = nlevels, .changed = {.floor = 1e7, .span = 1e9, .theta = 300}};
     crn_plan_limits lim = crn_plan_limits_default();
-    crn_plan_schedule s;
+    cairn_plan_schedule s;
     double search[BENCH_TURNS], predict[BENCH_TURNS];
     for (size_t l = 0; l < nlevels; l++)
-        m.level[l] = (crn_plan_level){.rate = 1e-3 / pow(5, (double)l),
-                                      .restart = 2 + 10.0 * (double)l,
-                                      .fixed = 0.05,
-                                      .bandwidth = 1e9 / pow(4, (double)l)};
+        m.level[l] = (cairn_plan_level){.rate = 1e-3 / pow(5, (double)l),
+                                        .restart = 2 + 10.0 * (double)l,
+                                        .fixed = 0.05,
+                                        .bandwidth = 1e9 / pow(4, (double)l)};
     for (size_t i = 0; i < BENCH_TURNS; i++) {
         double start = bench_seconds();
         bench_need(crn_plan_best(&m, &lim, &s, NULL));

@@ -210,10 +210,11 @@ cairn_status crn_history_teach(const ckpt_history *h, const ckpt_ladder *ladder,
     return CAIRN_OK;
 }
 
-bool crn_history_schedule(const ckpt_history *h, const ckpt_ladder *ladder, crn_plan_schedule *ret)
+bool crn_history_schedule(const ckpt_history *h, const ckpt_ladder *ladder,
+                          cairn_plan_schedule *ret)
 {
     json_t *every = h->tuned.tuned.every;
-    crn_plan_schedule s = {.interval = h->tuned.tuned.interval};
+    cairn_plan_schedule s = {.interval = h->tuned.tuned.interval};
     json_int_t before = 1;
     if (!(s.interval > 0) || json_object_size(every) != ladder->n)
         return false;

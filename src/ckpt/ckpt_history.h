@@ -82,6 +82,7 @@ double crn_history_observe(const ckpt_history *h, const ckpt_ladder *ladder,
 cairn_status crn_history_teach(const ckpt_history *h, const ckpt_ladder *ladder, crn_plan_tuner *t);
 
 /* The schedule that was in force last; false when nothing is known for just these levels. */
-bool crn_history_schedule(const ckpt_history *h, const ckpt_ladder *ladder, crn_plan_schedule *ret);
+bool crn_history_schedule(const ckpt_history *h, const ckpt_ladder *ladder,
+                          cairn_plan_schedule *ret);
 
 #endif

@@ -140,7 +140,7 @@ typedef struct ckpt_job {
  */
 /* What the planner of a leg has said in the log; rank 0. */
 typedef struct ckpt_tuned {
-    crn_plan_schedule schedule, better; /* the last time, */
+    cairn_plan_schedule schedule, better; /* the last time, */
     double efficiency;
     uint64_t nretuned; /* after having thought so often, */
     uint64_t ntold;    /* and how often in all */

@@ -126,7 +126,7 @@ cairn_status crn_tune_init(cairn *c)
 
 /* --- measuring ------------------------------------------------------------------------------ */
 
-static json_t *ratios(const ckpt_tune *t, const crn_plan_schedule *s)
+static json_t *ratios(const ckpt_tune *t, const cairn_plan_schedule *s)
 {
     json_t *every = json_object();
     for (size_t i = 0; i < t->ladder.n; i++)
@@ -140,7 +140,7 @@ static json_t *beliefs(const ckpt_tune *t, const crn_plan_model *m)
 {
     json_t *levels = json_array();
     for (size_t i = 0; i < m->nlevels; i++) {
-        const crn_plan_level *l = &m->level[i];
+        const cairn_plan_level *l = &m->level[i];
         json_array_append_new(levels, crn_event_belief_encode(&(crn_event_belief){
                                           .level = crn_level_name(t->ladder.level[i]),
                                           .rate = l->rate,
@@ -188,7 +188,8 @@ static bool differ(double a, double b)
     return fabs(a - b) > NOTICEABLE * fmax(fabs(a), fabs(b));
 }
 
-static bool schedules_differ(const crn_plan_schedule *a, const crn_plan_schedule *b, size_t nlevels)
+static bool schedules_differ(const cairn_plan_schedule *a, const cairn_plan_schedule *b,
+                             size_t nlevels)
 {
     return differ(a->interval, b->interval) ||
            memcmp(a->ratio, b->ratio, nlevels * sizeof *a->ratio) != 0;

@@ -30,6 +30,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <cairn/planner.h>
+
 #include "base/base.h"
 
 /* Intervals: computing time between two marks, for one level and a constant cost */
@@ -46,8 +48,8 @@ cairn_status crn_plan_daly(double cost, double mtbf, double *ret); /* 2006, high
 /* Model: levels, what their marks cost, and the order of marks. */
 
 enum {
-    CRN_PLAN_LEVELS = CRN_NLEVELS, /* a model may have fewer */
-    CRN_PLAN_RATIO_MAX = 10000     /* of one level to the next: more is "never" */
+    CRN_PLAN_LEVELS = CAIRN_PLAN_LEVELS, /* a model may have fewer */
+    CRN_PLAN_RATIO_MAX = 10000           /* of one level to the next: more is "never" */
 };
 
 /*
@@ -66,18 +68,10 @@ double crn_plan_growth_at(const crn_plan_growth *g, double t);
  * destroys what lies below level l) needs a mark of level l or higher, and a restart from one puts
  * the mark back on the levels below.
  */
-typedef struct crn_plan_level {
-    double rate;       /* failures of this level's class */
-    double restart;    /* seconds to restart from this level */
-    double fixed;      /* seconds that the program stands still in a mark whatever has changed, */
-    double bandwidth;  /* and changed bytes per second on top */
-    double background; /* seconds until the mark is safe: its next one must not come earlier */
-} crn_plan_level;
-
 typedef struct crn_plan_model {
     size_t nlevels; /* 1 to CRN_PLAN_LEVELS, the cheapest first */
     crn_plan_growth changed;
-    crn_plan_level level[CRN_PLAN_LEVELS];
+    cairn_plan_level level[CRN_PLAN_LEVELS];
 } crn_plan_model;
 
 cairn_status crn_plan_model_check(const crn_plan_model *m);
@@ -94,16 +88,11 @@ double crn_plan_cost(const crn_plan_model *m, size_t level, double t);
  * higher make one of level l; ratio[0] is 1. "Two local marks to one global" is ratio {1, 3}; a
  * ratio of 1 leaves the level below unused.
  */
-typedef struct crn_plan_schedule {
-    double interval;
-    unsigned ratio[CRN_PLAN_LEVELS];
-} crn_plan_schedule;
-
 /* One mark of at least this level in how many. */
-uint64_t crn_plan_period(const crn_plan_schedule *s, size_t level);
+uint64_t crn_plan_period(const cairn_plan_schedule *s, size_t level);
 
 /* Level of the n-th mark, n from 1. */
-size_t crn_plan_level_of(const crn_plan_schedule *s, size_t nlevels, uint64_t n);
+size_t crn_plan_level_of(const cairn_plan_schedule *s, size_t nlevels, uint64_t n);
 
 /* Prediction: the Markov model. */
 
@@ -123,7 +112,7 @@ typedef struct crn_plan_prediction {
  * The steady state of the Markov model, equations (1) to (4), for any number of levels. Exact: the
  * model's equations have a closed solution (docs/design/planner.md, "The model, solved").
  */
-cairn_status crn_plan_predict(const crn_plan_model *m, const crn_plan_schedule *s,
+cairn_status crn_plan_predict(const crn_plan_model *m, const cairn_plan_schedule *s,
                               crn_plan_prediction *ret);
 
 /* Optimum: the best schedule. */
@@ -141,7 +130,7 @@ crn_plan_limits crn_plan_limits_default(void);
  * between failures.
  */
 cairn_status crn_plan_closed(const crn_plan_model *m, const crn_plan_limits *lim,
-                             crn_plan_schedule *ret);
+                             cairn_plan_schedule *ret);
 
 /*
  * The best schedule within the limits, by the prediction. Never worse than crn_plan_closed; takes
@@ -149,11 +138,11 @@ cairn_status crn_plan_closed(const crn_plan_model *m, const crn_plan_limits *lim
  * schedule with efficiency 0. ret_prediction may be NULL.
  */
 cairn_status crn_plan_best(const crn_plan_model *m, const crn_plan_limits *lim,
-                           crn_plan_schedule *ret, crn_plan_prediction *ret_prediction);
+                           cairn_plan_schedule *ret, crn_plan_prediction *ret_prediction);
 
 /* The best interval for given ratios. */
 cairn_status crn_plan_best_interval(const crn_plan_model *m, const crn_plan_limits *lim,
-                                    crn_plan_schedule *s, crn_plan_prediction *ret_prediction);
+                                    cairn_plan_schedule *s, crn_plan_prediction *ret_prediction);
 
 /* Marks: differential or full, and their overhead */
 
@@ -247,11 +236,11 @@ typedef struct crn_plan_options {
     double rate[CRN_PLAN_LEVELS]; /* expected failures per second of each class */
     double trust;                 /* the rates count like this many observed failures; > 0 */
     crn_plan_limits limits;
-    crn_plan_schedule start; /* interval 0: the neutral start, crn_plan_neutral */
+    cairn_plan_schedule start; /* interval 0: the neutral start, crn_plan_neutral */
 } crn_plan_options;
 
 /* The start of Amrizal et al.: 100 s, two marks of the level below to one of the highest. */
-crn_plan_schedule crn_plan_neutral(size_t nlevels);
+cairn_plan_schedule crn_plan_neutral(size_t nlevels);
 
 typedef struct crn_plan_measure {
     size_t level;      /* that the mark reached */
@@ -270,9 +259,9 @@ typedef struct crn_plan_measure {
  */
 typedef struct crn_plan_tuner {
     crn_plan_options opt;
-    crn_plan_schedule schedule;     /* to be followed now */
+    cairn_plan_schedule schedule;   /* to be followed now */
     crn_plan_prediction prediction; /* of the schedule, by the last retuning; zeros before */
-    crn_plan_schedule better;       /* what the last retuning found best */
+    cairn_plan_schedule better;     /* what the last retuning found best */
     uint64_t nretuned, nchanged;    /* decisions made, and those that changed the schedule */
     uint64_t nmarks, since[CRN_PLAN_LEVELS]; /* marks, and those since one of at least a level */
     double total;                            /* bytes of the whole state, last seen */
@@ -313,27 +302,14 @@ crn_plan_model crn_plan_tuner_model(const crn_plan_tuner *t);
 
 /* Simulator: runs that happen. */
 
-typedef struct crn_plan_event {
-    double at; /* seconds since the start of the run */
-    size_t class;
-} crn_plan_event;
-
-typedef struct crn_plan_outcome {
-    bool finished;
-    double work, wall;             /* done, and the time that it took */
-    double held, lost, restarting; /* where the difference went */
-    uint64_t nmarks[CRN_PLAN_LEVELS];
-    uint64_t nfailures[CRN_PLAN_LEVELS];
-} crn_plan_outcome;
-
 /*
  * One run of work seconds of computing against recorded failures, in order of time. It is given up,
  * unfinished, after wall_max seconds, and after ten million marks and failures. The model's rates
  * are not used.
  */
-cairn_status crn_plan_replay(const crn_plan_model *m, const crn_plan_schedule *s, double work,
-                             double wall_max, const crn_plan_event *events, size_t nevents,
-                             crn_plan_outcome *ret);
+cairn_status crn_plan_replay(const crn_plan_model *m, const cairn_plan_schedule *s, double work,
+                             double wall_max, const cairn_plan_failure *events, size_t nevents,
+                             cairn_plan_outcome *ret);
 
 typedef struct crn_plan_trial {
     double work;     /* of each run */
@@ -347,11 +323,11 @@ typedef struct crn_plan_result {
     double efficiency; /* work by mean time */
     double error;      /* its standard error: 95 % lie within 1.96 of it */
     unsigned nfinished;
-    crn_plan_outcome mean; /* of all runs; counts are totals */
+    cairn_plan_outcome mean; /* of all runs; counts are totals */
 } crn_plan_result;
 
 /* Random failures with the model's rates. Runs differ only in the stream of random numbers. */
-cairn_status crn_plan_simulate(const crn_plan_model *m, const crn_plan_schedule *s,
+cairn_status crn_plan_simulate(const crn_plan_model *m, const cairn_plan_schedule *s,
                                const crn_plan_trial *trial, crn_plan_result *ret);
 
 /* Blocks: which size writes least, by what changed between marks. */

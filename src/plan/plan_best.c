@@ -108,10 +108,10 @@ static ladder solve_closed(const crn_plan_model *m, const crn_plan_limits *lim)
     return d;
 }
 
-static crn_plan_schedule schedule_of(const ladder *d, size_t nlevels, const crn_plan_limits *lim)
+static cairn_plan_schedule schedule_of(const ladder *d, size_t nlevels, const crn_plan_limits *lim)
 {
-    crn_plan_schedule s = {.interval = clamp(d->t[0], lim->interval_min, lim->interval_max),
-                           .ratio = {1}};
+    cairn_plan_schedule s = {.interval = clamp(d->t[0], lim->interval_min, lim->interval_max),
+                             .ratio = {1}};
     double t = s.interval;
     for (size_t l = 1; l < nlevels; l++) {
         s.ratio[l] = (unsigned)clamp(round(d->t[l] / t), 1, lim->ratio_max);
@@ -128,7 +128,7 @@ static cairn_status check(const crn_plan_model *m, const crn_plan_limits *lim)
 }
 
 cairn_status crn_plan_closed(const crn_plan_model *m, const crn_plan_limits *lim,
-                             crn_plan_schedule *ret)
+                             cairn_plan_schedule *ret)
 {
     CRN_TRY(check(m, lim));
     ladder d = solve_closed(m, lim);
@@ -144,11 +144,11 @@ cairn_status crn_plan_closed(const crn_plan_model *m, const crn_plan_limits *lim
 
 /* A schedule and what it gives. */
 typedef struct candidate {
-    crn_plan_schedule s;
+    cairn_plan_schedule s;
     crn_plan_prediction p;
 } candidate;
 
-static double efficiency_at(const crn_plan_model *m, crn_plan_schedule s, double interval)
+static double efficiency_at(const crn_plan_model *m, cairn_plan_schedule s, double interval)
 {
     s.interval = interval;
     return crn_plan_solve(m, &s).efficiency;
@@ -158,7 +158,7 @@ static double efficiency_at(const crn_plan_model *m, crn_plan_schedule s, double
  * The largest efficiency in [lo, hi], which has one maximum there: golden sections of the
  * logarithm, because what matters is an interval's ratio to the best one.
  */
-static double narrow(const crn_plan_model *m, const crn_plan_schedule *s, double lo, double hi)
+static double narrow(const crn_plan_model *m, const cairn_plan_schedule *s, double lo, double hi)
 {
     enum { STEPS = 30 }; /* 0.618^30 < 1e-6 of the bracket: the optimum is flat far wider */
     const double golden = 0.6180339887498949;
@@ -181,7 +181,7 @@ static double narrow(const crn_plan_model *m, const crn_plan_schedule *s, double
 
 /* The interval that the ratios of s allow: no level is asked for a mark before its last is safe. */
 static double shortest(const crn_plan_model *m, const crn_plan_limits *lim,
-                       const crn_plan_schedule *s)
+                       const cairn_plan_schedule *s)
 {
     double lo = lim->interval_min;
     for (size_t l = 0; l < m->nlevels; l++)
@@ -276,7 +276,7 @@ static grid empty_grid(const crn_plan_limits *lim)
 
 /* All intervals for the ratios of s. */
 static void scan_intervals(const crn_plan_model *m, const crn_plan_limits *lim,
-                           const crn_plan_schedule *s, grid *g)
+                           const cairn_plan_schedule *s, grid *g)
 {
     candidate c = {.s = *s};
     double lo = shortest(m, lim, s);
@@ -291,7 +291,7 @@ static void scan_intervals(const crn_plan_model *m, const crn_plan_limits *lim,
 
 /* Ratios in powers of four, of all levels from l up: at most 7 values for each of 3 levels. */
 static void scan_ratios(const crn_plan_model *m, const crn_plan_limits *lim, size_t l,
-                        crn_plan_schedule *s, grid *g)
+                        cairn_plan_schedule *s, grid *g)
 {
     if (l == m->nlevels) {
         scan_intervals(m, lim, s, g);
@@ -304,14 +304,14 @@ static void scan_ratios(const crn_plan_model *m, const crn_plan_limits *lim, siz
 }
 
 cairn_status crn_plan_best(const crn_plan_model *m, const crn_plan_limits *lim,
-                           crn_plan_schedule *ret, crn_plan_prediction *ret_prediction)
+                           cairn_plan_schedule *ret, crn_plan_prediction *ret_prediction)
 {
     CRN_TRY(check(m, lim));
     ladder d = solve_closed(m, lim);
     candidate best = {.s = schedule_of(&d, m->nlevels, lim)};
     climb(m, lim, &best);
     grid g = empty_grid(lim);
-    crn_plan_schedule s = {.ratio = {1}};
+    cairn_plan_schedule s = {.ratio = {1}};
     scan_ratios(m, lim, 1, &s, &g);
     for (size_t i = 0; i < STRETCHES; i++) {
         climb(m, lim, &g.best[i]);
@@ -324,10 +324,10 @@ cairn_status crn_plan_best(const crn_plan_model *m, const crn_plan_limits *lim,
 }
 
 cairn_status crn_plan_best_interval(const crn_plan_model *m, const crn_plan_limits *lim,
-                                    crn_plan_schedule *s, crn_plan_prediction *ret_prediction)
+                                    cairn_plan_schedule *s, crn_plan_prediction *ret_prediction)
 {
     CRN_TRY(check(m, lim));
-    crn_plan_schedule any = *s;
+    cairn_plan_schedule any = *s;
     any.interval = lim->interval_min;
     CRN_TRY(crn_plan_schedule_check(&any, m->nlevels));
     grid g = empty_grid(lim);

@@ -22,10 +22,10 @@ static inline cairn_status crn_plan_check_natural(const char *what, double v)
     return CAIRN_OK;
 }
 
-cairn_status crn_plan_schedule_check(const crn_plan_schedule *s, size_t nlevels);
+cairn_status crn_plan_schedule_check(const cairn_plan_schedule *s, size_t nlevels);
 cairn_status crn_plan_limits_check(const crn_plan_limits *lim);
 
 /* crn_plan_predict without the checks, for code that asks thousands of times. */
-crn_plan_prediction crn_plan_solve(const crn_plan_model *m, const crn_plan_schedule *s);
+crn_plan_prediction crn_plan_solve(const crn_plan_model *m, const cairn_plan_schedule *s);
 
 #endif

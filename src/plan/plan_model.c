@@ -17,11 +17,11 @@ double crn_plan_growth_at(const crn_plan_growth *g, double t)
 
 double crn_plan_cost(const crn_plan_model *m, size_t level, double t)
 {
-    const crn_plan_level *l = &m->level[level];
+    const cairn_plan_level *l = &m->level[level];
     return l->fixed + crn_plan_growth_at(&m->changed, t) / l->bandwidth;
 }
 
-static cairn_status check_level(const crn_plan_level *l)
+static cairn_status check_level(const cairn_plan_level *l)
 {
     CRN_TRY(crn_plan_check_natural("the failure rate", l->rate));
     CRN_TRY(crn_plan_check_natural("the cost of a restart", l->restart));
@@ -48,7 +48,7 @@ cairn_status crn_plan_model_check(const crn_plan_model *m)
     return CAIRN_OK;
 }
 
-cairn_status crn_plan_schedule_check(const crn_plan_schedule *s, size_t nlevels)
+cairn_status crn_plan_schedule_check(const cairn_plan_schedule *s, size_t nlevels)
 {
     CRN_TRY(crn_plan_check_positive("the interval", s->interval));
     CRN_FAIL_IF(s->ratio[0] != 1, CAIRN_EINVAL, "the ratio of the lowest level is %u: it must be 1",
@@ -60,7 +60,7 @@ cairn_status crn_plan_schedule_check(const crn_plan_schedule *s, size_t nlevels)
     return CAIRN_OK;
 }
 
-uint64_t crn_plan_period(const crn_plan_schedule *s, size_t level)
+uint64_t crn_plan_period(const cairn_plan_schedule *s, size_t level)
 {
     uint64_t period = 1;
     for (size_t l = 1; l <= level; l++)
@@ -68,7 +68,7 @@ uint64_t crn_plan_period(const crn_plan_schedule *s, size_t level)
     return period;
 }
 
-size_t crn_plan_level_of(const crn_plan_schedule *s, size_t nlevels, uint64_t n)
+size_t crn_plan_level_of(const cairn_plan_schedule *s, size_t nlevels, uint64_t n)
 {
     size_t level = 0;
     for (uint64_t period = 1; level + 1 < nlevels; level++) {
@@ -159,7 +159,7 @@ static double stretch(double rate, double d)
  * cycles of level l - 1; each makes the loss of those that follow larger by the same factor 'grow',
  * hence the geometric sum. reach[l] is the share of failures that lose work back to level l.
  */
-static double solve_cycle(const crn_plan_model *m, const crn_plan_schedule *s, double rate,
+static double solve_cycle(const crn_plan_model *m, const cairn_plan_schedule *s, double rate,
                           const aftermath *after)
 {
     double a[CRN_PLAN_LEVELS] = {0};
@@ -181,7 +181,7 @@ static double solve_cycle(const crn_plan_model *m, const crn_plan_schedule *s, d
     return a[m->nlevels - 1] * (1 + rate * after->restarting);
 }
 
-crn_plan_prediction crn_plan_solve(const crn_plan_model *m, const crn_plan_schedule *s)
+crn_plan_prediction crn_plan_solve(const crn_plan_model *m, const cairn_plan_schedule *s)
 {
     double rate = 0;
     for (size_t l = 0; l < m->nlevels; l++)
@@ -197,7 +197,7 @@ crn_plan_prediction crn_plan_solve(const crn_plan_model *m, const crn_plan_sched
     return (crn_plan_prediction){.efficiency = work / expected, .work = work, .expected = expected};
 }
 
-cairn_status crn_plan_predict(const crn_plan_model *m, const crn_plan_schedule *s,
+cairn_status crn_plan_predict(const crn_plan_model *m, const cairn_plan_schedule *s,
                               crn_plan_prediction *ret)
 {
     CRN_TRY(crn_plan_model_check(m));

@@ -12,8 +12,8 @@ enum { STEPS_MAX = 10000000 };
 /* Where failures come from: the next one after those given out. */
 typedef struct source source;
 struct source {
-    crn_plan_event (*next)(source *src); /* at = HUGE_VAL when there is none */
-    const crn_plan_event *events;        /* recorded */
+    cairn_plan_failure (*next)(source *src); /* at = HUGE_VAL when there is none */
+    const cairn_plan_failure *events;        /* recorded */
     size_t nevents, taken;
     const crn_plan_model *m; /* random: one renewal process per class */
     const crn_plan_trial *trial;
@@ -21,10 +21,10 @@ struct source {
     double scale[CRN_PLAN_LEVELS], due[CRN_PLAN_LEVELS];
 };
 
-static crn_plan_event next_recorded(source *src)
+static cairn_plan_failure next_recorded(source *src)
 {
     if (src->taken == src->nevents)
-        return (crn_plan_event){.at = HUGE_VAL};
+        return (cairn_plan_failure){.at = HUGE_VAL};
     return src->events[src->taken++];
 }
 
@@ -37,13 +37,13 @@ static double draw(source *src, size_t class)
     return src->scale[class] * pow(-log1p(-u), 1 / src->trial->shape[class]);
 }
 
-static crn_plan_event next_random(source *src)
+static cairn_plan_failure next_random(source *src)
 {
     size_t first = 0;
     for (size_t l = 1; l < src->m->nlevels; l++)
         if (src->due[l] < src->due[first])
             first = l;
-    crn_plan_event e = {.at = src->due[first], .class = first};
+    cairn_plan_failure e = {.at = src->due[first], .level = first};
     src->due[first] += draw(src, first);
     return e;
 }
@@ -67,14 +67,14 @@ typedef struct point {
 
 typedef struct run {
     const crn_plan_model *m;
-    const crn_plan_schedule *s;
+    const cairn_plan_schedule *s;
     source *src;
-    crn_plan_event failure; /* the next one; never before 'now' */
+    cairn_plan_failure failure; /* the next one; never before 'now' */
     double now, wall_max;
     uint64_t nsteps;
     point at;                    /* the last mark that the program passed */
     point safe[CRN_PLAN_LEVELS]; /* the newest mark on each level */
-    crn_plan_outcome out;
+    cairn_plan_outcome out;
 } run;
 
 static bool is_given_up(const run *r)
@@ -95,7 +95,7 @@ static bool pass(run *r, double d, double *ret_spent)
 /* The failure that has come: take it, and see to the one after it. */
 static size_t suffer(run *r)
 {
-    size_t class = r->failure.class;
+    size_t class = r->failure.level;
     r->out.nfailures[class]++;
     r->failure = r->src->next(r->src);
     return class;
@@ -139,8 +139,8 @@ static void advance(run *r, double work)
         r->safe[l] = next;
 }
 
-static crn_plan_outcome walk(const crn_plan_model *m, const crn_plan_schedule *s, double work,
-                             double wall_max, source *src)
+static cairn_plan_outcome walk(const crn_plan_model *m, const cairn_plan_schedule *s, double work,
+                               double wall_max, source *src)
 {
     run r = {.m = m, .s = s, .src = src, .failure = src->next(src), .wall_max = wall_max};
     while (r.at.work < work && !is_given_up(&r))
@@ -151,7 +151,7 @@ static crn_plan_outcome walk(const crn_plan_model *m, const crn_plan_schedule *s
     return r.out;
 }
 
-static cairn_status check(const crn_plan_model *m, const crn_plan_schedule *s, double work,
+static cairn_status check(const crn_plan_model *m, const cairn_plan_schedule *s, double work,
                           double wall_max)
 {
     CRN_TRY(crn_plan_model_check(m));
@@ -161,24 +161,24 @@ static cairn_status check(const crn_plan_model *m, const crn_plan_schedule *s, d
     return CAIRN_OK;
 }
 
-cairn_status crn_plan_replay(const crn_plan_model *m, const crn_plan_schedule *s, double work,
-                             double wall_max, const crn_plan_event *events, size_t nevents,
-                             crn_plan_outcome *ret)
+cairn_status crn_plan_replay(const crn_plan_model *m, const cairn_plan_schedule *s, double work,
+                             double wall_max, const cairn_plan_failure *events, size_t nevents,
+                             cairn_plan_outcome *ret)
 {
     CRN_TRY(check(m, s, work, wall_max));
     for (size_t i = 0; i < nevents; i++) {
         CRN_TRY(crn_plan_check_natural("the time of a failure", events[i].at));
         CRN_FAIL_IF(i > 0 && events[i].at < events[i - 1].at, CAIRN_EINVAL,
                     "failure %zu, at %g s, is earlier than the one before it", i, events[i].at);
-        CRN_FAIL_IF(events[i].class >= m->nlevels, CAIRN_EINVAL,
-                    "failure %zu is of class %zu, which no level survives", i, events[i].class);
+        CRN_FAIL_IF(events[i].level >= m->nlevels, CAIRN_EINVAL,
+                    "failure %zu is of class %zu, which no level survives", i, events[i].level);
     }
     source src = {.next = next_recorded, .events = events, .nevents = nevents};
     *ret = walk(m, s, work, wall_max, &src);
     return CAIRN_OK;
 }
 
-static void add_outcome(crn_plan_outcome *sum, const crn_plan_outcome *o)
+static void add_outcome(cairn_plan_outcome *sum, const cairn_plan_outcome *o)
 {
     sum->work += o->work;
     sum->wall += o->wall;
@@ -202,7 +202,7 @@ static cairn_status check_trial(const crn_plan_model *m, const crn_plan_trial *t
     return CAIRN_OK;
 }
 
-cairn_status crn_plan_simulate(const crn_plan_model *m, const crn_plan_schedule *s,
+cairn_status crn_plan_simulate(const crn_plan_model *m, const cairn_plan_schedule *s,
                                const crn_plan_trial *trial, crn_plan_result *ret)
 {
     CRN_TRY(check(m, s, trial->work, trial->wall_max));
@@ -211,7 +211,7 @@ cairn_status crn_plan_simulate(const crn_plan_model *m, const crn_plan_schedule 
     double n = trial->nruns, mean = 0, squares = 0; /* of efficiency's inverse, by Welford */
     for (unsigned i = 0; i < trial->nruns; i++) {
         source src = random_source(m, trial, i);
-        crn_plan_outcome o = walk(m, s, trial->work, trial->wall_max, &src);
+        cairn_plan_outcome o = walk(m, s, trial->work, trial->wall_max, &src);
         add_outcome(&res.mean, &o);
         res.nfinished += o.finished;
         double delta = o.wall - mean;

@@ -12,9 +12,9 @@ static const double HYSTERESIS = 0.003;   /* relative gain in efficiency that is
 static const double DAMPING = 0.75;       /* of the way, in logarithms, per change */
 static const double BANDWIDTH_MAX = 1e15; /* stands for a cost that does not depend on bytes */
 
-crn_plan_schedule crn_plan_neutral(size_t nlevels)
+cairn_plan_schedule crn_plan_neutral(size_t nlevels)
 {
-    crn_plan_schedule s = {.interval = 100, .ratio = {1, 2, 2, 2}};
+    cairn_plan_schedule s = {.interval = 100, .ratio = {1, 2, 2, 2}};
     if (nlevels > 1)
         s.ratio[nlevels - 1] = 3;
     return s;
@@ -31,7 +31,7 @@ static cairn_status check_options(const crn_plan_options *opt)
     return CAIRN_OK;
 }
 
-static void bound_schedule(crn_plan_schedule *s, size_t nlevels, const crn_plan_limits *lim)
+static void bound_schedule(cairn_plan_schedule *s, size_t nlevels, const crn_plan_limits *lim)
 {
     s->interval = fmin(fmax(s->interval, lim->interval_min), lim->interval_max);
     for (size_t l = 1; l < nlevels; l++)
@@ -41,7 +41,7 @@ static void bound_schedule(crn_plan_schedule *s, size_t nlevels, const crn_plan_
 cairn_status crn_plan_tuner_init(crn_plan_tuner *t, const crn_plan_options *opt)
 {
     CRN_TRY(check_options(opt));
-    crn_plan_schedule start =
+    cairn_plan_schedule start =
         opt->start.interval == 0 ? crn_plan_neutral(opt->nlevels) : opt->start;
     CRN_TRY(crn_plan_schedule_check(&start, opt->nlevels));
     bound_schedule(&start, opt->nlevels, &opt->limits);
@@ -115,10 +115,10 @@ static unsigned damp_ratio(unsigned now, unsigned to)
     return r;
 }
 
-static crn_plan_schedule damp(const crn_plan_schedule *now, const crn_plan_schedule *to,
-                              size_t nlevels)
+static cairn_plan_schedule damp(const cairn_plan_schedule *now, const cairn_plan_schedule *to,
+                                size_t nlevels)
 {
-    crn_plan_schedule s = *now;
+    cairn_plan_schedule s = *now;
     s.interval *= pow(to->interval / now->interval, DAMPING);
     for (size_t l = 1; l < nlevels; l++)
         s.ratio[l] = damp_ratio(now->ratio[l], to->ratio[l]);
@@ -137,7 +137,7 @@ cairn_status crn_plan_tuner_retune(crn_plan_tuner *t)
     if (t->opt.mode != CRN_PLAN_AUTO || best.efficiency <= now.efficiency * (1 + HYSTERESIS))
         return CAIRN_OK;
 
-    crn_plan_schedule next = damp(&t->schedule, &t->better, m.nlevels);
+    cairn_plan_schedule next = damp(&t->schedule, &t->better, m.nlevels);
     crn_plan_prediction damped = crn_plan_solve(&m, &next);
     bool on_the_way = damped.efficiency > now.efficiency;
     t->schedule = on_the_way ? next : t->better;

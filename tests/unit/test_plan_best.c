@@ -13,12 +13,12 @@ static void assert_near(double got, double want, double tolerance)
         fail_msg("%.12g instead of %.12g", got, want);
 }
 
-static crn_plan_level constant(double rate, double cost, double restart)
+static cairn_plan_level constant(double rate, double cost, double restart)
 {
-    return (crn_plan_level){.rate = rate, .restart = restart, .fixed = cost, .bandwidth = 1};
+    return (cairn_plan_level){.rate = rate, .restart = restart, .fixed = cost, .bandwidth = 1};
 }
 
-static double efficiency(const crn_plan_model *m, const crn_plan_schedule *s)
+static double efficiency(const crn_plan_model *m, const cairn_plan_schedule *s)
 {
     crn_plan_prediction p;
     assert_ok(crn_plan_predict(m, s, &p));
@@ -33,7 +33,7 @@ static void test_closed_solves_seven_to_nine(void **state)
                         .changed = {.theta = 1},
                         .level = {constant(1 / m1, c1, 5), constant(1 / m2, c2, 100)}};
     crn_plan_limits lim = crn_plan_limits_default();
-    crn_plan_schedule s;
+    cairn_plan_schedule s;
     assert_ok(crn_plan_closed(&m, &lim, &s));
     double t2 = sqrt(2 * c2 * m2), p = 1 - s.interval / t2;
     assert_near(s.interval, sqrt(2 * (p * c1 + (1 - p) * c2) * m1), 1e-9);
@@ -45,7 +45,7 @@ static void test_closed_of_one_level_is_young(void **state)
     (void)state;
     crn_plan_model m = {.nlevels = 1, .changed = {.theta = 1}, .level = {constant(1e-4, 18, 0)}};
     crn_plan_limits lim = crn_plan_limits_default();
-    crn_plan_schedule s;
+    cairn_plan_schedule s;
     assert_ok(crn_plan_closed(&m, &lim, &s));
     assert_near(s.interval, 600, 1e-12);
 }
@@ -58,7 +58,7 @@ static void test_closed_follows_the_cost_curve(void **state)
                         .changed = {.floor = 1e8, .span = 1e10, .theta = 900},
                         .level = {{.rate = 1e-4, .fixed = 1, .bandwidth = 1e8}}};
     crn_plan_limits lim = crn_plan_limits_default();
-    crn_plan_schedule s;
+    cairn_plan_schedule s;
     assert_ok(crn_plan_closed(&m, &lim, &s));
     assert_near(s.interval, sqrt(2 * crn_plan_cost(&m, 0, s.interval) / 1e-4), 1e-9);
 }
@@ -71,7 +71,7 @@ static void test_closed_drops_a_useless_level(void **state)
                         .changed = {.theta = 1},
                         .level = {constant(1e-9, 2, 1), constant(1e-4, 18, 1)}};
     crn_plan_limits lim = crn_plan_limits_default();
-    crn_plan_schedule s;
+    cairn_plan_schedule s;
     assert_ok(crn_plan_closed(&m, &lim, &s));
     assert_int_equal(s.ratio[1], 1);
     assert_near(s.interval, sqrt(2 * 18 / (1e-4 + 1e-9)), 1e-9);
@@ -87,7 +87,7 @@ static void test_closed_refuses_marks_dearer_than_failures(void **state)
                         .changed = {.theta = 1},
                         .level = {constant(1e-2, 2, 1), constant(1e-3, 1000, 1)}};
     crn_plan_limits lim = crn_plan_limits_default();
-    crn_plan_schedule s;
+    cairn_plan_schedule s;
     assert_fails(crn_plan_closed(&m, &lim, &s), CAIRN_EINVAL, "a mark at level 1 takes 1000 s");
     lim.interval_min = 0;
     assert_fails(crn_plan_closed(&m, &lim, &s), CAIRN_EINVAL, "the shortest interval is 0");
@@ -105,7 +105,7 @@ static void test_best_of_one_level_is_exact(void **state)
         crn_plan_model m = {
             .nlevels = 1, .changed = {.theta = 1}, .level = {constant(1e-3, cost, 9)}};
         crn_plan_limits lim = crn_plan_limits_default();
-        crn_plan_schedule s;
+        cairn_plan_schedule s;
         assert_ok(crn_plan_best(&m, &lim, &s, NULL));
         double x = s.interval * 1e-3;
         assert_near(1 - x, exp(-x - cost * 1e-3), 1e-4);
@@ -119,16 +119,17 @@ static crn_plan_model random_model(crn_rng *rng, size_t nlevels)
                                     .span = 1e9 * crn_rng_unit(rng),
                                     .theta = pow(10, 4 * crn_rng_unit(rng))}};
     for (size_t l = 0; l < nlevels; l++)
-        m.level[l] = (crn_plan_level){.rate = pow(10, -2 - 3 * crn_rng_unit(rng)) / pow(8, l),
-                                      .restart = 50 * crn_rng_unit(rng),
-                                      .fixed = crn_rng_unit(rng),
-                                      .bandwidth = pow(10, 7 + 2 * crn_rng_unit(rng)) / pow(3, l)};
+        m.level[l] =
+            (cairn_plan_level){.rate = pow(10, -2 - 3 * crn_rng_unit(rng)) / pow(8, l),
+                               .restart = 50 * crn_rng_unit(rng),
+                               .fixed = crn_rng_unit(rng),
+                               .bandwidth = pow(10, 7 + 2 * crn_rng_unit(rng)) / pow(3, l)};
     return m;
 }
 
 /* The best of a fine grid of intervals and ratios, by trying all. */
 static double exhaust(const crn_plan_model *m, const crn_plan_limits *lim, size_t l,
-                      crn_plan_schedule *s)
+                      cairn_plan_schedule *s)
 {
     double best = 0;
     if (l == m->nlevels) {
@@ -150,7 +151,7 @@ static void test_best_is_what_trying_everything_finds(void **state)
     crn_plan_limits lim = {.interval_min = 1, .interval_max = 3000, .ratio_max = 300};
     for (int i = 0; i < 24; i++) {
         crn_plan_model m = random_model(&rng, 1 + i % 3);
-        crn_plan_schedule any = {.ratio = {1}}, best, closed;
+        cairn_plan_schedule any = {.ratio = {1}}, best, closed;
         crn_plan_prediction p;
         assert_ok(crn_plan_best(&m, &lim, &best, &p));
         double most = exhaust(&m, &lim, 1, &any);
@@ -176,7 +177,7 @@ static void test_best_finds_the_higher_of_two_hills(void **state)
             .changed = {.span = 1e9, .theta = 1000},
             .level = {{.rate = 3.5e-3, .restart = 1.3, .bandwidth = 7.8e8},
                       {.rate = 3.5e-5, .restart = 64, .bandwidth = 1.56e7 / costs}}};
-        crn_plan_schedule any = {.ratio = {1}}, best;
+        cairn_plan_schedule any = {.ratio = {1}}, best;
         crn_plan_prediction p;
         assert_ok(crn_plan_best(&m, &lim, &best, &p));
         assert_true(p.efficiency >= exhaust(&m, &lim, 1, &any) * 0.9999);
@@ -190,7 +191,7 @@ static void test_best_stays_within_limits(void **state)
     crn_plan_limits lim = {.interval_min = 40, .interval_max = 60, .ratio_max = 5};
     for (int i = 0; i < 12; i++) {
         crn_plan_model m = random_model(&rng, 1 + i % 4);
-        crn_plan_schedule s;
+        cairn_plan_schedule s;
         assert_ok(crn_plan_best(&m, &lim, &s, NULL));
         assert_true(s.interval >= 40 && s.interval <= 60);
         for (size_t l = 0; l < m.nlevels; l++)
@@ -205,7 +206,7 @@ static void test_best_waits_for_the_background(void **state)
                         .changed = {.theta = 1},
                         .level = {constant(1e-2, 0.5, 1), constant(1e-4, 0.5, 1)}};
     crn_plan_limits lim = crn_plan_limits_default();
-    crn_plan_schedule s;
+    cairn_plan_schedule s;
     m.level[1].background = 500;
     assert_ok(crn_plan_best(&m, &lim, &s, NULL));
     assert_true(s.interval * s.ratio[1] >= 500 * (1 - 1e-9));
@@ -221,12 +222,12 @@ static void test_best_interval_keeps_the_ratios(void **state)
                         .changed = {.theta = 1},
                         .level = {constant(1e-2, 0.5, 1), constant(1e-4, 8, 1)}};
     crn_plan_limits lim = crn_plan_limits_default();
-    crn_plan_schedule s = {.ratio = {1, 5}};
+    cairn_plan_schedule s = {.ratio = {1, 5}};
     crn_plan_prediction p;
     assert_ok(crn_plan_best_interval(&m, &lim, &s, &p));
     assert_int_equal(s.ratio[1], 5);
     for (double f = 0.5; f < 2; f *= 1.05) {
-        crn_plan_schedule other = s;
+        cairn_plan_schedule other = s;
         other.interval *= f;
         assert_true(efficiency(&m, &other) <= p.efficiency * (1 + 1e-9));
     }
@@ -241,7 +242,7 @@ static void test_best_of_a_hopeless_model_is_an_answer(void **state)
                         .changed = {.theta = 1},
                         .level = {constant(1, 1e4, 1e4), constant(1, 1e4, 1e4)}};
     crn_plan_limits lim = crn_plan_limits_default();
-    crn_plan_schedule s;
+    cairn_plan_schedule s;
     crn_plan_prediction p;
     assert_ok(crn_plan_best(&m, &lim, &s, &p));
     assert_true(p.efficiency == 0 && p.expected == HUGE_VAL);

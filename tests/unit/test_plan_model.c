@@ -13,7 +13,7 @@ static void assert_near(double got, double want, double tolerance)
         fail_msg("%.12g instead of %.12g", got, want);
 }
 
-static crn_plan_prediction predict(const crn_plan_model *m, const crn_plan_schedule *s)
+static crn_plan_prediction predict(const crn_plan_model *m, const cairn_plan_schedule *s)
 {
     crn_plan_prediction p;
     assert_ok(crn_plan_predict(m, s, &p));
@@ -21,9 +21,9 @@ static crn_plan_prediction predict(const crn_plan_model *m, const crn_plan_sched
 }
 
 /* A level whose marks always cost the same: nothing ever changes. */
-static crn_plan_level constant(double rate, double cost, double restart)
+static cairn_plan_level constant(double rate, double cost, double restart)
 {
-    return (crn_plan_level){.rate = rate, .restart = restart, .fixed = cost, .bandwidth = 1};
+    return (cairn_plan_level){.rate = rate, .restart = restart, .fixed = cost, .bandwidth = 1};
 }
 
 static crn_plan_model two_levels(void)
@@ -61,7 +61,7 @@ static void test_growth_rises_to_its_limit(void **state)
 static void test_period_and_level_agree(void **state)
 {
     (void)state;
-    crn_plan_schedule s = {.interval = 1, .ratio = {1, 2, 1, 3}};
+    cairn_plan_schedule s = {.interval = 1, .ratio = {1, 2, 1, 3}};
     for (uint64_t n = 1; n <= 36; n++) {
         size_t level = crn_plan_level_of(&s, 4, n);
         for (size_t l = 0; l < 4; l++)
@@ -80,7 +80,7 @@ static void test_one_level_is_the_known_formula(void **state)
     for (size_t i = 0; i < 4; i++) {
         crn_plan_model m = {
             .nlevels = 1, .changed = {.theta = 1}, .level = {constant(rates[i], 20, 30)}};
-        crn_plan_schedule s = {.interval = 100, .ratio = {1}};
+        cairn_plan_schedule s = {.interval = 100, .ratio = {1}};
         crn_plan_prediction p = predict(&m, &s);
         double want = exp(rates[i] * 30) * expm1(rates[i] * 120) / rates[i];
         assert_near(p.expected, want, 1e-12);
@@ -92,7 +92,7 @@ static void test_without_failures_only_marks_cost(void **state)
 {
     (void)state;
     crn_plan_model m = two_levels();
-    crn_plan_schedule s = {.interval = 50, .ratio = {1, 4}};
+    cairn_plan_schedule s = {.interval = 50, .ratio = {1, 4}};
     double want = 4 * 50 + 3 * crn_plan_cost(&m, 0, 50) + crn_plan_cost(&m, 1, 200);
     for (double scale = 1; scale >= 1e-12; scale *= 1e-4) {
         m.level[0].rate *= 1e-4, m.level[1].rate *= 1e-4;
@@ -113,7 +113,7 @@ static void test_ratio_one_is_one_level(void **state)
                           .changed = {.theta = 1},
                           .level = {constant(2e-3, 1e9, 30), constant(1e-3, 20, 30)}};
     crn_plan_model one = {.nlevels = 1, .changed = {.theta = 1}, .level = {constant(3e-3, 20, 30)}};
-    crn_plan_schedule s = {.interval = 100, .ratio = {1, 1}};
+    cairn_plan_schedule s = {.interval = 100, .ratio = {1, 1}};
     assert_near(predict(&two, &s).expected, predict(&one, &s).expected, 1e-12);
 }
 
@@ -150,7 +150,7 @@ static size_t state_of(const crn_plan_model *m, size_t s, size_t what)
     return s * (1 + m->nlevels) + what;
 }
 
-static void add_state(chain *c, const crn_plan_model *m, const crn_plan_schedule *s, size_t at,
+static void add_state(chain *c, const crn_plan_model *m, const cairn_plan_schedule *s, size_t at,
                       size_t what, double rate)
 {
     size_t row = state_of(m, at, what), nsegments = crn_plan_period(s, m->nlevels - 1);
@@ -172,7 +172,7 @@ static void add_state(chain *c, const crn_plan_model *m, const crn_plan_schedule
     }
 }
 
-static double solve_chain(const crn_plan_model *m, const crn_plan_schedule *s)
+static double solve_chain(const crn_plan_model *m, const cairn_plan_schedule *s)
 {
     static chain c;
     memset(&c, 0, sizeof c);
@@ -198,12 +198,12 @@ static void test_prediction_solves_the_chain(void **state)
                             .changed = {.floor = 1e6 * crn_rng_unit(&rng),
                                         .span = 1e8 * crn_rng_unit(&rng),
                                         .theta = 1 + 200 * crn_rng_unit(&rng)}};
-        crn_plan_schedule s = {.interval = 1 + 50 * crn_rng_unit(&rng), .ratio = {1}};
+        cairn_plan_schedule s = {.interval = 1 + 50 * crn_rng_unit(&rng), .ratio = {1}};
         for (size_t l = 0; l < m.nlevels; l++) {
-            m.level[l] = (crn_plan_level){.rate = 4e-3 * crn_rng_unit(&rng),
-                                          .restart = 60 * crn_rng_unit(&rng),
-                                          .fixed = crn_rng_unit(&rng),
-                                          .bandwidth = 1e7 + 1e8 * crn_rng_unit(&rng)};
+            m.level[l] = (cairn_plan_level){.rate = 4e-3 * crn_rng_unit(&rng),
+                                            .restart = 60 * crn_rng_unit(&rng),
+                                            .fixed = crn_rng_unit(&rng),
+                                            .bandwidth = 1e7 + 1e8 * crn_rng_unit(&rng)};
             s.ratio[l] = l ? 1 + (unsigned)crn_rng_below(&rng, 4) : 1;
         }
         crn_plan_prediction p = predict(&m, &s);
@@ -216,7 +216,7 @@ static void test_never_is_an_answer(void **state)
 {
     (void)state;
     crn_plan_model m = two_levels();
-    crn_plan_schedule s = {.interval = 1e7, .ratio = {1, 3}};
+    cairn_plan_schedule s = {.interval = 1e7, .ratio = {1, 3}};
     crn_plan_prediction p = predict(&m, &s);
     assert_true(p.efficiency == 0 && p.expected == HUGE_VAL);
     s.interval = 10;
@@ -231,7 +231,7 @@ static void test_senseless_models_are_refused(void **state)
 {
     (void)state;
     crn_plan_model m = two_levels();
-    crn_plan_schedule s = {.interval = 10, .ratio = {1, 3}};
+    cairn_plan_schedule s = {.interval = 10, .ratio = {1, 3}};
     crn_plan_prediction p;
     m.level[1].rate = -1;
     assert_fails(crn_plan_predict(&m, &s, &p), CAIRN_EINVAL, "level 1: the failure rate is -1");

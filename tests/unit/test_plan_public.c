@@ -28,7 +28,7 @@ static void test_best_is_that_of_the_planner(void **state)
                         .changed = {.floor = 1e8, .span = 9e8, .theta = 300},
                         .level = {{1e-3, 2, 0.1, 8e8, 1}, {1e-5, 60, 1, 2e7, 30}}};
     crn_plan_limits lim = crn_plan_limits_default();
-    crn_plan_schedule inner;
+    cairn_plan_schedule inner;
     crn_plan_prediction at;
     assert_ok(cairn_plan_best(&in, &best));
     assert_ok(crn_plan_best(&m, &lim, &inner, &at));
@@ -73,13 +73,13 @@ static void test_replay_is_that_of_the_planner(void **state)
     cairn_plan_input in = input();
     cairn_plan_schedule s = {.struct_bytes = sizeof s, .interval = 10, .ratio = {1, 3}};
     const cairn_plan_failure failures[] = {{.at = 50, .level = 0}, {.at = 90, .level = 1}};
-    const crn_plan_event events[] = {{.at = 50, .class = 0}, {.at = 90, .class = 1}};
+    const cairn_plan_failure events[] = {{.at = 50, .level = 0}, {.at = 90, .level = 1}};
     crn_plan_model m = {.nlevels = 2,
                         .changed = {.floor = 1e8, .span = 9e8, .theta = 300},
                         .level = {{1e-3, 2, 0.1, 8e8, 1}, {1e-5, 60, 1, 2e7, 30}}};
-    crn_plan_schedule inner = {.interval = 10, .ratio = {1, 3}};
+    cairn_plan_schedule inner = {.interval = 10, .ratio = {1, 3}};
     cairn_plan_outcome out = {.struct_bytes = sizeof out};
-    crn_plan_outcome want;
+    cairn_plan_outcome want;
     assert_ok(cairn_plan_replay(&in, &s, 100, failures, 2, &out));
     assert_ok(crn_plan_replay(&m, &inner, 100, 1e5, events, 2, &want));
     assert_true(out.finished && out.wall == want.wall && out.work == 100);

@@ -22,11 +22,11 @@ static crn_plan_model plain_model(double rate0, double rate1)
                                       {.rate = rate1, .restart = 20, .fixed = 5, .bandwidth = 1}}};
 }
 
-static crn_plan_outcome replay(const crn_plan_event *events, size_t nevents)
+static cairn_plan_outcome replay(const cairn_plan_failure *events, size_t nevents)
 {
     crn_plan_model m = plain_model(0, 0);
-    crn_plan_schedule s = {.interval = 10, .ratio = {1, 3}};
-    crn_plan_outcome o;
+    cairn_plan_schedule s = {.interval = 10, .ratio = {1, 3}};
+    cairn_plan_outcome o;
     assert_ok(crn_plan_replay(&m, &s, 60, 1e6, events, nevents, &o));
     return o;
 }
@@ -34,7 +34,7 @@ static crn_plan_outcome replay(const crn_plan_event *events, size_t nevents)
 static void test_replay_without_failures(void **state)
 {
     (void)state;
-    crn_plan_outcome o = replay(NULL, 0);
+    cairn_plan_outcome o = replay(NULL, 0);
     assert_true(o.finished);
     assert_near(o.wall, 60 + 4 * 1 + 2 * 5, 1e-9);
     assert_near(o.held, 14, 1e-9);
@@ -46,13 +46,13 @@ static void test_replay_without_failures(void **state)
 static void test_replay_loses_what_the_class_destroys(void **state)
 {
     (void)state;
-    crn_plan_event local = {.at = 50, .class = 0}; /* 2 s after the local mark at 48 */
-    crn_plan_outcome o = replay(&local, 1);
+    cairn_plan_failure local = {.at = 50, .level = 0}; /* 2 s after the local mark at 48 */
+    cairn_plan_outcome o = replay(&local, 1);
     assert_near(o.wall, 74 + 2 + 2, 1e-9);
     assert_near(o.lost, 2, 1e-9);
     assert_near(o.restarting, 2, 1e-9);
 
-    crn_plan_event global = {.at = 50, .class = 1}; /* 13 s after the global mark at 37 */
+    cairn_plan_failure global = {.at = 50, .level = 1}; /* 13 s after the global mark at 37 */
     o = replay(&global, 1);
     assert_near(o.wall, 74 + 13 + 20, 1e-9);
     assert_near(o.lost, 12, 1e-9); /* of which one second was a mark */
@@ -63,10 +63,10 @@ static void test_replay_loses_what_the_class_destroys(void **state)
 static void test_replay_failure_in_restart_takes_the_higher_class(void **state)
 {
     (void)state;
-    crn_plan_event up[] = {{.at = 50, .class = 0}, {.at = 51, .class = 1}};
-    crn_plan_outcome o = replay(up, 2);
+    cairn_plan_failure up[] = {{.at = 50, .level = 0}, {.at = 51, .level = 1}};
+    cairn_plan_outcome o = replay(up, 2);
     assert_near(o.wall, 74 + 13 + 1 + 20, 1e-9);
-    crn_plan_event down[] = {{.at = 50, .class = 1}, {.at = 60, .class = 0}};
+    cairn_plan_failure down[] = {{.at = 50, .level = 1}, {.at = 60, .level = 0}};
     o = replay(down, 2);
     assert_near(o.wall, 74 + 13 + 10 + 20, 1e-9); /* the global restart begins again */
     assert_near(o.restarting, 30, 1e-9);
@@ -76,14 +76,14 @@ static void test_replay_gives_up_and_refuses(void **state)
 {
     (void)state;
     crn_plan_model m = plain_model(0, 0);
-    crn_plan_schedule s = {.interval = 10, .ratio = {1, 3}};
-    crn_plan_outcome o;
+    cairn_plan_schedule s = {.interval = 10, .ratio = {1, 3}};
+    cairn_plan_outcome o;
     assert_ok(crn_plan_replay(&m, &s, 60, 30, NULL, 0, &o));
     assert_false(o.finished);
     assert_near(o.work, 30, 1e-9);
-    crn_plan_event bad[] = {{.at = 5, .class = 0}, {.at = 4, .class = 0}};
+    cairn_plan_failure bad[] = {{.at = 5, .level = 0}, {.at = 4, .level = 0}};
     assert_fails(crn_plan_replay(&m, &s, 60, 99, bad, 2, &o), CAIRN_EINVAL, "earlier than");
-    bad[0].class = 2;
+    bad[0].level = 2;
     assert_fails(crn_plan_replay(&m, &s, 60, 99, bad, 1, &o), CAIRN_EINVAL, "no level survives");
     assert_fails(crn_plan_replay(&m, &s, NAN, 99, NULL, 0, &o), CAIRN_EINVAL,
                  "the work of the run");
@@ -100,8 +100,8 @@ static void test_endless_runs_are_given_up(void **state)
 {
     (void)state;
     crn_plan_model m = plain_model(1, 0);
-    crn_plan_schedule s = {.interval = 1, .ratio = {1, 3}};
-    crn_plan_outcome o;
+    cairn_plan_schedule s = {.interval = 1, .ratio = {1, 3}};
+    cairn_plan_outcome o;
     assert_ok(crn_plan_replay(&m, &s, 1e15, 1e18, NULL, 0, &o));
     assert_false(o.finished);
     assert_true(o.work > 1e6 && o.work < 1e9);
@@ -118,7 +118,7 @@ static void test_simulation_repeats_itself(void **state)
 {
     (void)state;
     crn_plan_model m = plain_model(1e-2, 1e-3);
-    crn_plan_schedule s = {.interval = 10, .ratio = {1, 3}};
+    cairn_plan_schedule s = {.interval = 10, .ratio = {1, 3}};
     crn_plan_trial trial = {.work = 1e4, .wall_max = 1e7, .nruns = 20, .seed = 5, .shape = {1, 1}};
     crn_plan_result a, b;
     assert_ok(crn_plan_simulate(&m, &s, &trial, &a));
@@ -139,7 +139,7 @@ static void test_weibull_keeps_the_mean_and_shapes_the_rest(void **state)
 {
     (void)state;
     crn_plan_model m = plain_model(1e-2, 0);
-    crn_plan_schedule s = {.interval = 30, .ratio = {1, 3}};
+    cairn_plan_schedule s = {.interval = 30, .ratio = {1, 3}};
     const double shapes[] = {0.5, 1, 3};
     crn_plan_result r[3];
     for (size_t i = 0; i < 3; i++) {
@@ -170,12 +170,12 @@ static void test_prediction_lies_within_the_confidence_interval(void **state)
             double scale = scales[i % 3], cost = costs[i / 3 % 3];
             crn_plan_model m = {.nlevels = nlevels,
                                 .changed = {.floor = 1e6, .span = 2e8, .theta = 100}};
-            crn_plan_schedule s = {.interval = 20 + 10.0 * (double)(i / 9), .ratio = {1}};
+            cairn_plan_schedule s = {.interval = 20 + 10.0 * (double)(i / 9), .ratio = {1}};
             for (size_t l = 0; l < nlevels; l++) {
-                m.level[l] = (crn_plan_level){.rate = 1e-3 * scale / (1 << l),
-                                              .restart = 3.0 * (double)(l + 1),
-                                              .fixed = 0.2,
-                                              .bandwidth = 1e8 / (1 << l) / cost};
+                m.level[l] = (cairn_plan_level){.rate = 1e-3 * scale / (1 << l),
+                                                .restart = 3.0 * (double)(l + 1),
+                                                .fixed = 0.2,
+                                                .bandwidth = 1e8 / (1 << l) / cost};
                 s.ratio[l] = l ? 1 + (unsigned)(i / 9 + l) % 4 : 1;
             }
             crn_plan_prediction p;

@@ -91,7 +91,7 @@ static void mark(program *p, size_t level)
         .nbytes = full ? STATE : changed_by(p, elapsed),
         .total = STATE,
     };
-    const crn_plan_level *l = &p->truth.level[level];
+    const cairn_plan_level *l = &p->truth.level[level];
     measured.held = (l->fixed + measured.nbytes / l->bandwidth) * wobble;
     measured.background = l->background * wobble;
     assert_ok(crn_plan_tuner_mark(&p->tuner, &measured));
@@ -110,7 +110,7 @@ static void go_on(program *p, uint64_t nretuned, unsigned nmarks)
     }
 }
 
-static double efficiency(const crn_plan_model *m, const crn_plan_schedule *s)
+static double efficiency(const crn_plan_model *m, const cairn_plan_schedule *s)
 {
     crn_plan_prediction p;
     assert_ok(crn_plan_predict(m, s, &p));
@@ -119,7 +119,7 @@ static double efficiency(const crn_plan_model *m, const crn_plan_schedule *s)
 
 /* A schedule has marks of a level at one distance only, so that their costs are constants. */
 static double measured_efficiency(const crn_plan_model *m, const double *growth,
-                                  const crn_plan_schedule *s)
+                                  const cairn_plan_schedule *s)
 {
     crn_plan_model constant = *m;
     if (!growth)
@@ -136,7 +136,7 @@ static double exhaust_measured(const crn_plan_model *m, const double *growth,
                                const crn_plan_limits *lim)
 {
     double best = 0;
-    crn_plan_schedule s = {.ratio = {1}};
+    cairn_plan_schedule s = {.ratio = {1}};
     for (s.ratio[1] = 1; s.ratio[1] <= lim->ratio_max; s.ratio[1]++)
         for (s.interval = lim->interval_min; s.interval <= lim->interval_max; s.interval *= 1.02)
             best = fmax(best, measured_efficiency(m, growth, &s));
@@ -164,7 +164,7 @@ static void test_tuner_comes_within_two_percent_of_the_best(void **state)
             fail_msg("rates x%g, costs x%g: %g instead of %g (interval %g, ratio %u)", by[i % 3],
                      by[i / 3 % 3], got, best, p.tuner.schedule.interval,
                      p.tuner.schedule.ratio[1]);
-        crn_plan_schedule neutral = crn_plan_neutral(2);
+        cairn_plan_schedule neutral = crn_plan_neutral(2);
         assert_true(got > efficiency(&m, &neutral));
     }
 }
@@ -239,7 +239,7 @@ static void test_tuner_pattern_follows_marks_made(void **state)
                             .start = {.interval = 10, .ratio = {1, 2, 2}}};
     crn_plan_model m = {.nlevels = 3, .changed = {.span = STATE, .theta = 100}};
     for (size_t l = 0; l < 3; l++)
-        m.level[l] = (crn_plan_level){.rate = 1e-4, .restart = 1, .bandwidth = 1e9};
+        m.level[l] = (cairn_plan_level){.rate = 1e-4, .restart = 1, .bandwidth = 1e9};
     program p = start(&m, &opt, 0);
     mark(&p, 2);
     mark(&p, 0);
@@ -283,14 +283,14 @@ static void test_tuner_finds_four_levels(void **state)
     (void)state;
     crn_plan_model m = {.nlevels = 4, .changed = {.floor = 1e7, .span = 9e8, .theta = 200}};
     for (size_t l = 0; l < 4; l++)
-        m.level[l] = (crn_plan_level){.rate = 4e-3 / pow(8, (double)l),
-                                      .restart = 2 * pow(3, (double)l),
-                                      .fixed = 0.1,
-                                      .bandwidth = 2e9 / pow(5, (double)l)};
+        m.level[l] = (cairn_plan_level){.rate = 4e-3 / pow(8, (double)l),
+                                        .restart = 2 * pow(3, (double)l),
+                                        .fixed = 0.1,
+                                        .bandwidth = 2e9 / pow(5, (double)l)};
     crn_plan_options opt = options_for(&m);
     program p = start(&m, &opt, 0.1);
     go_on(&p, 6, 5000);
-    crn_plan_schedule best;
+    cairn_plan_schedule best;
     crn_plan_prediction at_best;
     assert_ok(crn_plan_best(&m, &opt.limits, &best, &at_best));
     assert_true(efficiency(&m, &p.tuner.schedule) > 0.98 * at_best.efficiency);
@@ -447,7 +447,7 @@ static void test_tuner_refuses_senseless_numbers(void **state)
     assert_fails(crn_plan_tuner_init(&t, &opt), CAIRN_EINVAL, "the trust in the expected rates");
     opt.trust = 1, opt.rate[1] = NAN;
     assert_fails(crn_plan_tuner_init(&t, &opt), CAIRN_EINVAL, "the expected failure rate");
-    opt.rate[1] = 0, opt.start = (crn_plan_schedule){.interval = 10, .ratio = {1, 0}};
+    opt.rate[1] = 0, opt.start = (cairn_plan_schedule){.interval = 10, .ratio = {1, 0}};
     assert_fails(crn_plan_tuner_init(&t, &opt), CAIRN_EINVAL, "the ratio of level 1 is 0");
     opt.start.ratio[1] = 2;
     assert_ok(crn_plan_tuner_init(&t, &opt));
