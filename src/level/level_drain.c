@@ -23,7 +23,7 @@ typedef struct haul {
     crn_copy copy;
     crn_gaps gaps; /* of the blocks that the trail lacks */
     unsigned char *window;
-    CRN_VEC(crn_want) want; /* runs of blocks in the window */
+    crn_wants want; /* runs of blocks in the window */
 } haul;
 
 static void haul_done(haul *h)

@@ -16,7 +16,7 @@ static void drop_fetches(crn_batch *b)
         if (i == 0 || b->slice.at[i].fetch != b->slice.at[i - 1].fetch)
             free(b->fetch.at[b->slice.at[i].fetch].dst);
     for (size_t i = 0; i < b->fetch.n; i++)
-        crn_vec_done(&b->fetch.at[i].bad);
+        crn_vec_done(&b->fetch.at[i].missing);
     b->fetch.n = b->slice.n = 0;
 }
 
@@ -115,11 +115,11 @@ static void choose(crn_batch *b, size_t i)
 }
 
 /* Ask for blocks, as one with the last ones where they follow on. */
-static cairn_status push_fetch(crn_batch *b, const crn_block_fetch *f)
+static cairn_status push_fetch(crn_batch *b, const crn_want *f)
 {
-    crn_block_fetch *last = b->fetch.n > 0 ? &b->fetch.at[b->fetch.n - 1] : NULL;
+    crn_want *last = b->fetch.n > 0 ? &b->fetch.at[b->fetch.n - 1] : NULL;
     bool is_slice = b->slice.n > 0 && b->slice.at[b->slice.n - 1].fetch == b->fetch.n - 1;
-    if (last && !is_slice && last->var == f->var && last->holder == f->holder &&
+    if (last && !is_slice && last->name == f->name && last->holder == f->holder &&
         last->first + last->n == f->first && last->dst + last->n * f->block == f->dst) {
         last->n += f->n;
         return CAIRN_OK;
@@ -128,13 +128,13 @@ static cairn_status push_fetch(crn_batch *b, const crn_block_fetch *f)
 }
 
 /* Ask for a piece of a block that is larger than a unit; the block may be on its way already. */
-static cairn_status push_slice(crn_batch *b, const crn_block_fetch *f, uint64_t off, size_t at,
+static cairn_status push_slice(crn_batch *b, const crn_want *f, uint64_t off, size_t at,
                                uint32_t nbytes)
 {
-    crn_block_fetch one = *f;
-    const crn_block_fetch *last = b->slice.n > 0 ? &b->fetch.at[b->fetch.n - 1] : NULL;
+    crn_want one = *f;
+    const crn_want *last = b->slice.n > 0 ? &b->fetch.at[b->fetch.n - 1] : NULL;
     CRN_TRY(crn_vec_reserve(&b->slice, 1));
-    if (!last || last->var != f->var || last->first != f->first) {
+    if (!last || last->name != f->name || last->first != f->first) {
         CRN_TRY(crn_vec_reserve(&b->fetch, 1));
         CRN_TRY(crn_alloc(&one.dst, f->block));
         b->fetch.at[b->fetch.n++] = one;
@@ -155,15 +155,15 @@ static cairn_status ask_data(crn_batch *b, uint32_t seat, size_t i)
     while (crn_stream_next(&src->stream, from, to, &p)) {
         const crn_var *var = &src->mark->var[p.v];
         uint64_t block = var->spec.block;
-        crn_block_fetch f = {.holder = src->own,
-                             .id = src->own_id,
-                             .version = b->version,
-                             .var = var->spec.name,
-                             .block = var->spec.block,
-                             .nbytes = var->spec.nbytes,
-                             .first = p.off / block,
-                             .n = (p.nbytes + block - 1) / block,
-                             .dst = dst + (p.at - from)};
+        crn_want f = {.holder = src->own,
+                      .id = src->own_id,
+                      .version = b->version,
+                      .name = var->spec.name,
+                      .block = var->spec.block,
+                      .nbytes = var->spec.nbytes,
+                      .first = p.off / block,
+                      .n = (p.nbytes + block - 1) / block,
+                      .dst = dst + (p.at - from)};
         if (block > CRN_UNIT && p.nbytes != crn_var_block_bytes(var, f.first))
             CRN_TRY(push_slice(b, &f, p.off % block,
                                place(b, seat, i) * CRN_UNIT + (size_t)(p.at - from),
@@ -177,14 +177,14 @@ static cairn_status ask_data(crn_batch *b, uint32_t seat, size_t i)
 static cairn_status ask_parity(crn_batch *b, uint32_t seat, size_t i)
 {
     const crn_parity_source *src = &b->source[seat];
-    crn_block_fetch f = {.holder = src->parity,
-                         .id = src->parity_id,
-                         .version = b->version,
-                         .var = CRN_VAR_PARITY,
-                         .block = CRN_UNIT,
-                         .nbytes = src->nparity * CRN_UNIT,
-                         .n = 1,
-                         .dst = unit_at(b, place(b, seat, i))};
+    crn_want f = {.holder = src->parity,
+                  .id = src->parity_id,
+                  .version = b->version,
+                  .name = CRN_VAR_PARITY,
+                  .block = CRN_UNIT,
+                  .nbytes = src->nparity * CRN_UNIT,
+                  .n = 1,
+                  .dst = unit_at(b, place(b, seat, i))};
     f.first = crn_stripe_unit(&b->layout->stripes, stripe_of(b, i), seat);
     return push_fetch(b, &f);
 }
@@ -212,11 +212,11 @@ cairn_status crn_batch_ask(crn_batch *b)
 /* Copy the pieces of a large block to their units. Returns how many slices that were. */
 static size_t take_slices(crn_batch *b, size_t fetch, size_t first)
 {
-    const crn_block_fetch *f = &b->fetch.at[fetch];
+    const crn_want *f = &b->fetch.at[fetch];
     size_t i = first;
     for (; i < b->slice.n && b->slice.at[i].fetch == fetch; i++) {
         const crn_slice *s = &b->slice.at[i];
-        if (f->bad.n > 0)
+        if (f->missing.n > 0)
             b->state[s->at / CRN_UNIT] = UNIT_LOST;
         else
             memcpy(b->data + s->at, f->dst + s->off, s->nbytes);
@@ -229,11 +229,11 @@ void crn_batch_take(crn_batch *b)
 {
     size_t nslices = 0;
     for (size_t k = 0; k < b->fetch.n; k++) {
-        crn_block_fetch *f = &b->fetch.at[k];
+        crn_want *f = &b->fetch.at[k];
         size_t n = take_slices(b, k, nslices);
         nslices += n;
-        for (size_t i = 0; n == 0 && i < f->bad.n; i++) {
-            size_t off = (size_t)(f->dst - b->data) + (f->bad.at[i] - f->first) * f->block;
+        for (size_t i = 0; n == 0 && i < f->missing.n; i++) {
+            size_t off = (size_t)(f->dst - b->data) + (f->missing.at[i] - f->first) * f->block;
             b->state[off / CRN_UNIT] = UNIT_LOST;
         }
     }

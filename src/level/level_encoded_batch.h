@@ -41,7 +41,7 @@ typedef struct crn_batch {
     int wanted;
     unsigned char *data;  /* cap units for each seat */
     unsigned char *state; /* of each of those */
-    crn_block_fetches fetch;
+    crn_wants fetch;
     CRN_VEC(crn_slice) slice; /* by ascending fetch */
 } crn_batch;
 

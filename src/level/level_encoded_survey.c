@@ -206,7 +206,7 @@ typedef CRN_VEC(share) shares;
 
 /* Ask the nth seat behind each one whose description is missing. CAIRN_NOTHING: none is left. */
 static cairn_status ask_shares(crn_vault *v, const crn_manifest_mark *mark, crn_ask *ask, size_t n,
-                               uint32_t nth, shares *list, crn_block_fetches *fetch)
+                               uint32_t nth, shares *list, crn_wants *fetch)
 {
     crn_layout l;
     uint32_t seat;
@@ -215,11 +215,11 @@ static cairn_status ask_shares(crn_vault *v, const crn_manifest_mark *mark, crn_
             nth > l.stripes.nparity)
             continue;
         const crn_seat *keeper = &l.seat[(seat + nth) % l.stripes.nseats];
-        crn_block_fetch f = {.id = crn_parity_id(v, mark, keeper),
-                             .version = mark->version,
-                             .block = CRN_META_BLOCK,
-                             .nbytes = l.seat[seat].share_bytes,
-                             .n = (l.seat[seat].share_bytes + CRN_META_BLOCK - 1) / CRN_META_BLOCK};
+        crn_want f = {.id = crn_parity_id(v, mark, keeper),
+                      .version = mark->version,
+                      .block = CRN_META_BLOCK,
+                      .nbytes = l.seat[seat].share_bytes,
+                      .n = (l.seat[seat].share_bytes + CRN_META_BLOCK - 1) / CRN_META_BLOCK};
         f.holder = crn_vault_holder(v, &f.id, mark->version, 0);
         CRN_TRY(crn_vec_reserve(fetch, 1));
         CRN_TRY(crn_vec_push(list, (share){.ask = &ask[i], .nbytes = f.nbytes}));
@@ -229,16 +229,16 @@ static cairn_status ask_shares(crn_vault *v, const crn_manifest_mark *mark, crn_
         fetch->at[fetch->n++] = f;
     }
     for (size_t i = 0; i < list->n; i++)
-        fetch->at[i].var = list->at[i].name; /* which stay where they are from now on */
+        fetch->at[i].name = list->at[i].name; /* which stay where they are from now on */
     return list->n > 0 ? CAIRN_OK : CAIRN_NOTHING;
 }
 
-static cairn_status take_shares(const shares *list, const crn_block_fetch *fetch)
+static cairn_status take_shares(const shares *list, const crn_want *fetch)
 {
     for (size_t i = 0; i < list->n; i++) {
         crn_cursor cur = crn_cursor_of(fetch[i].dst, fetch[i].nbytes);
         crn_mark *mark;
-        if (fetch[i].bad.n > 0)
+        if (fetch[i].missing.n > 0)
             continue;
         cairn_status rc = crn_mark_get(&cur, &mark);
         if (rc == CAIRN_OK)
@@ -255,14 +255,14 @@ cairn_status crn_encoded_describe(crn_vault *v, const crn_manifest_mark *mark, c
     cairn_status rc = CAIRN_OK;
     for (uint32_t nth = 1; rc == CAIRN_OK; nth++) {
         shares list = {0};
-        crn_block_fetches fetch = {0};
+        crn_wants fetch = {0};
         rc = crn_comm_agree(v->comm, ask_shares(v, mark, ask, n, nth, &list, &fetch));
         if (rc == CAIRN_OK)
             rc = crn_fetch_blocks(v, fetch.at, fetch.n);
         if (rc == CAIRN_OK)
             rc = crn_comm_agree(v->comm, take_shares(&list, fetch.at));
         for (size_t i = 0; i < fetch.n; i++) {
-            crn_vec_done(&fetch.at[i].bad);
+            crn_vec_done(&fetch.at[i].missing);
             free(fetch.at[i].dst);
         }
         crn_vec_done(&fetch);

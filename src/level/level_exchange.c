@@ -13,31 +13,26 @@
 
 #include <assert.h>
 
-/* A request and the turn in which it is served: turn t pairs rank r, which wants, with r + t. */
-typedef struct request {
-    int turn;
-    crn_block_fetch *fetch;
-} request;
-
-typedef CRN_VEC(request) requests;
+/* Requests by the turn in which they are served: turn t pairs rank r, which wants, with r + t. */
+typedef CRN_VEC(crn_want *) requests;
 
 /* --- the pieces of a list of requests ------------------------------------------------------- */
 
 /* The course of a flow over requests, piece by piece. */
 typedef struct course {
-    const request *list;
+    crn_want *const *list;
     size_t n, at;        /* the request, */
     uint64_t done;       /* the blocks of it that lie behind, */
     uint64_t count;      /* and those of the piece that was found */
     size_t data, nbytes; /* its bytes of blocks, and with the bits behind them */
 } course;
 
-static uint64_t blocks_per_piece(const crn_block_fetch *f)
+static uint64_t blocks_per_piece(const crn_want *f)
 {
     return CRN_MAX((uint64_t)CRN_PIECE_BYTES / f->block, 1);
 }
 
-static size_t bytes_of_blocks(const crn_block_fetch *f, uint64_t first, uint64_t n)
+static size_t bytes_of_blocks(const crn_want *f, uint64_t first, uint64_t n)
 {
     uint64_t from = first * f->block, to = CRN_MIN((first + n) * f->block, f->nbytes);
     return (size_t)(to - from);
@@ -48,13 +43,13 @@ static bool course_step(course *c)
 {
     c->done += c->count;
     c->count = 0;
-    while (c->at < c->n && c->done == c->list[c->at].fetch->n) {
+    while (c->at < c->n && c->done == c->list[c->at]->n) {
         c->at++;
         c->done = 0;
     }
     if (c->at == c->n)
         return false;
-    const crn_block_fetch *f = c->list[c->at].fetch;
+    const crn_want *f = c->list[c->at];
     c->count = CRN_MIN(blocks_per_piece(f), f->n - c->done);
     c->data = bytes_of_blocks(f, f->first + c->done, c->count);
     c->nbytes = c->data + (size_t)(c->count + 7) / 8;
@@ -65,8 +60,8 @@ static size_t largest_piece(const requests *r)
 {
     size_t cap = 1;
     for (size_t i = 0; i < r->n; i++) {
-        size_t n = (size_t)blocks_per_piece(r->at[i].fetch);
-        cap = CRN_MAX(cap, n * r->at[i].fetch->block + (n + 7) / 8);
+        size_t n = (size_t)blocks_per_piece(r->at[i]);
+        cap = CRN_MAX(cap, n * r->at[i]->block + (n + 7) / 8);
     }
     return cap;
 }
@@ -86,13 +81,13 @@ static size_t stream_next(void *arg)
 }
 
 /* Read blocks of f into dst; *bad gets those that are damaged. */
-static cairn_status read_blocks(crn_reader *r, const crn_block_fetch *f, uint64_t first, uint64_t n,
+static cairn_status read_blocks(crn_reader *r, const crn_want *f, uint64_t first, uint64_t n,
                                 unsigned char *dst, crn_bad_blocks *bad)
 {
     CRN_TRY(crn_reader_turn(r, &f->id, f->version));
-    crn_var *var = crn_mark_find(r->mark, f->var);
+    crn_var *var = crn_mark_find(r->mark, f->name);
     CRN_FAIL_IF(!var || var->spec.block != f->block || var->spec.nbytes != f->nbytes,
-                CAIRN_EMISMATCH, "variable '%s' is another one in this copy", f->var);
+                CAIRN_EMISMATCH, "variable '%s' is another one in this copy", f->name);
     return crn_mark_read(r->part, r->mark, var, first, n, dst, bad);
 }
 
@@ -102,7 +97,7 @@ static void stream_fill(void *arg, unsigned char *piece, size_t nbytes)
     stream *s = arg;
     (void)course_step(&s->now);
     const course *c = &s->now;
-    const crn_block_fetch *f = c->list[c->at].fetch;
+    const crn_want *f = c->list[c->at];
     uint64_t first = f->first + c->done;
     unsigned char *bits = piece + c->data;
     memset(bits, 0, nbytes - c->data);
@@ -117,10 +112,10 @@ static void stream_fill(void *arg, unsigned char *piece, size_t nbytes)
 }
 
 /* Room was made beforehand: nothing can fail while pieces flow. */
-static void note_bad(crn_block_fetch *f, uint64_t block)
+static void note_missing(crn_want *f, uint64_t block)
 {
-    assert(f->bad.n < f->bad.cap);
-    f->bad.at[f->bad.n++] = block;
+    assert(f->missing.n < f->missing.cap);
+    f->missing.at[f->missing.n++] = block;
 }
 
 static void stream_take(void *arg, unsigned char *piece, size_t nbytes)
@@ -128,13 +123,13 @@ static void stream_take(void *arg, unsigned char *piece, size_t nbytes)
     stream *s = arg;
     (void)nbytes, (void)course_step(&s->now);
     const course *c = &s->now;
-    crn_block_fetch *f = c->list[c->at].fetch;
+    crn_want *f = c->list[c->at];
     for (uint64_t k = 0; k < c->count; k++) {
         uint64_t i = f->first + c->done + k;
         unsigned char *to = f->dst + (i - f->first) * f->block;
         crn_digest d = crn_digest_copy(to, piece + k * f->block, bytes_of_blocks(f, i, 1));
         if (crn_bit(piece + c->data, k) || (f->table && !crn_digest_equal(&d, &f->table[i].digest)))
-            note_bad(f, i);
+            note_missing(f, i);
     }
 }
 
@@ -148,11 +143,11 @@ static int compare_blocks(const void *a, const void *b)
  * What this process reads itself, straight into place. The file's own digests were verified on the
  * way, so that comparing them with the expected ones is enough.
  */
-static void fetch_here(crn_reader *r, crn_block_fetch *f)
+static void fetch_here(crn_reader *r, crn_want *f)
 {
     crn_bad_blocks bad = {0};
     bool none = read_blocks(r, f, f->first, f->n, f->dst, &bad) < 0;
-    const crn_var *var = none ? NULL : crn_mark_find(r->mark, f->var);
+    const crn_var *var = none ? NULL : crn_mark_find(r->mark, f->name);
     size_t at = 0;
     if (bad.n > 0)
         qsort(bad.at, bad.n, sizeof *bad.at, compare_blocks); /* reads end in any order */
@@ -163,17 +158,17 @@ static void fetch_here(crn_reader *r, crn_block_fetch *f)
             at++;
         }
         if (damaged || (f->table && !crn_digest_equal(&var->table[i].digest, &f->table[i].digest)))
-            note_bad(f, i);
+            note_missing(f, i);
     }
     crn_vec_done(&bad);
 }
 
 /* --- requests on the wire ------------------------------------------------------------------- */
 
-static void put_request(crn_buf *buf, const crn_block_fetch *f)
+static void put_request(crn_buf *buf, const crn_want *f)
 {
     crn_request_put_id(buf, &f->id, f->version);
-    crn_put_str(buf, f->var);
+    crn_put_str(buf, f->name);
     crn_put_u32(buf, f->block);
     crn_put_u64(buf, f->nbytes);
     crn_put_u64(buf, f->first);
@@ -181,7 +176,7 @@ static void put_request(crn_buf *buf, const crn_block_fetch *f)
 }
 
 /* Both ends derive lengths from a request, so one that makes no sense is refused. */
-static cairn_status get_request(crn_cursor *c, crn_block_fetch *f)
+static cairn_status get_request(crn_cursor *c, crn_want *f)
 {
     char var[CRN_VAR_NAME + 1] = "";
     crn_request_get_id(c, &f->id, &f->version);
@@ -198,7 +193,7 @@ static cairn_status get_request(crn_cursor *c, crn_block_fetch *f)
     CRN_TRY(crn_cursor_status(c, "request"));
     char *copy;
     CRN_TRY(crn_strdup(var, &copy));
-    f->var = copy;
+    f->name = copy;
     return CAIRN_OK;
 }
 
@@ -207,16 +202,16 @@ static cairn_status get_request(crn_cursor *c, crn_block_fetch *f)
 typedef struct exchange {
     crn_vault *vault;
     crn_reader reader;
-    CRN_VEC(crn_block_fetch) served; /* decoded; holder is the rank that wants them */
-    requests in, out;                /* to be received and sent, sorted by turn */
-    crn_flow flow_in, flow_out;      /* used anew in each turn */
+    crn_wants served;           /* decoded; holder is the rank that wants them */
+    requests in, out;           /* to be received and sent, sorted by turn */
+    crn_flow flow_in, flow_out; /* used anew in each turn */
     stream stream_in, stream_out;
 } exchange;
 
 static void exchange_done(exchange *x)
 {
     for (size_t i = 0; i < x->served.n; i++)
-        free((char *)x->served.at[i].var);
+        free((char *)x->served.at[i].name);
     crn_vec_done(&x->served);
     crn_vec_done(&x->in);
     crn_vec_done(&x->out);
@@ -227,19 +222,19 @@ static void exchange_done(exchange *x)
 }
 
 static cairn_status push_request(const crn_vault *v, requests *to, int wants, int serves,
-                                 crn_block_fetch *f)
+                                 crn_want *f)
 {
-    int turn = (serves - wants + v->nranks) % v->nranks;
-    return crn_vec_push(to, (request){turn, f});
+    f->turn = (serves - wants + v->nranks) % v->nranks;
+    return crn_vec_push(to, f);
 }
 
 /* Within a turn in the order in which they stand in memory, which is the order of the wire. */
 static int compare_requests(const void *a, const void *b)
 {
-    const request *x = a, *y = b;
+    const crn_want *x = *(crn_want *const *)a, *y = *(crn_want *const *)b;
     if (x->turn != y->turn)
         return x->turn < y->turn ? -1 : 1;
-    return x->fetch < y->fetch ? -1 : x->fetch > y->fetch;
+    return x < y ? -1 : x > y;
 }
 
 static void sort_requests(requests *r)
@@ -249,16 +244,16 @@ static void sort_requests(requests *r)
 }
 
 /* Read what is here, ask others for the rest. What nobody has is bad at once. */
-static cairn_status ask(exchange *x, crn_block_fetch *fetch, size_t n, crn_outbox *ret)
+static cairn_status ask(exchange *x, crn_want *fetch, size_t n, crn_outbox *ret)
 {
     const int rank = x->vault->rank;
     for (size_t i = 0; i < n; i++) {
-        crn_block_fetch *f = &fetch[i];
+        crn_want *f = &fetch[i];
         crn_buf *buf;
-        f->bad.n = 0;
-        CRN_TRY(crn_vec_reserve(&f->bad, f->n));
+        f->missing.n = 0;
+        CRN_TRY(crn_vec_reserve(&f->missing, f->n));
         for (uint64_t k = 0; f->holder < 0 && k < f->n; k++)
-            note_bad(f, f->first + k);
+            note_missing(f, f->first + k);
         if (f->holder < 0 || f->holder == rank)
             continue;
         CRN_TRY(crn_outbox_for(ret, f->holder, &buf));
@@ -274,14 +269,14 @@ static cairn_status take_requests(exchange *x, const crn_parcels *asked)
     for (size_t i = 0; i < asked->in.n; i++) {
         crn_cursor c = crn_cursor_of(asked->in.at[i].data, asked->in.at[i].n);
         while (c.n > 0) {
-            crn_block_fetch f = {.holder = asked->in.at[i].peer};
+            crn_want f = {.holder = asked->in.at[i].peer};
             CRN_TRY(crn_vec_reserve(&x->served, 1));
             CRN_TRY(get_request(&c, &f));
             x->served.at[x->served.n++] = f;
         }
     }
     for (size_t i = 0; i < x->served.n; i++) {
-        crn_block_fetch *f = &x->served.at[i];
+        crn_want *f = &x->served.at[i];
         CRN_TRY(push_request(x->vault, &x->out, f->holder, x->vault->rank, f));
     }
     sort_requests(&x->out);
@@ -310,12 +305,12 @@ static bool begin_turn(const requests *r, size_t *at, int turn, crn_flow *flow)
 {
     stream *s = flow->arg;
     size_t first = *at;
-    while (*at < r->n && r->at[*at].turn == turn)
+    while (*at < r->n && r->at[*at]->turn == turn)
         ++*at;
     if (*at == first)
         return false;
     s->ahead = s->now = (course){.list = r->at + first, .n = *at - first};
-    flow->peer = r->at[first].fetch->holder;
+    flow->peer = r->at[first]->holder;
     flow->ended = false;
     return true;
 }
@@ -324,9 +319,9 @@ static cairn_status take_turns(exchange *x)
 {
     size_t in = 0, out = 0;
     while (in < x->in.n || out < x->out.n) {
-        int turn = in < x->in.n ? x->in.at[in].turn : x->out.at[out].turn;
+        int turn = in < x->in.n ? x->in.at[in]->turn : x->out.at[out]->turn;
         if (out < x->out.n)
-            turn = CRN_MIN(turn, x->out.at[out].turn);
+            turn = CRN_MIN(turn, x->out.at[out]->turn);
         size_t nin = begin_turn(&x->in, &in, turn, &x->flow_in);
         size_t nout = begin_turn(&x->out, &out, turn, &x->flow_out);
         CRN_TRY(crn_flows_run(x->vault->comm, &x->flow_out, nout, &x->flow_in, nin));
@@ -334,7 +329,7 @@ static cairn_status take_turns(exchange *x)
     return CAIRN_OK;
 }
 
-cairn_status crn_fetch_blocks(crn_vault *v, crn_block_fetch *fetch, size_t n)
+cairn_status crn_fetch_blocks(crn_vault *v, crn_want *fetch, size_t n)
 {
     exchange x = {.vault = v};
     crn_outbox box = {0};

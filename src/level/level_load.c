@@ -107,6 +107,10 @@ static cairn_status want_all(crn_want *want, size_t n)
         want[i].missing = (crn_bad_blocks){0};
     for (size_t i = 0; i < n; i++) {
         crn_want *w = &want[i];
+        w->name = w->var->spec.name;
+        w->block = w->var->spec.block;
+        w->nbytes = w->var->spec.nbytes;
+        w->table = w->var->table;
         CRN_TRY(crn_vec_reserve(&w->missing, w->n));
         for (uint64_t k = 0; k < w->n; k++)
             w->missing.at[w->missing.n++] = w->first + k;
@@ -181,48 +185,45 @@ cairn_status crn_vault_load(crn_vault *v, const crn_manifest_mark *mark, crn_wan
     return rc;
 }
 
-/* --- wants as requests ---------------------------------------------------------------------- */
+/* --- from plain copies ---------------------------------------------------------------------- */
 
-/* Append a request like the given one, which says where from, for each run of w->missing. */
-static cairn_status split(const crn_want *w, const crn_block_fetch *like, crn_block_fetches *ret)
+/* Append each run of w->missing as a want of its own. */
+static cairn_status split(const crn_want *w, crn_wants *ret)
 {
     for (size_t i = 0, k; i < w->missing.n; i = k) {
-        crn_block_fetch f = *like;
+        crn_want run = *w;
         for (k = i + 1; k < w->missing.n && w->missing.at[k] == w->missing.at[k - 1] + 1;)
             k++;
-        f.var = w->var->spec.name;
-        f.block = w->var->spec.block;
-        f.nbytes = w->var->spec.nbytes;
-        f.first = w->missing.at[i];
-        f.n = k - i;
-        f.dst = w->dst + (f.first - w->first) * f.block;
-        f.table = w->var->table;
-        CRN_TRY(crn_vec_push(ret, f));
+        run.first = w->missing.at[i];
+        run.n = k - i;
+        run.dst = w->dst + (run.first - w->first) * w->block;
+        run.missing = (crn_bad_blocks){0};
+        CRN_TRY(crn_vec_push(ret, run));
     }
     return CAIRN_OK;
 }
 
 /* What is bad now is a part of what was missing, in the same order: it fits where that was. */
-static void keep_missing(crn_want *w, const crn_block_fetches *f, size_t first, size_t end)
+static void keep_missing(crn_want *w, const crn_wants *f, size_t first, size_t end)
 {
     w->missing.n = 0;
     for (size_t i = first; i < end; i++)
-        for (size_t k = 0; k < f->at[i].bad.n; k++)
-            w->missing.at[w->missing.n++] = f->at[i].bad.at[k];
+        for (size_t k = 0; k < f->at[i].missing.n; k++)
+            w->missing.at[w->missing.n++] = f->at[i].missing.at[k];
 }
 
 static cairn_status load_nth(crn_vault *v, uint32_t role, int nth, const crn_manifest_mark *mark,
                              crn_want *want, size_t n, size_t *start)
 {
-    crn_block_fetches f = {0};
+    crn_wants f = {0};
     cairn_status rc = CAIRN_OK;
     for (size_t i = 0; i < n && rc == CAIRN_OK; i++) {
-        crn_part_id id = crn_vault_id(v, role, mark->series, want[i].rank, mark->nranks);
-        crn_block_fetch like = {.holder = crn_vault_holder(v, &id, mark->version, nth),
-                                .id = id,
-                                .version = mark->version};
+        crn_want *w = &want[i];
+        w->id = crn_vault_id(v, role, mark->series, w->rank, mark->nranks);
+        w->version = mark->version;
+        w->holder = crn_vault_holder(v, &w->id, mark->version, nth);
         start[i] = f.n;
-        rc = split(&want[i], &like, &f);
+        rc = split(w, &f);
         start[i + 1] = f.n;
     }
     rc = crn_comm_agree(v->comm, rc);
@@ -231,7 +232,7 @@ static cairn_status load_nth(crn_vault *v, uint32_t role, int nth, const crn_man
     for (size_t i = 0; i < n && rc == CAIRN_OK; i++)
         keep_missing(&want[i], &f, start[i], start[i + 1]);
     for (size_t i = 0; i < f.n; i++)
-        crn_vec_done(&f.at[i].bad);
+        crn_vec_done(&f.at[i].missing);
     crn_vec_done(&f);
     return rc;
 }

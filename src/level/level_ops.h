@@ -252,28 +252,12 @@ typedef struct crn_mark_fetch {
 /* Collective; n may be 0. Free each mark. */
 cairn_status crn_fetch_marks(crn_vault *v, crn_mark_fetch *fetch, size_t n);
 
-/* Consecutive blocks of a variable wanted from a holder. */
-typedef struct crn_block_fetch {
-    int holder;
-    crn_part_id id;
-    uint64_t version;
-    const char *var;        /* its name in that file */
-    uint32_t block;         /* bytes of its blocks, */
-    uint64_t nbytes;        /* and of all of it: if the file says otherwise, all are bad */
-    uint64_t first, n;      /* blocks wanted */
-    unsigned char *dst;     /* for n blocks one after the other */
-    const crn_block *table; /* the variable's digests to verify against, or NULL: the holder's
-                               own check is enough */
-    crn_bad_blocks bad;     /* out, ascending: what did not come whole */
-} crn_block_fetch;
-
-typedef CRN_VEC(crn_block_fetch) crn_block_fetches;
-
 /*
  * Bring blocks from part files of any node, in pieces, each rank serving and receiving at once.
- * Collective; n may be 0. Damage and absence are told in bad; fails for memory or transport only.
+ * Collective; n may be 0. missing gets what is damaged or absent; fails for memory or transport
+ * only.
  */
-cairn_status crn_fetch_blocks(crn_vault *v, crn_block_fetch *fetch, size_t n);
+cairn_status crn_fetch_blocks(crn_vault *v, crn_want *want, size_t n);
 
 /*
  * What holds, describe and load of a level do whose files are plain copies of a rank's part.

@@ -170,7 +170,7 @@ cairn_status crn_pulls_add_box(crn_pulls *p, uint32_t rank, const char *name, ui
 /* What one round reads, and the parts of blocks that are copied when it is read. Zeroed at first.
  */
 typedef struct crn_round {
-    CRN_VEC(crn_want) want;
+    crn_wants want;
     CRN_VEC(struct crn_round_part) part;
     unsigned char *memory; /* for blocks of which parts are wanted */
     size_t used;

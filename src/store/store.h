@@ -289,15 +289,31 @@ cairn_status crn_fetch_start(crn_fetch *f, crn_io *io, crn_part *part, const crn
                              crn_var *v, const uint64_t *block, size_t n, unsigned char *dst);
 cairn_status crn_fetch_finish(crn_fetch *f, crn_io *io, crn_bad_blocks *bad);
 
-/* Blocks of one rank's variable in a mark that are wanted in memory. */
+/*
+ * Consecutive blocks of a variable that are wanted in memory. Whoever wants them sets what; whoever
+ * looks for them sets where, and leaves in missing the blocks that were not there or not whole.
+ */
 typedef struct crn_want {
+    /* what, of a rank's share in a mark */
     uint32_t rank;
-    const crn_mark *share;  /* the description of that rank's share, */
-    const crn_var *var;     /* and the variable in it */
-    uint64_t first, n;      /* blocks */
-    unsigned char *dst;     /* for n blocks one after the other; the last may be short */
-    crn_bad_blocks missing; /* used while levels are read: blocks still to be found */
+    const crn_mark *share; /* the description of that rank's share, */
+    const crn_var *var;    /* and the variable in it; NULL: what follows describes it */
+    uint64_t first, n;     /* blocks */
+    unsigned char *dst;    /* for n blocks one after the other; the last may be short */
+
+    /* where, in a file that some rank can read */
+    int holder, turn; /* the rank, -1: none; when in the exchange it is its turn */
+    crn_part_id id;
+    uint64_t version;
+    const char *name;       /* of the variable in the file, */
+    uint32_t block;         /* bytes of its blocks, */
+    uint64_t nbytes;        /* and of all of it: if the file says otherwise, all are missing */
+    const crn_block *table; /* digests to verify against; NULL: the holder's own check is enough */
+
+    crn_bad_blocks missing; /* ascending */
 } crn_want;
+
+typedef CRN_VEC(crn_want) crn_wants;
 
 /*
  * Let drafts hold back up to nbytes of blocks in memory until they are committed, so that putting
