@@ -142,23 +142,7 @@ typedef struct key_set {
                                          {{f64_keys_##target##_00, f64_keys_##target##_01},        \
                                           {f64_keys_##target##_10, f64_keys_##target##_11}}};
 
-DEFINE_SET(plain, 16, )
-#if defined(__x86_64__)
-DEFINE_SET(avx2, 32, __attribute__((target("avx2"))))
-DEFINE_SET(avx512, 64, __attribute__((target("avx512f,avx512dq"))))
-
-static const key_set *best_set(void)
-{
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
-        return &set_avx512;
-    return __builtin_cpu_supports("avx2") ? &set_avx2 : &set_plain;
-}
-#else
-static const key_set *best_set(void)
-{
-    return &set_plain;
-}
-#endif
+#include "hash/hash_best.h"
 
 /* --- cells ----------------------------------------------------------------------------------- */
 

@@ -123,23 +123,7 @@ typedef struct key_set {
     static const key_set set_##target = {{f32_absolute_##target, f32_relative_##target},           \
                                          {f64_absolute_##target, f64_relative_##target}};
 
-DEFINE_SET(plain, 16, )
-#if defined(__x86_64__)
-DEFINE_SET(avx2, 32, __attribute__((target("avx2"))))
-DEFINE_SET(avx512, 64, __attribute__((target("avx512f,avx512dq"))))
-
-static const key_set *best_set(void)
-{
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
-        return &set_avx512;
-    return __builtin_cpu_supports("avx2") ? &set_avx2 : &set_plain;
-}
-#else
-static const key_set *best_set(void)
-{
-    return &set_plain;
-}
-#endif
+#include "hash/hash_best.h"
 
 /* --- digests --------------------------------------------------------------------------------- */
 
