@@ -69,7 +69,7 @@ static void print(const state *s, const char *what, const char *unit, double our
                   double limit, const char *note)
 {
     char name[64];
-    snprintf(name, sizeof name, "mark.variables.%s.%zu", what, s->nbytes);
+    snprintf(name, sizeof name, "variables.%s.%zu", what, s->nbytes);
     bench_print(&(bench_result){.name = name,
                                 .unit = unit,
                                 .bar = limit > 0 ? BENCH_AT_MOST : BENCH_NO_BAR,

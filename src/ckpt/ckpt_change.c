@@ -127,6 +127,13 @@ static void choose_tracking(cairn *c, ckpt_var *v)
         begin_tracking(c, v, option);
 }
 
+bool crn_change_is_found(const cairn *c, const char *name)
+{
+    return crn_config_variable(c->held.cfg, CRN_OPT_VARIABLE_TRACK, name).word != TRACK_KERNEL &&
+           crn_config_variable(c->held.cfg, CRN_OPT_VARIABLE_DIFFERENTIAL, name).word !=
+               DIFFERENTIAL_NEVER;
+}
+
 static bool is_same_mark(ckpt_mark_id a, ckpt_mark_id b)
 {
     return a.version == b.version && a.wall_ns == b.wall_ns;
@@ -268,7 +275,9 @@ static void learn_tracking(const cairn *c, ckpt_change *ch, const ckpt_tally *t,
 /* Tallies are told, not needed: one that there is no memory for is left out. */
 static void keep_tally(cairn *c, const ckpt_var *v, ckpt_tally t)
 {
-    if (crn_strdup(v->name, &t.name) == CAIRN_OK && crn_vec_push(&c->tally, t) < 0)
+    if (v->small)
+        crn_small_tally(c, &t);
+    else if (crn_strdup(v->name, &t.name) == CAIRN_OK && crn_vec_push(&c->tally, t) < 0)
         free(t.name);
 }
 

@@ -70,6 +70,7 @@ static cairn_status describe(cairn *c, const char *name, const char *key, const 
     }
     free(v->remarks);
     v->remarks = remarks;
+    c->small.listed = false;
     return crn_ckpt_label(v);
 }
 

@@ -33,7 +33,8 @@ static cairn_status check_open(const cairn *c, const ckpt_var *v, const char *na
     CRN_FAIL_IF(!c->leg.open, CAIRN_EINVAL, "no mark is open");
     CRN_FAIL_IF(!v || v->layout == CRN_LAYOUT_INDEX || v->layout == CRN_LAYOUT_HALO,
                 CAIRN_ENOTFOUND, "no variable '%s' is protected", name);
-    CRN_FAIL_IF(v->captured, CAIRN_EINVAL, "variable '%s' was captured before in this mark", name);
+    CRN_FAIL_IF(crn_ckpt_is_captured(c, v), CAIRN_EINVAL,
+                "variable '%s' was captured before in this mark", name);
     CRN_FAIL_IF(
         (v->layout != CRN_LAYOUT_OWN && v->layout != CRN_LAYOUT_PIECE) || crn_ckpt_has_halo(v),
         CAIRN_EUNSUPPORTED,
@@ -41,10 +42,11 @@ static cairn_status check_open(const cairn *c, const ckpt_var *v, const char *na
     return CAIRN_OK;
 }
 
-static cairn_status begin_share(ckpt_var *v)
+static cairn_status begin_share(cairn *c, ckpt_var *v)
 {
     if (v->share)
         return CAIRN_OK;
+    c->small.listed = false;
     CRN_TRY(crn_alloc(&v->share, 1));
     v->share->kept.partial = true;
     v->share->kept.nelements = v->nbytes / v->item;
@@ -135,7 +137,7 @@ static cairn_status capture_box(cairn *c, const char *name, const cairn_box *giv
     CRN_TRY(crn_struct_in(given, &box));
     CRN_TRY(check_open(c, v, name));
     CRN_TRY(check_box(v, &box));
-    CRN_TRY(begin_share(v));
+    CRN_TRY(begin_share(c, v));
     CRN_TRY(check_against_others(v, &box));
     return add_box(v, &box);
 }
@@ -156,7 +158,7 @@ int cairn_omit(cairn *c, const char *name)
     ckpt_var *v = crn_ckpt_find(c, name);
     cairn_status rc = check_open(c, v, name);
     if (rc == CAIRN_OK)
-        rc = begin_share(v);
+        rc = begin_share(c, v);
     return crn_ckpt_result(c, rc);
 }
 

@@ -215,9 +215,9 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level, bool te
                             .interval_s = crn_tune_interval(c),
                             .wall_ns = wall_ns,
                             .begin_ns = crn_now_ns()};
-    for (size_t i = 0; i < c->var.n; i++)
-        c->var.at[i].captured = false;
+    c->nbegun++;
     crn_tally_reset(c);
+    crn_small_begin(c);
     c->leg.open = true;
     crn_ckpt_tell_recorder(version);
     rc = begin_draft(c);
@@ -259,7 +259,7 @@ static void put(cairn *c, ckpt_var *v)
 
 static void capture(cairn *c, ckpt_var *v)
 {
-    v->captured = true;
+    v->captured = c->nbegun;
     if (!v->share) {
         put(c, v);
         return;
@@ -274,11 +274,56 @@ static void capture(cairn *c, ckpt_var *v)
     crn_share_forget(v);
 }
 
+static void capture_rest(cairn *c, ckpt_var *v)
+{
+    if (!crn_ckpt_is_captured(c, v))
+        capture(c, v);
+}
+
+/* Small variables whose digests the session does not have, one by one. */
+static void capture_each(cairn *c)
+{
+    const ckpt_smalls *s = &c->small;
+    const crn_draft *d = c->leg.job.draft;
+    const size_t first = d ? crn_draft_mark(d)->nvars : 0;
+    for (size_t i = s->taken; i < s->at.n; i++)
+        capture_rest(c, &c->var.at[s->at.at[i].place]);
+    if (s->at.n > 0)
+        crn_small_note(c, first);
+}
+
+static void capture_together(cairn *c)
+{
+    cairn_status rc = crn_small_capture(c);
+    if (crn_divert_helps(c, rc)) {
+        c->small.pending = false;
+        rc = crn_divert(c, c->small.first + c->small.taken);
+        if (rc == CAIRN_OK)
+            capture_each(c);
+    }
+    fail_job(c, rc);
+    crn_stage_enter(CRN_STAGE_CAPTURE);
+}
+
+/* All that was not captured since the mark was begun. */
+static void capture_all(cairn *c)
+{
+    if (crn_small_sort(c) < 0) {
+        for (size_t i = 0; i < c->var.n; i++)
+            capture_rest(c, &c->var.at[i]);
+        return;
+    }
+    for (size_t i = 0; i < c->small.large.n; i++)
+        capture_rest(c, &c->var.at[c->small.large.at[i]]);
+    if (crn_small_is_known(c))
+        capture_together(c);
+    else
+        capture_each(c);
+}
+
 static cairn_status commit(cairn *c)
 {
-    for (size_t i = 0; i < c->var.n; i++)
-        if (!c->var.at[i].captured)
-            capture(c, &c->var.at[i]);
+    capture_all(c);
     c->leg.open = false;
     c->nmarks++;
     c->last_mark_ns = crn_now_ns();
@@ -311,9 +356,10 @@ int cairn_capture(cairn *c, const char *name)
         return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL, "no mark is open"));
     if (!v)
         return crn_ckpt_result(c, crn_fail(CAIRN_ENOTFOUND, "no variable '%s' is protected", name));
-    if (v->captured || v->share)
+    if (crn_ckpt_is_captured(c, v) || v->share)
         return crn_ckpt_result(
             c, crn_fail(CAIRN_EINVAL, "variable '%s' was captured before in this mark", name));
+    crn_small_distrust(c);
     capture(c, v);
     if (crn_ckpt_has_halo(v)) /* the program may write to all of its memory from now on */
         capture(c, crn_ckpt_halo_of(c, name));

@@ -21,6 +21,7 @@ void crn_ckpt_free(cairn *c)
     while (c->var.n > 0)
         crn_ckpt_undeclare(c, &c->var.at[c->var.n - 1]);
     crn_vec_done(&c->var);
+    crn_small_done(&c->small);
     crn_index_done(&c->var_name);
     crn_tracker_free(c->tracker);
     crn_tally_reset(c);

@@ -17,6 +17,7 @@ void crn_ckpt_leave(cairn *c, void (*drop)(crn_comm *comm))
     crn_tally_reset(c);
     for (size_t i = 0; i < c->var.n; i++) /* what has changed since a mark in other files? all */
         crn_change_done(&c->var.at[i].change);
+    c->small.listed = false;
     crn_holding_leave(&c->held, drop);
     drop(c->leg.engine_comm);
     c->leg = ckpt_leg_begun;

@@ -105,6 +105,7 @@ static cairn_status load_share(cairn *c, const crn_manifest_mark *mark, const cr
 /* Sizes of blocks that were found stay: the next mark inherits blocks of the same size only. */
 static void inherit_blocks(cairn *c, const crn_mark *share)
 {
+    c->small.listed = false;
     for (size_t i = 0; i < c->var.n; i++) {
         const crn_var *there = crn_mark_find(share, c->var.at[i].name);
         if (there)

@@ -89,12 +89,47 @@ typedef struct ckpt_var {
     crn_bound bound[CRN_BOUNDS_MAX]; /* for comparing runs */
     size_t nbounds;
     bool own_bounds;          /* given by call, not by the configuration */
-    bool captured;            /* in the open mark */
+    uint64_t captured;        /* in the mark that was begun as this one, c->nbegun for the open */
     struct ckpt_share *share; /* what the open mark is to have of it; NULL: all */
     ckpt_change change;
+    bool small;    /* it stands among those of ckpt_small.c */
     bool seeks;    /* the size of its blocks is still to be found, */
     crn_look look; /* by this (ckpt_blocks.c) */
 } ckpt_var;
+
+/* A small variable, with the digest of what the newest mark has of it; 32 bytes, so that a pass
+ * over 100,000 of them costs little more than to digest them. */
+typedef struct ckpt_small {
+    const void *data;
+    uint32_t nbytes;
+    uint32_t place; /* among the session's variables */
+    crn_digest digest;
+} ckpt_small;
+
+typedef struct ckpt_small_changed {
+    size_t number; /* of a small variable that has changed, */
+    size_t off;    /* and where its copy is */
+} ckpt_small_changed;
+
+/* Variables that marks take together (ckpt_small.c). The program's thread's while it captures, and
+ * the engine's with the job. */
+typedef struct ckpt_smalls {
+    CRN_VEC(ckpt_small) at;  /* in the order that they have in marks */
+    CRN_VEC(uint32_t) large; /* places of all other variables */
+    uint64_t nbytes;         /* of the small ones */
+    bool listed;             /* both say what is declared; the program's thread's */
+    ckpt_mark_id captured;   /* the mark that the digests are of, */
+    size_t first;            /* and the first one's number in it */
+
+    /* Of the mark under way: */
+    bool pending;                        /* the draft does not have all of them yet, but */
+    size_t taken;                        /* so many, */
+    size_t from;                         /* which began here in the mark before */
+    CRN_VEC(ckpt_small_changed) changed; /* of the others */
+    unsigned char *copy;
+    size_t used, room; /* bytes of that */
+    size_t tally;      /* number of the one for all of them, + 1; 0: none yet */
+} ckpt_smalls;
 
 /* An entry of an index. */
 typedef struct ckpt_cell {
@@ -245,6 +280,7 @@ struct cairn {
     bool no_room;              /* marks go to the trail directly, and that was said */
     CRN_VEC(ckpt_tally) tally; /* of the mark under way */
     ckpt_rates rates;
+    ckpt_smalls small;
 
     /* The program's thread's: what a module above keeps with the session, */
     crn_guest guest;
@@ -262,7 +298,8 @@ struct cairn {
     crn_finale *finale; /* settles at MPI_Finalize what nobody has closed; NULL: MPI does not run */
     bool ended;         /* and did */
     uint64_t open_ns;   /* since when a mark is open */
-    uint64_t nmarks;    /* taken in this session */
+    uint64_t nmarks;    /* taken in this session, */
+    uint64_t nbegun;    /* and begun */
     bool damaged;       /* the own part has bad blocks: the next mark must not inherit them */
     crn_err err;        /* of the last call that failed */
 
@@ -319,6 +356,12 @@ cairn_status crn_ckpt_check_usable(cairn *c, const char *call);
 /* The declaration of a variable for a draft. */
 crn_var_spec crn_ckpt_spec(const ckpt_var *v);
 ckpt_var *crn_ckpt_find(cairn *c, const char *name);
+
+/* Is it in the open mark? */
+static inline bool crn_ckpt_is_captured(const cairn *c, const ckpt_var *v)
+{
+    return v->captured == c->nbegun;
+}
 
 /* "float64[12]", or "float64[4 x 6 of 8 x 6 at 4 x 0]" for a piece of an array; of a long type what
  * differs from the other one's. */
@@ -399,6 +442,29 @@ cairn_status crn_share_view(const ckpt_var *v, ckpt_var *ret);
 /* Put what changed of v into the open mark, and note what that took. */
 cairn_status crn_change_put(cairn *c, ckpt_var *v, size_t number);
 void crn_change_done(ckpt_change *change); /* a zeroed one is allowed */
+
+/* Are changes of the named variable found by digests, as far as it is configured? */
+bool crn_change_is_found(const cairn *c, const char *name);
+
+/* --- many small variables (ckpt_small.c) --- */
+
+/* List those that stand together, and the others, unless they are listed. CAIRN_ENOMEM: no list
+ * counts. */
+cairn_status crn_small_sort(cairn *c);
+void crn_small_done(ckpt_smalls *s);
+void crn_small_begin(cairn *c);    /* a mark is begun */
+void crn_small_distrust(cairn *c); /* one of them is captured alone: the order is another one */
+
+/* Does the open mark's draft inherit from the one that the digests are of? Then find what changed
+ * of all of them, else capture them one by one, and note that they begin at this number. */
+bool crn_small_is_known(const cairn *c);
+cairn_status crn_small_capture(cairn *c);
+void crn_small_note(cairn *c, size_t first);
+void crn_small_tally(cairn *c, const ckpt_tally *t); /* they have one together */
+
+/* Let the draft have all of them, or the first n. No communication. */
+cairn_status crn_small_store(cairn *c);
+cairn_status crn_small_take(cairn *c, size_t n);
 
 /* Forget the tallies of the mark before. */
 void crn_tally_reset(cairn *c);

@@ -79,6 +79,8 @@ void crn_ckpt_store(cairn *c)
         store_trees(c);
         return;
     }
+    if (j->status == CAIRN_OK && (j->status = crn_small_store(c)) < 0)
+        crn_err_take(&j->err);
     if (j->status == CAIRN_OK && !j->diverted)
         store_own(c);
     else

@@ -104,6 +104,7 @@ void crn_ckpt_undeclare(cairn *c, ckpt_var *v)
     crn_look_done(&v->look);
     *v = *last;
     c->leg.unchecked = true;
+    c->small.listed = false;
 }
 
 /* Do both say the same of which share of the whole this rank has? */
@@ -142,7 +143,8 @@ static void forget(cairn *c, const char *name)
 cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
 {
     ckpt_var *old = crn_ckpt_find(c, v->name), new = *v;
-    CRN_FAIL_IF(c->leg.open && old && (old->captured || old->share), CAIRN_EINVAL,
+    c->small.listed = false;
+    CRN_FAIL_IF(c->leg.open && old && (crn_ckpt_is_captured(c, old) || old->share), CAIRN_EINVAL,
                 "variable '%s' is part of the mark that is open", v->name);
     crn_blocks_declare(c, old, &new);
     CRN_TRY(take_bounds(c, old, &new));
@@ -301,11 +303,12 @@ static cairn_status set_bounds(cairn *c, const char *name, const char *bounds)
     crn_bound bound[CRN_BOUNDS_MAX];
     size_t n;
     CRN_FAIL_IF(!v, CAIRN_ENOTFOUND, "no variable '%s' is protected", name);
-    CRN_FAIL_IF(c->leg.open && v->captured, CAIRN_EINVAL,
+    CRN_FAIL_IF(c->leg.open && crn_ckpt_is_captured(c, v), CAIRN_EINVAL,
                 "variable '%s' is part of the mark that is open", name);
     CRN_TRY(crn_bounds_parse(bounds, bound, &n));
     memcpy(v->bound, bound, n * sizeof *bound);
     v->nbounds = n;
+    c->small.listed = false;
     v->own_bounds = true;
     return CAIRN_OK;
 }
@@ -323,7 +326,7 @@ int cairn_release(cairn *c, const char *name)
     ckpt_var *v = crn_ckpt_find_declared(c, name);
     if (!v)
         return crn_ckpt_result(c, crn_fail(CAIRN_ENOTFOUND, "no variable '%s' is protected", name));
-    if (c->leg.open && (v->captured || v->share))
+    if (c->leg.open && (crn_ckpt_is_captured(c, v) || v->share))
         return crn_ckpt_result(
             c, crn_fail(CAIRN_EINVAL, "variable '%s' is part of the mark that is open", name));
     forget(c, name);

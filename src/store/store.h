@@ -238,6 +238,7 @@ typedef struct crn_mark {
     crn_var *var;
     crn_index name; /* of the variables */
     crn_ref *page;  /* that the record has them in; none in format 1, and on the wire */
+    bool *has_page; /* which of them were read; NULL: all */
     size_t npages;
 } crn_mark;
 
@@ -345,6 +346,13 @@ void crn_draft_set_time(crn_draft *d, uint64_t wall_ns);
  * declaration.
  */
 cairn_status crn_draft_add(crn_draft *d, const crn_var_spec *spec, size_t *ret);
+
+/* Add the newest mark's variable of this number with all that it has there. CAIRN_ECORRUPT: storage
+ * has lost some of that. */
+cairn_status crn_draft_take(crn_draft *d, size_t number, size_t *ret);
+
+/* Is there a newest mark, and was nothing of it found damaged? */
+bool crn_draft_is_whole(const crn_draft *d);
 
 /* Let a codec store the blocks of v that are put from now on, where it makes them smaller; NULL:
  * none. */

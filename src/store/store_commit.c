@@ -170,9 +170,9 @@ static cairn_status write_piece(crn_draft *d, const crn_buf *blob, part_ref *ret
 }
 
 /* What a variable has of the newest mark, in which it is the same. */
-static void take_table(crn_draft *d, crn_var *v)
+static void take_table(const crn_draft *d, const draft_var *dv, crn_var *v)
 {
-    const crn_var *old = crn_mark_find(d->part->tip, v->spec.name);
+    const crn_var *old = &d->part->tip->var[dv->of_tip];
     v->place = old->place;
     v->root = old->root;
 }
@@ -190,7 +190,7 @@ static cairn_status write_tables(crn_draft *d)
         v->has_stored = true;
         v->entry_bytes = crn_format_entry_bytes(v);
         if (d->var.at[i].same_table)
-            take_table(d, v);
+            take_table(d, &d->var.at[i], v);
         else
             CRN_TRY_OUT(rc, crn_var_root(v, &v->root));
         if (crn_format_is_inline(v))
@@ -233,7 +233,8 @@ static bool is_same_page(const crn_draft *d, size_t page)
     const size_t first = crn_page_vars(m, page, &n);
     (void)crn_page_vars(tip, page, &n_tip);
     for (size_t i = first; i < first + n && n == n_tip; i++)
-        if (!d->var.at[i].same_table || !same_declaration(&m->var[i], &tip->var[i]))
+        if (!d->var.at[i].same_table || (!(d->var.at[i].taken && d->var.at[i].of_tip == i) &&
+                                         !same_declaration(&m->var[i], &tip->var[i])))
             return false;
     return n == n_tip;
 }
@@ -358,8 +359,12 @@ static void conclude(crn_draft *d, size_t ndrop)
     if (part->uses && crn_states_take(part, &part->cat.at[part->cat.n - 1], d->mark) < 0)
         known = false;
     crn_part_forget(part, ndrop);
-    crn_mark_free(part->tip);
-    part->tip = d->mark;
+    if (!part->uses) { /* the next mark but one may drop it */
+        crn_mark_free(part->before);
+        part->before = part->tip;
+        part->tip = NULL;
+    }
+    crn_part_set_tip(part, d->mark);
     part->page_bytes = d->page_bytes;
     part->lost.n = 0; /* what the mark before had lost, this one has put */
     d->mark = NULL;

@@ -56,9 +56,13 @@ void crn_draft_drop(crn_draft *d)
 /* The newest mark, from which a draft inherits. */
 static cairn_status load_tip(crn_part *part)
 {
+    crn_mark *tip;
     if (part->tip || part->cat.n == 0)
         return CAIRN_OK;
-    return crn_part_forgive(crn_part_load(part, part->cat.at[part->cat.n - 1].version, &part->tip));
+    cairn_status rc = crn_part_load(part, part->cat.at[part->cat.n - 1].version, &tip);
+    if (rc == CAIRN_OK)
+        crn_part_set_tip(part, tip);
+    return crn_part_forgive(rc);
 }
 
 /*
@@ -71,10 +75,8 @@ static crn_extent keep_room(crn_part *part)
 {
     if (!part->tip)
         return (crn_extent){0};
-    uint64_t nbytes =
-        crn_format_blob_room(part->cat.at[part->cat.n - 1].record.nbytes) + part->page_bytes;
-    for (size_t i = 0; i < part->tip->nvars; i++)
-        nbytes += crn_format_blob_room(part->tip->var[i].place.nbytes);
+    const uint64_t nbytes = crn_format_blob_room(part->cat.at[part->cat.n - 1].record.nbytes) +
+                            part->page_bytes + part->table_bytes;
     return crn_space_take(&part->space, nbytes, nbytes, GRAIN);
 }
 
@@ -138,14 +140,14 @@ static bool is_cut_off(const crn_part *part, const crn_block *b)
     return part->tip->seq <= part->found_seq && b->off + b->nbytes > part->found_bytes;
 }
 
-/* Take over what the newest mark has of v. */
-static cairn_status inherit(crn_draft *d, crn_var *v, draft_var *dv)
+/* Take over what the newest mark has of v, which is old there, or NULL. */
+static cairn_status inherit(crn_draft *d, crn_var *v, crn_var *old, draft_var *dv)
 {
     crn_part *part = d->part;
-    crn_var *old = part->tip ? crn_mark_find(part->tip, v->spec.name) : NULL;
     dv->missing = v->nblocks;
     if (!old || old->spec.block != v->spec.block)
         return CAIRN_OK;
+    dv->of_tip = (size_t)(old - part->tip->var);
     CRN_TRY(crn_part_forgive(crn_mark_table(part, part->tip, old)));
     const bool lost = crn_part_is_lost(part, old->place.off);
     const bool alike = crn_elem_of(&old->spec) == crn_elem_of(&v->spec);
@@ -170,12 +172,12 @@ static cairn_status inherit(crn_draft *d, crn_var *v, draft_var *dv)
 }
 
 /* Give a variable that was added its tables. */
-static cairn_status furnish(crn_draft *d, crn_var *v, draft_var *dv)
+static cairn_status furnish(crn_draft *d, crn_var *v, crn_var *old, draft_var *dv)
 {
     CRN_TRY(crn_mark_index(d->mark));
     CRN_TRY(crn_alloc(&v->table, v->nblocks));
     CRN_TRY(crn_alloc(&dv->state, v->nblocks));
-    return inherit(d, v, dv);
+    return inherit(d, v, old, dv);
 }
 
 /* Room for one more variable. A variable's dimensions lie in it, and move along. */
@@ -194,12 +196,10 @@ static cairn_status make_room(crn_draft *d)
     return CAIRN_OK;
 }
 
-cairn_status crn_draft_add(crn_draft *d, const crn_var_spec *spec, size_t *ret)
+/* Add a variable, which is old in the newest mark, or NULL. */
+static cairn_status add(crn_draft *d, const crn_var_spec *spec, crn_var *old, size_t *ret)
 {
     crn_mark *m = d->mark;
-    CRN_TRY(crn_var_spec_check(spec));
-    CRN_FAIL_IF(crn_mark_find(m, spec->name), CAIRN_EINVAL, "variable '%s' is declared twice",
-                spec->name);
     CRN_FAIL_IF(m->nvars == VARS_MAX, CAIRN_EINVAL, "more than %d variables", VARS_MAX);
     CRN_TRY(make_room(d));
     crn_var *v = &m->var[m->nvars];
@@ -208,8 +208,36 @@ cairn_status crn_draft_add(crn_draft *d, const crn_var_spec *spec, size_t *ret)
     memset(dv, 0, sizeof *dv);
     CRN_TRY(crn_var_declare(v, spec));
     m->nvars = ++d->var.n; /* from here on, drop frees it */
-    CRN_TRY(stay(d, furnish(d, v, dv)));
+    CRN_TRY(stay(d, furnish(d, v, old, dv)));
     *ret = m->nvars - 1;
+    return CAIRN_OK;
+}
+
+cairn_status crn_draft_add(crn_draft *d, const crn_var_spec *spec, size_t *ret)
+{
+    const crn_mark *tip = d->part->tip;
+    CRN_TRY(crn_var_spec_check(spec));
+    CRN_FAIL_IF(crn_mark_find(d->mark, spec->name), CAIRN_EINVAL, "variable '%s' is declared twice",
+                spec->name);
+    return add(d, spec, tip ? crn_mark_find(tip, spec->name) : NULL, ret);
+}
+
+bool crn_draft_is_whole(const crn_draft *d)
+{
+    return d->part->tip && d->part->lost.n == 0;
+}
+
+cairn_status crn_draft_take(crn_draft *d, size_t number, size_t *ret)
+{
+    crn_mark *tip = d->part->tip;
+    size_t v;
+    assert(tip && number < tip->nvars);
+    CRN_TRY(add(d, &tip->var[number].spec, &tip->var[number], &v));
+    d->var.at[v].taken = true;
+    CRN_FAIL_IF(d->var.at[v].missing > 0, CAIRN_ECORRUPT,
+                "'%s', mark %" PRIu64 ", variable '%s': it cannot be taken over", d->part->name,
+                tip->version, tip->var[number].spec.name);
+    *ret = v;
     return CAIRN_OK;
 }
 

@@ -13,7 +13,9 @@ enum { BLOCK_MISSING, BLOCK_INHERITED, BLOCK_PUT, BLOCK_SHARED };
 typedef struct draft_var {
     unsigned char *state; /* of each block */
     uint64_t missing;     /* blocks that must still be put */
-    bool same_table;      /* as in the newest mark: nothing was put, nothing added or cut */
+    bool same_table;      /* as in the newest mark: nothing was put, nothing added or cut; */
+    bool taken;           /* and declared as there, */
+    size_t of_tip;        /* where it has this number */
     crn_encoding encoding;
 } draft_var;
 

@@ -4,19 +4,31 @@
  */
 #include "store/store_part.h"
 
+static void free_vars(crn_var *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free((char *)v[i].spec.name);
+        free((char *)v[i].spec.type);
+        free((char *)v[i].spec.attributes);
+        free(v[i].table);
+    }
+}
+
 void crn_mark_free(crn_mark *m)
 {
     if (!m)
         return;
-    for (size_t i = 0; m->var && i < m->nvars; i++) {
-        crn_var *v = &m->var[i];
-        free((char *)v->spec.name);
-        free((char *)v->spec.type);
-        free((char *)v->spec.attributes);
-        free(v->table);
+    if (m->var && !m->has_page)
+        free_vars(m->var, m->nvars);
+    for (size_t i = 0; m->var && m->has_page && i < m->npages; i++) {
+        size_t n;
+        const size_t first = crn_page_vars(m, i, &n);
+        if (m->has_page[i]) /* to touch the memory of others would cost as much as to read them */
+            free_vars(m->var + first, n);
     }
     free(m->var);
     free(m->page);
+    free(m->has_page);
     crn_index_done(&m->name);
     free(m);
 }
@@ -91,6 +103,7 @@ cairn_status crn_mark_load_page(crn_part *part, crn_mark *m, size_t page)
 {
     unsigned char *data;
     CRN_TRY(crn_part_read_blob(part, &m->page[page], "mark record", &data));
+    m->has_page[page] = true; /* perhaps not all of it */
     cairn_status rc = crn_format_get_page(data, m->page[page].nbytes, part->super.end, m, page);
     free(data);
     return rc;

@@ -72,6 +72,7 @@ cairn_status crn_format_get_root(const void *data, size_t nbytes, uint64_t end, 
     CRN_TRY(crn_alloc(&m, 1));
     *m = head;
     CRN_TRY_OUT(rc, crn_alloc(&m->page, m->npages));
+    CRN_TRY_OUT(rc, crn_alloc(&m->has_page, m->npages));
     get_pages(&c, end, m);
     CRN_TRY_OUT(rc, crn_cursor_status(&c, "mark record"));
     CRN_TRY_OUT(rc, crn_alloc(&m->var, m->nvars));

@@ -22,6 +22,7 @@ static void part_free(crn_part *part)
     crn_space_done(&part->space);
     crn_uses_free(part->uses);
     crn_mark_free(part->tip);
+    crn_mark_free(part->before);
     crn_vec_done(&part->lost);
     crn_gather_free(part->gather);
     crn_io_free(part->io);

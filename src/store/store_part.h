@@ -33,7 +33,9 @@ struct crn_part {
     crn_mark *tip;                   /* the newest mark; tables as far as a draft needed them */
     CRN_VEC(uint64_t) lost;          /* where blocks and tables of that lie that are damaged */
     uint64_t staging;                /* bytes that a draft may hold back */
-    uint64_t page_bytes;             /* that the newest mark took for its record */
+    crn_mark *before;                /* the mark before it, if this session has made both */
+    uint64_t page_bytes;             /* that the newest mark took for its record, */
+    uint64_t table_bytes;            /* and that all of its tables take */
     bool drafting;                   /* one draft at a time */
     uint64_t found_seq, found_bytes; /* superblock and length of the file when it was opened */
     /* Which of the two superblocks a crash would leave as the newest is unknown: the disk failed
@@ -100,6 +102,9 @@ cairn_status crn_part_write_super(crn_part *part, const part_super *s, crn_exten
  * retained ones, or NULL. Fails with CAIRN_ECORRUPT where a record cannot be read.
  */
 cairn_status crn_part_unused(crn_part *part, crn_mark *newest, size_t n, crn_extents *ret);
+
+/* Let m, which may be NULL, be the newest mark in memory; the one that was is freed. */
+void crn_part_set_tip(crn_part *part, crn_mark *m);
 
 /* Strike the n oldest marks from the list in memory. */
 void crn_part_forget(crn_part *part, size_t n);

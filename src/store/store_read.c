@@ -222,7 +222,8 @@ cairn_status crn_mark_read(crn_part *part, const crn_mark *m, crn_var *v, uint64
     if (r.align > 0)
         r.slot = CRN_ROUND_UP(r.slot, r.align);
     r.most = part->cached ? TURN_BYTES : RUN_BYTES;
-    cairn_status rc = part->cached ? read_in_turn(&r) : pump(&r);
+    /* a queue is of no use to one read */
+    cairn_status rc = part->cached || n == 1 ? read_in_turn(&r) : pump(&r);
     free(r.stage);
     crn_coder_done(&r.coder);
     return rc;

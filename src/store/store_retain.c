@@ -130,29 +130,27 @@ static cairn_status unused_by_var(const crn_var *a, const crn_var *b, leftover *
     return CAIRN_OK;
 }
 
-static cairn_status load_tables(crn_part *part, crn_mark *m)
-{
-    for (size_t i = 0; i < m->nvars; i++)
-        CRN_TRY(crn_mark_table(part, m, &m->var[i]));
-    return CAIRN_OK;
-}
-
 /* Do both have the same page of their records there? */
 static bool share_page(const crn_mark *a, const crn_mark *b, size_t page)
 {
     return page < a->npages && page < b->npages && a->page[page].off == b->page[page].off;
 }
 
+/* Of a, only what it does not share with b need be loaded. */
 static cairn_status unused_by_mark(crn_part *part, crn_mark *a, crn_mark *b, leftover *ret)
 {
-    CRN_TRY(load_tables(part, a));
-    CRN_TRY(load_tables(part, b));
     for (size_t i = 0; i < a->npages; i++)
         if (!share_page(a, b, i))
             CRN_TRY(use(ret->whole, a->page[i].off, a->page[i].nbytes));
-    for (size_t i = 0; i < a->nvars; i++)
-        if (!share_page(a, b, i / PAGE_VARS))
-            CRN_TRY(unused_by_var(&a->var[i], crn_mark_find(b, a->var[i].spec.name), ret));
+    for (size_t i = 0; i < a->nvars; i++) {
+        if (share_page(a, b, i / PAGE_VARS))
+            continue;
+        crn_var *other = crn_mark_find(b, a->var[i].spec.name);
+        CRN_TRY(crn_mark_table(part, a, &a->var[i]));
+        if (other)
+            CRN_TRY(crn_mark_table(part, b, other));
+        CRN_TRY(unused_by_var(&a->var[i], other, ret));
+    }
     return CAIRN_OK;
 }
 
@@ -179,16 +177,18 @@ static void sort_unique(crn_extents *list)
  * in use of it was put no later than what was dropped, and the oldest retained mark, b, has it: a
  * block that this does not have, no later one has.
  */
-static cairn_status free_sectors(const crn_mark *b, leftover *u)
+static cairn_status free_sectors(crn_part *part, crn_mark *b, leftover *u)
 {
     crn_extents live = {0};
     cairn_status rc = CAIRN_OK;
     if (u->crumbs.n == 0)
         return CAIRN_OK;
-    for (size_t v = 0; v < b->nvars && rc == CAIRN_OK; v++)
+    for (size_t v = 0; v < b->nvars && rc == CAIRN_OK; v++) {
+        rc = crn_mark_table(part, b, &b->var[v]);
         for (uint64_t i = 0; i < b->var[v].nblocks && rc == CAIRN_OK; i++)
             if (is_crumb(&b->var[v].table[i]))
                 rc = use_sectors(&live, &b->var[v].table[i]);
+    }
     sort_unique(&live);
     sort_unique(&u->crumbs);
     for (size_t i = 0; i < u->crumbs.n && rc == CAIRN_OK; i++)
@@ -198,33 +198,49 @@ static cairn_status free_sectors(const crn_mark *b, leftover *u)
     return rc;
 }
 
-/* The i-th mark of the chain that newest (if any) will be the end of; freed by the caller if owned.
- */
-static cairn_status chain_mark(crn_part *part, crn_mark *newest, size_t i, crn_mark **ret,
-                               bool *ret_owned)
+/* The i-th mark of the chain that newest (if any) will be the end of, if it is in memory. */
+static crn_mark *remembered(const crn_part *part, crn_mark *newest, size_t i)
 {
-    *ret_owned = false;
+    const part_entry *e = &part->cat.at[i];
     if (i == part->cat.n)
-        *ret = newest;
-    else if (i + 1 == part->cat.n && part->tip)
-        *ret = part->tip;
+        return newest;
+    if (part->tip && part->tip->seq == e->seq)
+        return part->tip;
+    return part->before && part->before->seq == e->seq ? part->before : NULL;
+}
+
+/* Read of a mark what it does not share with its successor b. */
+static cairn_status load_beside(crn_part *part, const part_entry *e, const crn_mark *b,
+                                crn_mark **ret)
+{
+    crn_mark *m;
+    CRN_TRY(crn_part_load_record(part, e, true, &m));
+    cairn_status rc = CAIRN_OK;
+    for (size_t i = 0; i < m->npages && rc == CAIRN_OK; i++)
+        if (!share_page(m, b, i))
+            rc = crn_mark_load_page(part, m, i);
+    if (rc == CAIRN_OK)
+        *ret = m;
     else
-        *ret_owned = true;
-    return *ret_owned ? crn_part_load(part, part->cat.at[i].version, ret) : CAIRN_OK;
+        crn_mark_free(m);
+    return rc;
 }
 
 /* Append what the i-th mark of the chain uses and the next one does not; of the last one that goes,
  * the sectors as well. */
 static cairn_status unused_by(crn_part *part, crn_mark *newest, size_t i, bool last, leftover *ret)
 {
-    crn_mark *a, *b = NULL;
-    bool own_a, own_b = false;
-    CRN_TRY(chain_mark(part, newest, i, &a, &own_a));
-    cairn_status rc = chain_mark(part, newest, i + 1, &b, &own_b);
+    crn_mark *a = remembered(part, newest, i), *b = remembered(part, newest, i + 1);
+    const bool own_a = !a, own_b = !b;
+    cairn_status rc = CAIRN_OK;
+    if (own_b)
+        CRN_TRY(crn_part_load(part, part->cat.at[i + 1].version, &b));
+    if (own_a)
+        rc = load_beside(part, &part->cat.at[i], b, &a);
     if (rc == CAIRN_OK)
         rc = unused_by_mark(part, a, b, ret);
     if (rc == CAIRN_OK && last)
-        rc = free_sectors(b, ret);
+        rc = free_sectors(part, b, ret);
     if (own_b)
         crn_mark_free(b);
     if (own_a)
@@ -244,6 +260,15 @@ cairn_status crn_part_unused(crn_part *part, crn_mark *newest, size_t n, crn_ext
     }
     crn_vec_done(&u.crumbs);
     return rc;
+}
+
+void crn_part_set_tip(crn_part *part, crn_mark *m)
+{
+    crn_mark_free(part->tip);
+    part->tip = m;
+    part->table_bytes = 0;
+    for (size_t i = 0; m && i < m->nvars; i++)
+        part->table_bytes += crn_format_blob_room(m->var[i].place.nbytes);
 }
 
 void crn_part_forget(crn_part *part, size_t n)
@@ -334,7 +359,8 @@ cairn_status crn_part_rewind(crn_part *part, uint64_t version)
     uint64_t nbytes;
     CRN_TRY(crn_part_commit(part, part->cat.at, n, &nbytes));
     part->cat.n = n;
-    crn_mark_free(part->tip);
-    part->tip = NULL;
+    crn_part_set_tip(part, NULL);
+    crn_mark_free(part->before);
+    part->before = NULL;
     return crn_part_derive(part);
 }

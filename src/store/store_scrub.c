@@ -5,10 +5,11 @@
  * one each time, and what is damaged is not inherited any more: whoever makes the next mark has to
  * put it again.
  */
+#include "store/store_coder.h"
 #include "store/store_part.h"
 
 /* Little at a time: nobody waits for it, and others may want the disk. */
-enum { TURNS = 64, STEP_BYTES = 512 << 10 };
+enum { TURNS = 64, STEP_BYTES = 512 << 10, SMALL_BYTES = 4 << 10 };
 
 /* The turn of a mark. Multiples of the golden ratio: all turns come, by whatever step the number
  * grows. */
@@ -23,7 +24,31 @@ typedef struct look {
     crn_mark *mark;
     unsigned char *window;
     bool whole; /* all blocks of a variable, not those whose turn it is: the pages take turns */
+    uint64_t from, to; /* bytes of the file that the window has of small variables; */
+    crn_coder coder;   /* for those */
 } look;
+
+/* A small variable's block, read together with what lies behind it in the file: that is mostly the
+ * next one's. CAIRN_NOTHING: this is not the way to look at it. */
+static cairn_status look_at_small(look *l, crn_var *v)
+{
+    unsigned char block[SMALL_BYTES];
+    bool good;
+    const crn_block *b = v->table;
+    if (v->nblocks != 1 || v->spec.nbytes > sizeof block || b->codec & CRN_OUTSIDE)
+        return CAIRN_NOTHING;
+    if (b->off < l->from || b->off + b->nbytes > l->to) {
+        const uint64_t end = CRN_MIN(b->off + STEP_BYTES, l->part->super.end);
+        l->from = l->to = b->off;
+        if (end < b->off + b->nbytes ||
+            crn_file_read(l->part->file, l->window, end - b->off, b->off) < 0)
+            return CAIRN_NOTHING; /* what can be read of it, one alone will tell */
+        l->to = end;
+    }
+    l->coder.apart = l->part->distrusted;
+    CRN_TRY(crn_coder_bring(&l->coder, v, 0, l->window + (b->off - l->from), block, &good));
+    return good ? CAIRN_OK : crn_vec_push(&l->part->lost, b->off);
+}
 
 /* Of the n blocks of variable v, those whose turn it is; variables of one block take turns, too. */
 static void choose(const look *l, size_t v, uint64_t n, uint64_t *ret_first, uint64_t *ret_end)
@@ -33,11 +58,12 @@ static void choose(const look *l, size_t v, uint64_t n, uint64_t *ret_first, uin
     *ret_end = l->whole ? n : n * (turn + 1) / TURNS;
 }
 
-static cairn_status look_at_blocks(const look *l, size_t number, crn_bad_blocks *bad)
+static cairn_status look_at_blocks(look *l, size_t number, crn_bad_blocks *bad)
 {
     crn_var *v = &l->mark->var[number];
     const uint64_t fit = CRN_MAX(STEP_BYTES / v->spec.block, 1);
     uint64_t i, end;
+    l->to = l->from; /* the window is needed */
     for (choose(l, number, v->nblocks, &i, &end); i < end; i += CRN_MIN(fit, end - i))
         CRN_TRY(crn_mark_read(l->part, l->mark, v, i, CRN_MIN(fit, end - i), l->window, bad));
     for (size_t k = 0; k < bad->n; k++)
@@ -45,7 +71,7 @@ static cairn_status look_at_blocks(const look *l, size_t number, crn_bad_blocks 
     return CAIRN_OK;
 }
 
-static cairn_status look_at(const look *l, size_t number)
+static cairn_status look_at(look *l, size_t number)
 {
     crn_var *v = &l->mark->var[number];
     if (v->nchanged == v->nblocks) /* it has nothing from earlier marks */
@@ -55,6 +81,8 @@ static cairn_status look_at(const look *l, size_t number)
         CRN_TRY(crn_part_forgive(rc));
         return crn_vec_push(&l->part->lost, v->place.off);
     }
+    if (l->whole && (rc = look_at_small(l, v)) != CAIRN_NOTHING)
+        return rc;
     crn_bad_blocks bad = {0};
     rc = look_at_blocks(l, number, &bad);
     crn_vec_done(&bad);
@@ -62,7 +90,7 @@ static cairn_status look_at(const look *l, size_t number)
 }
 
 /* A page that cannot be read is lost with what it says; the next mark writes it again. */
-static cairn_status look_at_page(const look *l, size_t page)
+static cairn_status look_at_page(look *l, size_t page)
 {
     size_t n;
     const size_t first = crn_page_vars(l->mark, page, &n);
@@ -113,6 +141,7 @@ cairn_status crn_part_scrub(crn_part *part, uint64_t *ret_nlost)
     if (rc == CAIRN_OK) {
         rc = look_at_mark(&l);
         free(l.window);
+        crn_coder_done(&l.coder);
     }
     crn_mark_free(l.mark);
     if (part->lost.n > 0)

@@ -69,9 +69,14 @@ static cairn_status set_tip(crn_part *part, const part_entry *base)
 {
     if (part->tip && base && part->tip->seq == base->seq)
         return CAIRN_OK;
-    crn_mark_free(part->tip);
-    part->tip = NULL;
-    return base ? crn_part_forgive(crn_part_load_record(part, base, false, &part->tip)) : CAIRN_OK;
+    crn_part_set_tip(part, NULL);
+    if (!base)
+        return CAIRN_OK;
+    crn_mark *tip;
+    cairn_status rc = crn_part_load_record(part, base, false, &tip);
+    if (rc == CAIRN_OK)
+        crn_part_set_tip(part, tip);
+    return crn_part_forgive(rc);
 }
 
 cairn_status crn_state_begin(crn_part *part, crn_state_name name, const char *parent,
@@ -228,8 +233,7 @@ cairn_status crn_part_drop(crn_part *part, const crn_state_name *name, size_t n)
     if (left.n > 0)
         memcpy(part->cat.at, left.at, left.n * sizeof *left.at);
     part->cat.n = left.n;
-    crn_mark_free(part->tip); /* it may be one of them */
-    part->tip = NULL;
+    crn_part_set_tip(part, NULL); /* it may be one of them */
     reclaim(part, &piece, known);
 out:
     crn_vec_done(&left);

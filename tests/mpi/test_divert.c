@@ -12,11 +12,13 @@
 #include "io/io_fault.h"
 #include "store/store.h"
 
-enum { NVARS = 4, CELLS = 40000, ROWS = 300, LARGE = 1 << 21 };
+enum { NVARS = 4, CELLS = 40000, ROWS = 300, LARGE = 1 << 21, NSMALL = 2000, WORDS = 1000 };
 
 static uint64_t field[NVARS][CELLS];
 static uint64_t padded[(ROWS + 2) * (ROWS + 2)];
 static uint64_t *large; /* more than may be held in memory; NULL: not protected */
+static uint64_t small[NSMALL][WORDS];
+static size_t nsmall; /* that are protected: marks take them together */
 
 /* What a mark has: some of it as the mark before, some not. */
 static uint64_t value_of(int rank, size_t var, size_t i, uint64_t version)
@@ -25,8 +27,17 @@ static uint64_t value_of(int rank, size_t var, size_t i, uint64_t version)
     return since * 1000 + (uint64_t)rank + i % 7;
 }
 
+/* Every other one stays as it is. */
+static uint64_t small_value_of(int rank, size_t v, uint64_t version)
+{
+    return (v % 2 ? version * 1000 : 17) + v + (uint64_t)rank;
+}
+
 static void fill(const place *p, uint64_t version)
 {
+    for (size_t v = 0; v < nsmall; v++)
+        for (size_t i = 0; i < WORDS; i++)
+            small[v][i] = small_value_of(p->rank, v, version) + i;
     for (size_t v = 0; v < NVARS; v++)
         for (size_t i = 0; i < CELLS; i++)
             field[v][i] = value_of(p->rank, v, i, version);
@@ -38,6 +49,9 @@ static void fill(const place *p, uint64_t version)
 
 static void must_be(const place *p, uint64_t version)
 {
+    for (size_t v = 0; v < nsmall; v++)
+        for (size_t i = 0; i < WORDS; i++)
+            assert_int_equal(small[v][i], small_value_of(p->rank, v, version) + i);
     for (size_t v = 0; v < NVARS; v++)
         for (size_t i = 0; i < CELLS; i++)
             if (field[v][i] != value_of(p->rank, v, i, version))
@@ -79,6 +93,11 @@ static cairn *open_at(place *p)
     assert_ok(cairn_protect_piece(c, "padded", padded, CAIRN_UINT64, &piece));
     if (large)
         assert_ok(cairn_protect(c, "large", large, CAIRN_UINT64, LARGE));
+    for (size_t v = 0; v < nsmall; v++) {
+        char label[24];
+        snprintf(label, sizeof label, "s%zu", v);
+        assert_ok(cairn_protect(c, label, small[v], CAIRN_UINT64, WORDS));
+    }
     return c;
 }
 
@@ -190,6 +209,21 @@ static void test_capture_fails(void **state)
     large = NULL;
 }
 
+/* Many small variables on their way to storage, which have no memory of the program's any more. */
+static void test_storing_small_fails(void **state)
+{
+    uint64_t nsaved = 0;
+    trial t = {"[mark]\nstaging = 8MiB\n", {CRN_FAULT_WRITE, CRN_FAULT_ENOSPC, 1, 1}};
+    assert_ok(crn_alloc(&large, LARGE));
+    nsmall = NSMALL;
+    for (t.fault.at = 1; t.fault.at < 6; t.fault.at += 2)
+        assert_true(strike(*state, &t, &nsaved));
+    assert_int_equal(nsaved, 3);
+    free(large);
+    large = NULL;
+    nsmall = 0;
+}
+
 static bool mount_small(const place *p)
 {
     char dir[120];
@@ -238,6 +272,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_write_fails),
         cmocka_unit_test(test_capture_fails),
+        cmocka_unit_test(test_storing_small_fails),
         cmocka_unit_test(test_full_for_long),
     };
     return run_mpi_tests(argc, argv, tests);
