@@ -21,6 +21,12 @@ int MPI_Iallreduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_O
     return PMPI_Iallreduce(send, recv, n, type, op, comm, req);
 }
 
+int MPI_Allreduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    ncalls++;
+    return PMPI_Allreduce(send, recv, n, type, op, comm);
+}
+
 int MPI_Ibcast(void *data, int n, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *req)
 {
     ncalls++;
