@@ -140,6 +140,28 @@ cairn_status crn_diff_check_whole(diff_side *s, crn_comm *comm)
     return rc;
 }
 
+/* More ranks than ever had files cost a forger nothing, and whoever looks for each of them much.
+ * Some files of a large run may be lost. */
+static cairn_status check_ranks(const diff_side *s)
+{
+    enum { FEW = 4096 };
+    uint32_t counted = 0;
+    size_t found = 0;
+    for (size_t i = 0; i < s->mark.n; i++) {
+        const diff_mark *m = &s->mark.at[i];
+        if (m->nranks <= FEW)
+            continue;
+        if (m->series != counted)
+            CRN_TRY(crn_run_count_ranks(s->run, m->series, &found));
+        counted = m->series;
+        CRN_FAIL_IF(m->nranks / 2 > found, CAIRN_ECORRUPT,
+                    "'%s': mark %" PRIu64 " is said to have %u ranks, and there are files of %zu: "
+                    "its manifest or its trees are forged, or most of its files are lost",
+                    s->name, m->version, m->nranks, found);
+    }
+    return CAIRN_OK;
+}
+
 static cairn_status open_alone(diff_side *s, const char *name)
 {
     pthread_mutex_init(&s->mutex, NULL);
@@ -152,7 +174,7 @@ static cairn_status open_alone(diff_side *s, const char *name)
     CRN_TRY(crn_diff_list_trees(s));
     if (s->mark.n > 0)
         qsort(s->mark.at, s->mark.n, sizeof *s->mark.at, by_version);
-    return CAIRN_OK;
+    return check_ranks(s);
 }
 
 /* Let all processes go by the first one's list: a run that is being written has more marks from one

@@ -529,6 +529,9 @@ bool crn_trail_dropped(crn_trail *t, const char *run, const crn_manifest_mark *m
 enum { CRN_RUN_ID_TEXT = 2 * 16 + 1 };
 char *crn_run_id_format(const unsigned char run[16], char buf[CRN_RUN_ID_TEXT]);
 
+/* How many ranks have a file in the trail: a part of the series, or trees. */
+cairn_status crn_run_count_ranks(const crn_run *run, uint32_t series, size_t *ret);
+
 /* Open the part of a rank; to write creates it where there is none. */
 cairn_status crn_run_part(crn_run *run, uint32_t series, uint32_t rank, uint32_t nranks, bool write,
                           const crn_part_options *opt, crn_part **ret);

@@ -67,10 +67,13 @@ cairn_status crn_format_get_list(const void *data, size_t nbytes, uint64_t end, 
     crn_cursor_expect(&c, n <= MARKS_MAX && c.n == (size_t)n * LIST_PAGE_BYTES);
     CRN_TRY(crn_cursor_status(&c, "catalogue"));
     CRN_TRY(crn_vec_reserve(&list, n));
+    uint64_t total = 0;
     for (; list.n < n; list.n++) {
         part_list_page *p = &list.at[list.n];
         p->ref = crn_format_get_ref(&c, end);
         p->n = crn_get_u32(&c);
+        total += p->ref.nbytes;              /* pages are different pieces of the file: */
+        crn_cursor_expect(&c, total <= end); /* one that stands for many would be a forger's */
         crn_cursor_expect(&c, p->n >= 1 && p->n <= LIST_ENTRIES &&
                                   p->ref.nbytes >= LIST_HEAD + p->n * (ENTRY_1_BYTES + KEY_MIN));
     }

@@ -79,3 +79,24 @@ cairn_status crn_run_ranks(const crn_run *run, const char *dir, const char *pref
     *ret = ranks;
     return rc;
 }
+
+static cairn_status count(const crn_run *run, const char *dir, const char *prefix, size_t *ret)
+{
+    crn_ranks ranks;
+    cairn_status rc = crn_run_ranks(run, dir, prefix, &ranks);
+    if (rc == CAIRN_OK)
+        *ret = CRN_MAX(*ret, ranks.n);
+    crn_vec_done(&ranks);
+    return rc;
+}
+
+cairn_status crn_run_count_ranks(const crn_run *run, uint32_t series, size_t *ret)
+{
+    char name[PATH_TEXT];
+    size_t n = 0;
+    crn_series_name(series, name);
+    CRN_TRY(count(run, name, "part-", &n));
+    CRN_TRY(count(run, "trees", "trees-", &n));
+    *ret = n;
+    return CAIRN_OK;
+}

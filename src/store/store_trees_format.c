@@ -240,7 +240,8 @@ cairn_status crn_trees_get_head(const void *data, size_t nbytes, uint32_t rank, 
     head.nranks = crn_get_u32(&c);
     const uint32_t nvars = crn_get_u32(&c);
     (void)crn_get_u32(&c);
-    crn_cursor_expect(&c, nvars <= c.n / TREES_VAR_MIN && head.nranks > rank);
+    crn_cursor_expect(&c, nvars <= c.n / TREES_VAR_MIN && head.nranks > rank &&
+                              head.nranks <= CRN_RANKS_MAX);
     CRN_TRY(crn_cursor_status(&c, "trees of a mark"));
     crn_trees_mark *m;
     cairn_status rc = CAIRN_OK;
@@ -248,8 +249,13 @@ cairn_status crn_trees_get_head(const void *data, size_t nbytes, uint32_t rank, 
     head.nvars = nvars;
     head.var = m->var;
     *m = head;
-    for (size_t i = 0; i < nvars; i++)
+    uint64_t total = 0;
+    for (size_t i = 0; i < nvars; i++) {
         CRN_TRY_OUT(rc, get_var(&c, file_bytes, &m->var[i]));
+        total += crn_trees_body_bytes(&m->var[i]);
+        crn_cursor_expect(&c, total <= file_bytes); /* no two have the same nodes */
+    }
+    CRN_TRY_OUT(rc, crn_cursor_status(&c, "trees of a mark"));
     CRN_TRY_OUT(rc, crn_trees_index(m));
     *ret = m;
     return CAIRN_OK;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Manifests that claim more than there is: ten million ranks, or 300,000 marks, in a few bytes or
- * megabytes. What is done about them is bounded by the files that are there: by how many are
- * opened, and by what is told. No clock is asked: what is not bounded so does not end before ctest
- * ends it.
+ * Manifests, and other lists, that claim more than there is: ten million ranks, or 300,000 marks,
+ * in a few bytes or megabytes. What is done about them is bounded by the files that are there: by
+ * how many are opened, and by what is told. No clock is asked: what is not bounded so does not end
+ * before ctest ends it.
  */
 #include "harness/small_trail.h"
 #include "io/io_fault.h"
 
-#include <cairn/trail.h>
+#include <cairn/cairn.h>
 #include <inttypes.h>
+
+#include "store/store_format.h"
+#include "store/store_trees_format.h"
 
 enum { MANY_RANKS = 10000000, MANY_MARKS = 300000, FEW = 40 };
 
@@ -140,6 +143,48 @@ static void test_rank_counts_that_change_cost_no_more(void **state)
     assert_true(said.n > 0);
 }
 
+/* Comparing and blessing such a run end in a sentence, before any rank is looked for. */
+static void test_ranks_that_are_not_there_are_not_compared(void **state)
+{
+    const crn_fault opens = {.where = CRN_FAULT_OPEN};
+    const cairn_comparison_options how = {.struct_bytes = sizeof how};
+    cairn_comparison found = {.struct_bytes = sizeof found};
+    char path[128], run[160], golden[160];
+    (void)state;
+    snprintf(path, sizeof path, "%s/compared", scratch);
+    snprintf(run, sizeof run, "%s/r", path);
+    snprintf(golden, sizeof golden, "%s/golden", scratch);
+    forge(path, 2, with_many_ranks);
+    crn_fault_arm(&opens);
+    assert_int_equal(cairn_compare(MPI_COMM_SELF, run, run, &how, &found), CAIRN_ECORRUPT);
+    assert_non_null(strstr(cairn_last_error(NULL), "10000000 ranks, and there are files of 2"));
+    assert_int_equal(cairn_bless(run, golden), CAIRN_ECORRUPT);
+    assert_true(crn_fault_seen() <= FEW);
+    crn_fault_arm(NULL);
+}
+
+/* A page of a part's catalogue, listed again and again. */
+static void test_a_page_of_a_catalogue_counts_once(void **state)
+{
+    enum { PAGES = 60000, PAGE_BYTES = 5000, END = 1 << 22 };
+    part_list list = {0}, back;
+    crn_buf b = {0};
+    (void)state;
+    for (uint32_t i = 0; i < PAGES; i++)
+        assert_ok(
+            crn_vec_push(&list, (part_list_page){{DATA_START, PAGE_BYTES, {{0}}}, 64, false}));
+    crn_format_put_list(&list, &b);
+    assert_ok(crn_buf_status(&b));
+    assert_int_equal(crn_format_get_list(b.at, b.n, END, &back), CAIRN_ECORRUPT);
+    list.n = END / PAGE_BYTES / 2;
+    b.n = 0;
+    crn_format_put_list(&list, &b);
+    assert_ok(crn_format_get_list(b.at, b.n, END, &back));
+    crn_vec_done(&back);
+    crn_vec_done(&list);
+    crn_buf_done(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +192,8 @@ int main(void)
         cmocka_unit_test(test_marks_that_are_not_there_are_told_as_one),
         cmocka_unit_test(test_series_that_are_not_there_are_told_as_one),
         cmocka_unit_test(test_rank_counts_that_change_cost_no_more),
+        cmocka_unit_test(test_ranks_that_are_not_there_are_not_compared),
+        cmocka_unit_test(test_a_page_of_a_catalogue_counts_once),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
