@@ -51,7 +51,9 @@ cairn_status crn_writer_part(const cairn_shelf *s, uint32_t series, uint32_t ran
     memcpy(id.run, s->id, sizeof id.run);
     crn_writer_part_name(series, rank, name);
     CRN_TRY(crn_writer_dir(s, series, false, &dir));
-    const cairn_status rc = crn_part_open(dir, name, nranks > 0 ? &id : NULL, write, &s->opt, ret);
+    const crn_part_id *want = nranks > 0 ? &id : NULL;
+    const cairn_status rc = write ? crn_part_try(dir, name, want, &s->opt, ret)
+                                  : crn_part_open(dir, name, want, false, &s->opt, ret);
     close(dir);
     return rc;
 }

@@ -76,6 +76,11 @@ cairn_status crn_part_create(int dirfd, const char *name, const crn_part_id *id,
                              const crn_part_options *opt, crn_part **ret);
 cairn_status crn_part_open(int dirfd, const char *name, const crn_part_id *id, bool write,
                            const crn_part_options *opt, crn_part **ret);
+
+/* Open to write, unless another process does: a part whose writer usually lives is not waited for.
+ */
+cairn_status crn_part_try(int dirfd, const char *name, const crn_part_id *id,
+                          const crn_part_options *opt, crn_part **ret);
 void crn_part_close(crn_part *part); /* NULL is allowed; a draft must be finished before */
 
 /*

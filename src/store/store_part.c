@@ -223,8 +223,8 @@ static cairn_status prepare_write(crn_part *part, int dirfd)
  * operations were still under way. */
 enum { LINGER_MS = 2000 };
 
-cairn_status crn_part_open(int dirfd, const char *name, const crn_part_id *id, bool write,
-                           const crn_part_options *opt, crn_part **ret)
+static cairn_status open_within(int dirfd, const char *name, const crn_part_id *id, bool write,
+                                unsigned ms, const crn_part_options *opt, crn_part **ret)
 {
     crn_part *part;
     cairn_status rc;
@@ -240,7 +240,7 @@ cairn_status crn_part_open(int dirfd, const char *name, const crn_part_id *id, b
     CRN_TRY_OUT(rc, open_file(part, dirfd));
     part->distrusted = !is_own(part);
     if (write)
-        CRN_TRY_OUT(rc, crn_file_lock_within(part->file, LINGER_MS));
+        CRN_TRY_OUT(rc, crn_file_lock_within(part->file, ms));
     CRN_TRY_OUT(rc, load_head(part));
     CRN_TRY_OUT(rc, check_id(part, id));
     if (write)
@@ -250,6 +250,18 @@ cairn_status crn_part_open(int dirfd, const char *name, const crn_part_id *id, b
 out:
     part_free(part);
     return rc;
+}
+
+cairn_status crn_part_open(int dirfd, const char *name, const crn_part_id *id, bool write,
+                           const crn_part_options *opt, crn_part **ret)
+{
+    return open_within(dirfd, name, id, write, LINGER_MS, opt, ret);
+}
+
+cairn_status crn_part_try(int dirfd, const char *name, const crn_part_id *id,
+                          const crn_part_options *opt, crn_part **ret)
+{
+    return open_within(dirfd, name, id, true, 0, opt, ret);
 }
 
 cairn_status crn_part_create(int dirfd, const char *name, const crn_part_id *id,
