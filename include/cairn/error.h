@@ -32,7 +32,8 @@ typedef enum cairn_status {
     CAIRN_EUNSUPPORTED = -8, /* a newer format, or something that this build or machine lacks */
     CAIRN_EINVAL = -9,       /* a wrong argument, option or configuration value */
     CAIRN_EPEER = -10,       /* another rank failed; its story is in the sentence */
-    CAIRN_EINTERNAL = -11    /* a bug in Cairn: please report it */
+    CAIRN_EINTERNAL = -11,   /* a bug in Cairn: please report it */
+    CAIRN_ECANCELED = -12    /* given up because the caller asked for it */
 } cairn_status;
 
 /*

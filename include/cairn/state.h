@@ -35,6 +35,7 @@ extern "C" {
 #endif
 
 typedef struct cairn_shelf cairn_shelf;
+typedef struct cairn_transfer cairn_transfer; /* a state on its way, in the background */
 
 /*
  * Open a shelf, for this process alone.
@@ -75,6 +76,19 @@ typedef struct cairn_field {
  */
 CAIRN_API CAIRN_CHECK int cairn_state_put(cairn_shelf *s, const char *key, uint64_t version,
                                           const char *parent, const cairn_field *field, size_t n);
+
+/*
+ * The same in the background: returns when the fields may be changed again, which takes a copy of
+ * what is new, and no more. Collective over the group.
+ *   ret  [out] to be waited for with cairn_transfer_wait, which says what became of the put, as
+ *              above; NULL where it has ended already, as a failure, or with CAIRN_NOTHING
+ * The state counts when the transfer is done; of a group, when its processes have waited for it.
+ * One put of a shelf is under way at a time: the next one, and a drop by this process, wait for it
+ * first. Memory for the copy: mark.staging; what is beyond that is written before it returns.
+ */
+CAIRN_API CAIRN_CHECK int cairn_state_put_begin(cairn_shelf *s, const char *key, uint64_t version,
+                                                const char *parent, const cairn_field *field,
+                                                size_t n, cairn_transfer **ret);
 
 /*
  * Get fields of a state into memory, whoever put it. Not collective: each process gets what it
@@ -138,6 +152,42 @@ CAIRN_API CAIRN_CHECK int cairn_state_drop(cairn_shelf *s, const char *key, uint
  * the process. Not collective. CAIRN_ENOTFOUND, CAIRN_EINVAL (it has no pin), and as above. */
 CAIRN_API CAIRN_CHECK int cairn_state_pin(cairn_shelf *s, const char *key, uint64_t version);
 CAIRN_API CAIRN_CHECK int cairn_state_unpin(cairn_shelf *s, const char *key, uint64_t version);
+
+/* --- between shelves ---------------------------------------------------------------------- */
+
+/*
+ * Copy a state in the background, whoever put it: push it from shelf s to another one, such as from
+ * a node's to shared storage, or fetch it from there to s. Not collective.
+ *   limit  [in]  bytes a second; 0: as fast as it goes
+ *   ret    [out] to be waited for; both shelves stay open until then
+ * Every block is checked, and copied as it is stored; what the other shelf's part of this process
+ * has already is not. The copy has the digest and the time of the state. It is there wholly or not
+ * at all, whatever dies. cairn_transfer_wait says CAIRN_OK, CAIRN_NOTHING (the same state is there
+ * already), CAIRN_EMISMATCH (another one is), CAIRN_ENOTFOUND (there is no such state, or it was
+ * dropped meanwhile, or a shelf was removed), CAIRN_ECANCELED, CAIRN_ECORRUPT, CAIRN_ENOSPC,
+ * CAIRN_EIO, CAIRN_ENOMEM. The calls themselves: CAIRN_EINVAL, CAIRN_EIO, CAIRN_ENOMEM,
+ * CAIRN_ENOTFOUND. Copies to a shelf happen one after the other, in the order of the calls.
+ */
+CAIRN_API CAIRN_CHECK int cairn_state_push(cairn_shelf *s, const char *key, uint64_t version,
+                                           cairn_shelf *to, uint64_t limit, cairn_transfer **ret);
+CAIRN_API CAIRN_CHECK int cairn_state_fetch(cairn_shelf *s, const char *key, uint64_t version,
+                                            cairn_shelf *from, uint64_t limit,
+                                            cairn_transfer **ret);
+
+/*
+ * Is a transfer done, so that to wait for it takes no time? Not collective.
+ *   ret_nbytes  [out] bytes that were copied so far, of a push or fetch; NULL is allowed
+ */
+CAIRN_API bool cairn_transfer_done(const cairn_transfer *t, uint64_t *ret_nbytes);
+
+/* Give up a push or a fetch, as soon as possible; it must still be waited for. A put goes on. */
+CAIRN_API void cairn_transfer_cancel(cairn_transfer *t);
+
+/*
+ * Wait for a transfer, free it, and say what became of it. Collective for the put of a group.
+ * A shelf that is closed before waits for its put and cancels what is copied to it.
+ */
+CAIRN_API CAIRN_CHECK int cairn_transfer_wait(cairn_transfer *t);
 
 #ifdef __cplusplus
 }

@@ -42,6 +42,8 @@ const char *cairn_strerror(int status)
         return "another rank failed";
     case CAIRN_EINTERNAL:
         return "internal error";
+    case CAIRN_ECANCELED:
+        return "cancelled";
     }
     return "unknown status";
 }

@@ -28,7 +28,38 @@ int cairn_state_put(cairn_shelf *s, const char *key, uint64_t version, const cha
 {
     const crn_state_name name = {key ? key : "", version};
     CRN_FAIL_IF(!s || (n > 0 && !field), CAIRN_EINVAL, "the shelf or the fields are NULL");
+    crn_shelf_settle(s);
     return result(s, name, crn_state_put(s, name, parent, field, n));
+}
+
+int cairn_state_put_begin(cairn_shelf *s, const char *key, uint64_t version, const char *parent,
+                          const cairn_field *field, size_t n, cairn_transfer **ret)
+{
+    const crn_state_name name = {key ? key : "", version};
+    CRN_FAIL_IF(!s || (n > 0 && !field) || !ret, CAIRN_EINVAL, "an argument is NULL");
+    *ret = NULL;
+    crn_shelf_settle(s);
+    return result(s, name, crn_transfer_put(s, name, parent, field, n, ret));
+}
+
+int cairn_state_push(cairn_shelf *s, const char *key, uint64_t version, cairn_shelf *to,
+                     uint64_t limit, cairn_transfer **ret)
+{
+    const crn_state_name name = {key, version};
+    CRN_TRY(check(s, key));
+    CRN_FAIL_IF(!to || !ret, CAIRN_EINVAL, "an argument is NULL");
+    *ret = NULL;
+    return result(s, name, crn_transfer_copy(s, to, name, limit, ret));
+}
+
+int cairn_state_fetch(cairn_shelf *s, const char *key, uint64_t version, cairn_shelf *from,
+                      uint64_t limit, cairn_transfer **ret)
+{
+    const crn_state_name name = {key, version};
+    CRN_TRY(check(s, key));
+    CRN_FAIL_IF(!from || !ret, CAIRN_EINVAL, "an argument is NULL");
+    *ret = NULL;
+    return result(s, name, crn_transfer_copy(from, s, name, limit, ret));
 }
 
 int cairn_state_get(cairn_shelf *s, const char *key, uint64_t version, const cairn_field *field,
@@ -164,6 +195,8 @@ typedef cairn_status change_fn(cairn_shelf *s, state_entry *e);
 
 static cairn_status change(cairn_shelf *s, crn_state_name name, change_fn *fn, state_entry *ret)
 {
+    if (crn_comm_size(s->comm) == 1) /* the engine lists states, too, by the same locks */
+        crn_shelf_settle(s);
     CRN_TRY(crn_state_index_lock(s->index, name));
     cairn_status rc = crn_state_index_find(s->index, name, ret);
     if (rc == CAIRN_OK)

@@ -2,13 +2,14 @@
  *
  * Putting a state, by all processes of a group together:
  *
- *     1. each prepares its share as a draft; the blocks go to the file, and nobody sees them
- *     2. process 0 locks the bucket of the name: of two groups that put the same state one is first
- *     3. all commit their parts, and agree that all have
- *     4. process 0 lists the state in the index; now it counts
+ *     1. capture: each prepares its share as a draft, of which nobody sees anything
+ *     2. store: each commits its part
+ *     3. finish: all agree that all have; process 0 locks the bucket of the name, so that of two
+ *        groups that put the same state one is first, and lists it in the index; now it counts
  *
- * Whatever dies before the last step leaves a state that does not count, and that is removed by
- * whoever opens the part next.
+ * Only the first and the last step are collective, and only the first one needs the program's
+ * memory, so that the others can be left to the engine. Whatever dies before the last step leaves a
+ * state that does not count, and that is removed by whoever opens the part next.
  */
 #include "state/state_shelf.h"
 
@@ -19,18 +20,19 @@ typedef struct share {
     uint64_t nbytes;
 } share;
 
-typedef struct putting {
+struct state_putting {
     cairn_shelf *s;
-    crn_state_name name;
-    const char *parent;
+    crn_state_name name; /* whose key is that of the entry, once it is checked */
+    const char *parent;  /* until it is captured, like the next three */
     const cairn_field *field;
     size_t n;
     crn_var_spec *spec;
     crn_draft *draft;
-    bool locked; /* process 0 */
     bool committed;
     state_entry entry; /* what process 0 will list */
-} putting;
+};
+
+typedef state_putting putting;
 
 static bool is_first(const putting *p)
 {
@@ -48,6 +50,8 @@ static cairn_status check(putting *p)
                 "that is no key: use 1 to %d letters, digits, '.', '_' and '-'", CRN_KEY_MAX);
     CRN_FAIL_IF(p->name.version > CRN_VERSION_MAX, CAIRN_EINVAL, "versions end at %" PRIu64,
                 CRN_VERSION_MAX);
+    snprintf(p->entry.key, sizeof p->entry.key, "%s", p->name.key);
+    p->name.key = p->entry.key;
     CRN_TRY(crn_alloc(&p->spec, p->n));
     for (size_t i = 0; i < p->n; i++)
         CRN_TRY(crn_field_spec(p->s, &p->field[i], &p->spec[i]));
@@ -55,18 +59,6 @@ static cairn_status check(putting *p)
 }
 
 /* --- two writers, one state --------------------------------------------------------------- */
-
-/* The state is there: is ours the same? */
-static cairn_status judge(const putting *p, const state_entry *there)
-{
-    char old[STATE_DIGEST_TEXT], new[STATE_DIGEST_TEXT];
-    if (crn_digest_equal(&there->digest, &p->entry.digest))
-        return CAIRN_NOTHING;
-    return crn_fail(CAIRN_EMISMATCH,
-                    "another one was put before, by writer %" PRIu32 ", and has digest %s, not %s",
-                    there->series, crn_state_digest_text(&there->digest, old),
-                    crn_state_digest_text(&p->entry.digest, new));
-}
 
 /* Process 0 learns what all have. Collective. */
 static cairn_status gather(putting *p, cairn_status rc, const share *mine)
@@ -118,46 +110,14 @@ static cairn_status look_first(putting *p)
         return rc;
     rc = gather(p, crn_memory_digest(p->spec, p->field, p->n, &mine.digest), &mine);
     CRN_TRY(rc);
-    return share_verdict(p, is_first(p) ? judge(p, &there) : CAIRN_OK);
+    return share_verdict(p, is_first(p) ? crn_state_judge(&there, &p->entry) : CAIRN_OK);
 }
 
-/* --- limits ------------------------------------------------------------------------------- */
-
-typedef struct census {
-    uint64_t nstates, nbytes;
-} census;
-
-static int count(void *arg, const state_entry *e)
-{
-    census *c = arg;
-    c->nstates++;
-    c->nbytes += e->nbytes;
-    return 0;
-}
-
-/* What to give up is the caller's to choose. */
-static cairn_status check_limits(const putting *p)
-{
-    const uint64_t states = crn_config_count(p->s->cfg, CRN_OPT_STATE_MAX_STATES);
-    const uint64_t nbytes = crn_config_nbytes(p->s->cfg, CRN_OPT_STATE_MAX_BYTES);
-    census c = {0};
-    if (states == UINT64_MAX && nbytes == UINT64_MAX)
-        return CAIRN_OK;
-    CRN_TRY(crn_state_index_scan(p->s->index, count, &c));
-    CRN_FAIL_IF(c.nstates >= states, CAIRN_ENOSPC,
-                "the shelf has %" PRIu64 " states, and state.max_states allows no more: drop one",
-                c.nstates);
-    CRN_FAIL_IF(p->entry.nbytes > nbytes || c.nbytes > nbytes - p->entry.nbytes, CAIRN_ENOSPC,
-                "the shelf has %" PRIu64 " bytes, and state.max_bytes does not allow %" PRIu64
-                " more: drop something",
-                c.nbytes, p->entry.nbytes);
-    return CAIRN_OK;
-}
-
-/* --- the four steps ----------------------------------------------------------------------- */
+/* --- the three steps ---------------------------------------------------------------------- */
 
 static cairn_status prepare(putting *p)
 {
+    CRN_TRY(crn_part_drop(p->s->part, &p->name, 1)); /* a put that failed may have left it */
     CRN_TRY(crn_state_begin(p->s->part, p->name, p->parent, &p->draft));
     crn_draft_set_time(p->draft, p->entry.wall_ns);
     for (size_t i = 0; i < p->n; i++) {
@@ -177,49 +137,8 @@ static cairn_status draw_time(putting *p)
     return crn_comm_bcast(p->s->comm, &p->entry.wall_ns, sizeof p->entry.wall_ns, 0);
 }
 
-/* Process 0: keep others from putting the same state, and see whether one was faster. */
-static cairn_status arbitrate(putting *p)
-{
-    state_entry there;
-    if (!is_first(p))
-        return CAIRN_OK;
-    CRN_TRY(check_limits(p));
-    CRN_TRY(crn_state_index_lock(p->s->index, p->name));
-    p->locked = true;
-    const cairn_status rc = crn_state_index_find(p->s->index, p->name, &there);
-    return rc == CAIRN_NOTHING ? CAIRN_OK : rc == CAIRN_OK ? judge(p, &there) : rc;
-}
-
-static cairn_status commit(putting *p)
-{
-    crn_stage_enter(CRN_STAGE_STORE);
-    const cairn_status rc = crn_draft_commit(p->draft, CRN_KEEP_ALL, NULL);
-    p->draft = NULL;
-    p->committed = rc == CAIRN_OK;
-    return rc;
-}
-
-static cairn_status list(putting *p)
-{
-    state_entry *e = &p->entry;
-    if (!is_first(p))
-        return CAIRN_OK;
-    snprintf(e->key, sizeof e->key, "%s", p->name.key);
-    e->version = p->name.version;
-    e->series = p->s->series;
-    e->nranks = (uint32_t)crn_comm_size(p->s->comm);
-    crn_stage_enter(CRN_STAGE_COMMIT);
-    const cairn_status rc = crn_state_index_put(p->s->index, e);
-    if (rc < 0) { /* it may stand there all the same */
-        const crn_err why = *crn_err_peek();
-        (void)crn_state_index_remove(p->s->index, p->name);
-        return crn_err_give(&why);
-    }
-    return CAIRN_OK;
-}
-
 /* Collective; CAIRN_NOTHING: it is there. */
-static cairn_status put(putting *p)
+static cairn_status capture(putting *p, uint64_t staging)
 {
     share mine = {.nbytes = 0};
     CRN_TRY(crn_writer_begin(p->s));
@@ -228,15 +147,24 @@ static cairn_status put(putting *p)
     if (rc != CAIRN_OK)
         return rc;
     CRN_TRY(draw_time(p));
+    crn_part_set_staging(p->s->part, staging);
     rc = prepare(p);
     if (rc == CAIRN_OK)
         rc = crn_mark_digest(crn_draft_mark(p->draft), true, &mine.digest, &mine.nbytes);
     CRN_TRY(gather(p, rc, &mine));
-    rc = share_verdict(p, arbitrate(p));
-    if (rc != CAIRN_OK)
-        return rc;
-    CRN_TRY(agree(p, commit(p)));
-    return agree(p, list(p));
+    return agree(p, is_first(p) ? crn_state_limits(p->s, &p->entry) : CAIRN_OK);
+}
+
+/* Process 0: list the state, unless another group was faster. */
+static cairn_status claim(putting *p)
+{
+    state_entry *e = &p->entry;
+    if (!is_first(p))
+        return CAIRN_OK;
+    e->version = p->name.version;
+    e->series = p->s->series;
+    e->nranks = (uint32_t)crn_comm_size(p->s->comm);
+    return crn_state_claim(p->s, e);
 }
 
 /* End what was begun. A put that failed leaves nothing; what cannot be removed now does not count,
@@ -244,23 +172,55 @@ static cairn_status put(putting *p)
 static void conclude(putting *p, cairn_status rc)
 {
     const crn_err why = *crn_err_peek();
-    if (rc < 0 && p->committed)
+    if (rc != CAIRN_OK && p->committed)
         (void)crn_part_drop(p->s->part, &p->name, 1);
     crn_draft_drop(p->draft);
-    if (p->locked)
-        crn_state_index_unlock(p->s->index, p->name);
     free(p->spec);
+    free(p);
     if (rc < 0)
         (void)crn_err_give(&why);
+}
+
+cairn_status crn_put_capture(cairn_shelf *s, crn_state_name name, const char *parent,
+                             const cairn_field *field, size_t n, uint64_t staging,
+                             state_putting **ret)
+{
+    putting *p;
+    CRN_TRY(crn_comm_agree(s->comm, crn_alloc(&p, 1)));
+    *p = (putting){.s = s, .name = name, .parent = parent, .field = field, .n = n};
+    cairn_status rc = agree(p, check(p));
+    if (rc == CAIRN_OK)
+        rc = capture(p, staging);
+    if (rc != CAIRN_OK) {
+        conclude(p, rc);
+        return rc;
+    }
+    *ret = p;
+    return CAIRN_OK;
+}
+
+cairn_status crn_put_store(state_putting *p)
+{
+    crn_stage_enter(CRN_STAGE_STORE);
+    const cairn_status rc = crn_draft_commit(p->draft, CRN_KEEP_ALL, NULL);
+    p->draft = NULL;
+    p->committed = rc == CAIRN_OK;
+    return rc;
+}
+
+cairn_status crn_put_finish(state_putting *p, cairn_status stored)
+{
+    cairn_status rc = agree(p, stored);
+    if (rc == CAIRN_OK)
+        rc = share_verdict(p, claim(p));
+    conclude(p, rc);
+    return rc;
 }
 
 cairn_status crn_state_put(cairn_shelf *s, crn_state_name name, const char *parent,
                            const cairn_field *field, size_t n)
 {
-    putting p = {.s = s, .name = name, .parent = parent, .field = field, .n = n};
-    cairn_status rc = agree(&p, check(&p));
-    if (rc == CAIRN_OK)
-        rc = put(&p);
-    conclude(&p, rc);
-    return rc;
+    state_putting *p;
+    const cairn_status rc = crn_put_capture(s, name, parent, field, n, 0, &p);
+    return rc == CAIRN_OK ? crn_put_finish(p, crn_put_store(p)) : rc;
 }

@@ -46,7 +46,8 @@ static state_reader *slot_for(cairn_shelf *s, uint32_t series, uint32_t rank)
 /* A part that was opened before the state was put does not know it, and is opened again. */
 cairn_status crn_reader_part(cairn_shelf *s, const state_entry *e, uint32_t rank, crn_part **ret)
 {
-    if (s->part && e->series == s->series && rank == (uint32_t)crn_comm_rank(s->comm)) {
+    if (s->part && e->series == s->series && rank == (uint32_t)crn_comm_rank(s->comm) &&
+        !crn_shelf_is_putting(s)) {
         *ret = s->part;
         return CAIRN_OK;
     }
@@ -62,14 +63,26 @@ cairn_status crn_reader_part(cairn_shelf *s, const state_entry *e, uint32_t rank
     return CAIRN_OK;
 }
 
-cairn_status crn_reader_load(cairn_shelf *s, const state_entry *e, uint32_t rank, crn_part **part,
-                             crn_mark **ret)
+static cairn_status load(cairn_shelf *s, const state_entry *e, uint32_t rank, crn_part **part,
+                         crn_mark **ret)
 {
     CRN_TRY(crn_reader_part(s, e, rank, part));
     CRN_FAIL_IF(!has_state(*part, e), CAIRN_ENOTFOUND,
                 "the part of process %" PRIu32 " of writer %" PRIu32 " does not have it", rank,
                 e->series);
     return crn_part_load_state(*part, (crn_state_name){e->key, e->version}, ret);
+}
+
+/* A part that was opened before a state was dropped and copied here again, which has the time that
+ * it had, knows where the first copy lay. */
+cairn_status crn_reader_load(cairn_shelf *s, const state_entry *e, uint32_t rank, crn_part **part,
+                             crn_mark **ret)
+{
+    const cairn_status rc = load(s, e, rank, part, ret);
+    if (rc != CAIRN_ECORRUPT && rc != CAIRN_ENOTFOUND)
+        return rc;
+    crn_readers_done(s);
+    return load(s, e, rank, part, ret);
 }
 
 cairn_status crn_reader_sum(cairn_shelf *s, const state_entry *e, crn_digest *ret,
@@ -188,7 +201,7 @@ static cairn_status get_or_gone(getting *g)
         CRN_TRY(rc);
         CRN_FAIL_IF(rc == CAIRN_NOTHING, CAIRN_ENOTFOUND,
                     i == 0 ? "there is no such state" : "it was dropped meanwhile");
-        if (i > 0 && wall_ns == g->entry.wall_ns)
+        if (i > 1 && wall_ns == g->entry.wall_ns) /* twice the same, from parts opened in between */
             return crn_err_give(&g->why);
         rc = get_shares(g);
         if (rc == CAIRN_OK || !may_be_gone(rc))

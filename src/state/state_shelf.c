@@ -240,6 +240,13 @@ static cairn_status furnish(cairn_shelf *s)
     return rc;
 }
 
+static cairn_status open_index(cairn_shelf *s)
+{
+    if (crn_state_index_open(s->fd, true, &s->index) == CAIRN_OK)
+        return CAIRN_OK;
+    return crn_state_index_open(s->fd, false, &s->index); /* who may only read, reads */
+}
+
 static cairn_status open_directory(cairn_shelf *s, const char *path)
 {
     const crn_share share = (crn_share)crn_config_word(s->cfg, CRN_OPT_RUN_MODE);
@@ -248,9 +255,7 @@ static cairn_status open_directory(cairn_shelf *s, const char *path)
     if (share != CRN_SHARE_NONE)
         CRN_TRY(crn_dir_share(s->fd, share));
     CRN_TRY(furnish(s));
-    if (crn_state_index_open(s->fd, true, &s->index) == CAIRN_OK)
-        return CAIRN_OK;
-    return crn_state_index_open(s->fd, false, &s->index); /* who may only read, reads */
+    return open_index(s);
 }
 
 /* The first process makes what is missing; the others find it. */
@@ -290,16 +295,40 @@ cairn_status crn_shelf_open(crn_comm *comm, const char *path, const char *config
     return CAIRN_OK;
 }
 
+cairn_status crn_shelf_again(const cairn_shelf *s, cairn_shelf **ret)
+{
+    cairn_shelf *t;
+    cairn_status rc;
+    CRN_TRY(crn_alloc(&t, 1));
+    t->cfg = s->cfg;
+    t->borrowed = true;
+    t->opt = s->opt;
+    memcpy(t->id, s->id, sizeof t->id);
+    t->fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
+    CRN_TRY_OUT(rc, t->fd < 0 ? crn_fail_sys(errno, "cannot open '%s' again", s->path) : CAIRN_OK);
+    CRN_TRY_OUT(rc, crn_comm_create_self(&t->comm));
+    CRN_TRY_OUT(rc, crn_strdup(s->path, &t->path));
+    CRN_TRY_OUT(rc, open_index(t));
+    *ret = t;
+    return CAIRN_OK;
+out:
+    cairn_shelf_close(t);
+    return rc;
+}
+
 void cairn_shelf_close(cairn_shelf *s)
 {
     if (!s)
         return;
+    crn_shelf_disengage(s);
     crn_part_close(s->part);
+    crn_hosts_done(s);
     crn_readers_done(s);
     crn_state_index_close(s->index);
     if (s->fd >= 0)
         close(s->fd);
-    crn_config_free(s->cfg);
+    if (!s->borrowed)
+        crn_config_free(s->cfg);
     crn_comm_free(s->comm);
     free(s->path);
     free(s);

@@ -32,18 +32,32 @@ typedef struct state_reader {
     crn_part *part;
 } state_reader;
 
+/* Parts that this process writes alone for states of several. */
+typedef struct state_host {
+    uint32_t series, nranks;
+    crn_part **part; /* nranks */
+} state_host;
+
+typedef struct state_engine state_engine;
+typedef struct state_putting state_putting;
+
 struct cairn_shelf {
     crn_comm *comm;
     int fd;
     char *path;
     crn_config *cfg;
+    bool borrowed; /* the configuration: it is another's */
     crn_part_options opt;
     unsigned char id[16];
     state_index *index;
     uint32_t series; /* of the own parts; 0: not yet a writer */
     crn_part *part;  /* this process's */
+    CRN_VEC(state_host) host;
     state_reader reader[STATE_READERS];
     uint64_t clock;
+    state_engine *engine; /* made when it is needed */
+    cairn_transfer
+        *pending; /* a put whose end nobody has seen; the engine has the part till then */
 };
 
 /* --- the directory (state_shelf.c) -------------------------------------------------------- */
@@ -51,6 +65,10 @@ struct cairn_shelf {
 /* Open the shelf at path for the processes of comm, which is taken, also on failure. Collective. */
 cairn_status crn_shelf_open(crn_comm *comm, const char *path, const char *config,
                             cairn_shelf **ret);
+
+/* The same shelf again, for another thread of this process; it lasts no longer than s. Not
+ * collective. */
+cairn_status crn_shelf_again(const cairn_shelf *s, cairn_shelf **ret);
 
 /* Wait for whoever begins a writer or makes the index anew; close *ret to let go. */
 cairn_status crn_shelf_lock(cairn_shelf *s, crn_file **ret);
@@ -70,21 +88,84 @@ cairn_status crn_shelf_parts(const cairn_shelf *s, state_part_fn *fn, void *arg)
 cairn_status crn_writer_part(const cairn_shelf *s, uint32_t series, uint32_t rank, uint32_t nranks,
                              bool write, crn_part **ret);
 
-/* --- writing (state_writer.c, state_put.c) ------------------------------------------------ */
+/* --- putting (state_put.c) ---------------------------------------------------------------- */
 
 /* What cairn_state_put and cairn_state_get do, but for naming the state in messages. */
 cairn_status crn_state_put(cairn_shelf *s, crn_state_name name, const char *parent,
                            const cairn_field *field, size_t n);
 cairn_status crn_state_get(cairn_shelf *s, crn_state_name name, const cairn_field *field, size_t n);
 
+/*
+ * A put in its steps. Captured, it needs the program's memory no longer; with staging it was only
+ * copied, up to so many bytes. CAIRN_NOTHING: the state is there, and *ret is not set. Stored, by
+ * any thread, it is in the own part; finish, which must follow, makes it count. Capture and finish
+ * are collective.
+ */
+cairn_status crn_put_capture(cairn_shelf *s, crn_state_name name, const char *parent,
+                             const cairn_field *field, size_t n, uint64_t staging,
+                             state_putting **ret);
+cairn_status crn_put_store(state_putting *p);
+cairn_status crn_put_finish(state_putting *p, cairn_status stored);
+
+/* --- the arbiter (state_claim.c) ---------------------------------------------------------- */
+
+/* Is mine the state that is there? CAIRN_NOTHING: yes; CAIRN_EMISMATCH. */
+cairn_status crn_state_judge(const state_entry *there, const state_entry *mine);
+
+/* All parts of the entry's writer have the state: list it, unless another one was first. */
+cairn_status crn_state_claim(cairn_shelf *s, const state_entry *e);
+
+/* Do the limits of the configuration allow another state? What to give up is the caller's to
+ * choose. CAIRN_ENOSPC. */
+cairn_status crn_state_limits(cairn_shelf *s, const state_entry *e);
+
+/* --- in the background (state_engine.c, state_copy.c) -------------------------------------- */
+
+/* What cairn_state_put_begin and the copying calls do, but for naming the state in messages. */
+cairn_status crn_transfer_put(cairn_shelf *s, crn_state_name name, const char *parent,
+                              const cairn_field *field, size_t n, cairn_transfer **ret);
+cairn_status crn_transfer_copy(cairn_shelf *from, cairn_shelf *to, crn_state_name name,
+                               uint64_t limit, cairn_transfer **ret);
+
+/* The end of the put that is under way. Collective where the shelf is a group's. */
+void crn_shelf_settle(cairn_shelf *s);
+
+/* Has the engine the own part? */
+bool crn_shelf_is_putting(const cairn_shelf *s);
+
+/* Wait for the engine and end it; copies are given up. */
+void crn_shelf_disengage(cairn_shelf *s);
+
+/* Copy a state as it is stored, and list it. go_on is called with the bytes of each step, and ends
+ * the copy by saying false: CAIRN_ECANCELED. */
+typedef bool state_step_fn(void *arg, uint64_t nbytes);
+cairn_status crn_state_copy(cairn_shelf *from, cairn_shelf *to, crn_state_name name,
+                            state_step_fn *go_on, void *arg);
+
+/* --- writers (state_writer.c) ------------------------------------------------------------- */
+
 /* Become a writer: take over the parts of one that is gone, or begin new ones. Collective. */
 cairn_status crn_writer_begin(cairn_shelf *s);
+
+void crn_hosts_done(cairn_shelf *s);
 
 /* Remove from a part, opened to write, what the index does not list as its own. */
 cairn_status crn_writer_reconcile(cairn_shelf *s, crn_part *part);
 
 /* Drop from the own part what others want dropped. Collective. */
 cairn_status crn_writer_heed(cairn_shelf *s);
+
+/* Parts for states of nranks processes, that this one writes alone: copies of what a group has put.
+ * Of one process it is the own part. They stay the shelf's. */
+cairn_status crn_writer_host(cairn_shelf *s, uint32_t nranks, uint32_t *ret_series,
+                             crn_part ***ret);
+
+/* The same for parts of a writer that this process has alone. Not collective. */
+cairn_status crn_writer_heed_of(cairn_shelf *s, uint32_t series, crn_part **part, uint32_t nranks);
+
+/* A new writer of so many processes, whose parts are all this one's. */
+cairn_status crn_writer_create(cairn_shelf *s, uint32_t nranks, uint32_t *ret_series,
+                               crn_part **ret);
 
 /* A state has left the index: see to it that its space comes back. Not collective. */
 cairn_status crn_writer_reclaim(cairn_shelf *s, const state_entry *e);

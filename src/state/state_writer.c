@@ -106,19 +106,37 @@ static cairn_status try_adopt(void *arg, uint32_t series, uint32_t rank)
     return CAIRN_OK;
 }
 
-static cairn_status create_part(cairn_shelf *s, uint32_t series)
+static cairn_status create_part(const cairn_shelf *s, uint32_t series, uint32_t rank,
+                                uint32_t nranks, crn_part **ret)
 {
-    crn_part_id id = {.series = series,
-                      .rank = (uint32_t)crn_comm_rank(s->comm),
-                      .nranks = (uint32_t)crn_comm_size(s->comm),
-                      .role = CRN_ROLE_STATES};
+    crn_part_id id = {.series = series, .rank = rank, .nranks = nranks, .role = CRN_ROLE_STATES};
     char name[STATE_FILE_NAME];
     int dir;
     memcpy(id.run, s->id, sizeof id.run);
     CRN_TRY(crn_writer_dir(s, series, true, &dir));
     const cairn_status rc =
-        crn_part_create(dir, crn_writer_part_name(series, id.rank, name), &id, &s->opt, &s->part);
+        crn_part_create(dir, crn_writer_part_name(series, rank, name), &id, &s->opt, ret);
     close(dir);
+    return rc;
+}
+
+static cairn_status create_own(cairn_shelf *s, uint32_t series)
+{
+    return create_part(s, series, (uint32_t)crn_comm_rank(s->comm),
+                       (uint32_t)crn_comm_size(s->comm), &s->part);
+}
+
+cairn_status crn_writer_create(cairn_shelf *s, uint32_t nranks, uint32_t *ret_series,
+                               crn_part **ret)
+{
+    search f = {.shelf = s};
+    crn_file *lock;
+    CRN_TRY(crn_shelf_lock(s, &lock));
+    cairn_status rc = crn_shelf_parts(s, try_adopt, &f);
+    *ret_series = f.newest + 1;
+    for (uint32_t r = 0; r < nranks && rc == CAIRN_OK; r++)
+        rc = create_part(s, *ret_series, r, nranks, &ret[r]);
+    crn_file_close(lock);
     return rc;
 }
 
@@ -131,7 +149,7 @@ static cairn_status choose_series(cairn_shelf *s, uint32_t *ret)
     cairn_status rc = crn_shelf_parts(s, try_adopt, &f);
     *ret = f.adopted > 0 ? f.adopted : f.newest + 1;
     if (rc == CAIRN_OK && f.adopted == 0)
-        rc = create_part(s, *ret);
+        rc = create_own(s, *ret);
     crn_file_close(lock);
     return rc;
 }
@@ -147,7 +165,7 @@ cairn_status crn_writer_begin(cairn_shelf *s)
     CRN_TRY(crn_comm_agree(s->comm, rc));
     CRN_TRY(crn_comm_bcast(s->comm, &series, sizeof series, 0));
     if (crn_comm_rank(s->comm) > 0)
-        rc = create_part(s, series);
+        rc = create_own(s, series);
     if (rc == CAIRN_OK)
         rc = crn_writer_reconcile(s, s->part);
     rc = crn_comm_agree(s->comm, rc);
@@ -187,8 +205,8 @@ out:
     return rc == CAIRN_EUNSUPPORTED ? CAIRN_OK : rc;
 }
 
-/* Drop what a text of drops says and the index agrees to. */
-static cairn_status drop_listed(cairn_shelf *s, char *text)
+/* Drop from a part of a writer what a text of drops says and the index agrees to. */
+static cairn_status drop_listed(cairn_shelf *s, uint32_t series, crn_part *part, char *text)
 {
     state_names gone = {0};
     cairn_status rc = CAIRN_OK;
@@ -203,17 +221,17 @@ static cairn_status drop_listed(cairn_shelf *s, char *text)
         if (!crn_key_is_valid(line))
             continue;
         rc = crn_state_index_find(s->index, name, &e);
-        if (rc == CAIRN_NOTHING || (rc == CAIRN_OK && e.series != s->series))
+        if (rc == CAIRN_NOTHING || (rc == CAIRN_OK && e.series != series))
             rc = crn_vec_push(&gone, name);
     }
     if (rc == CAIRN_OK && gone.n > 0)
-        rc = crn_part_drop(s->part, gone.at, gone.n);
+        rc = crn_part_drop(part, gone.at, gone.n);
     crn_vec_done(&gone);
     return rc;
 }
 
-/* Read what others want dropped; NULL: nothing. Free it. */
-static cairn_status read_drops(const cairn_shelf *s, char **ret)
+/* Read what others want dropped of a writer's; NULL: nothing. Free it. */
+static cairn_status read_drops(const cairn_shelf *s, uint32_t series, char **ret)
 {
     char name[STATE_FILE_NAME];
     struct stat st;
@@ -221,8 +239,8 @@ static cairn_status read_drops(const cairn_shelf *s, char **ret)
     size_t n;
     int dir;
     *ret = NULL;
-    CRN_TRY(crn_writer_dir(s, s->series, false, &dir));
-    crn_writer_drops_name(s->series, name);
+    CRN_TRY(crn_writer_dir(s, series, false, &dir));
+    crn_writer_drops_name(series, name);
     cairn_status rc = CAIRN_OK;
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size > 0) {
         rc = crn_file_slurp(dir, name, 1u << 30, &data, &n);
@@ -233,15 +251,15 @@ static cairn_status read_drops(const cairn_shelf *s, char **ret)
 }
 
 /* All have read nbytes of drops: cut them off, unless more have come. */
-static cairn_status clear_drops(const cairn_shelf *s, uint64_t nbytes)
+static cairn_status clear_drops(const cairn_shelf *s, uint32_t series, uint64_t nbytes)
 {
     char name[STATE_FILE_NAME];
     crn_file *f;
     uint64_t now;
     int dir;
-    CRN_TRY(crn_writer_dir(s, s->series, false, &dir));
+    CRN_TRY(crn_writer_dir(s, series, false, &dir));
     cairn_status rc =
-        crn_file_open(dir, crn_writer_drops_name(s->series, name), CRN_READ | CRN_WRITE, &f);
+        crn_file_open(dir, crn_writer_drops_name(series, name), CRN_READ | CRN_WRITE, &f);
     close(dir);
     CRN_TRY(rc);
     if (crn_file_lock_range(f, 0, 1) == CAIRN_OK && crn_file_nbytes(f, &now) == CAIRN_OK &&
@@ -257,7 +275,7 @@ cairn_status crn_writer_heed(cairn_shelf *s)
     cairn_status rc = CAIRN_OK;
     uint64_t n = 0;
     if (crn_comm_rank(s->comm) == 0)
-        rc = read_drops(s, &text);
+        rc = read_drops(s, s->series, &text);
     n = text ? strlen(text) : 0;
     CRN_TRY(crn_comm_agree(s->comm, rc));
     CRN_TRY(crn_comm_bcast(s->comm, &n, sizeof n, 0));
@@ -271,11 +289,31 @@ cairn_status crn_writer_heed(cairn_shelf *s)
     if (rc == CAIRN_OK)
         rc = crn_comm_bcast(s->comm, text, n, 0);
     if (rc == CAIRN_OK)
-        rc = crn_comm_agree(s->comm, drop_listed(s, text));
+        rc = crn_comm_agree(s->comm, drop_listed(s, s->series, s->part, text));
     if (rc == CAIRN_OK && crn_comm_rank(s->comm) == 0)
-        rc = clear_drops(s, n);
+        rc = clear_drops(s, s->series, n);
     free(text);
     return crn_comm_agree(s->comm, rc);
+}
+
+cairn_status crn_writer_heed_of(cairn_shelf *s, uint32_t series, crn_part **part, uint32_t nranks)
+{
+    char *text;
+    cairn_status rc = CAIRN_OK;
+    CRN_TRY(read_drops(s, series, &text));
+    const size_t n = text ? strlen(text) : 0;
+    for (uint32_t r = 0; n > 0 && r < nranks && rc == CAIRN_OK; r++) {
+        char *copy;
+        rc = crn_strdup(text, &copy);
+        if (rc == CAIRN_OK) {
+            rc = drop_listed(s, series, part[r], copy);
+            free(copy);
+        }
+    }
+    if (n > 0 && rc == CAIRN_OK)
+        rc = clear_drops(s, series, n);
+    free(text);
+    return rc;
 }
 
 /* --- space of what was dropped ------------------------------------------------------------ */

@@ -430,6 +430,15 @@ cairn_status crn_draft_try(crn_draft *d, uint64_t keep, crn_draft_stats *ret_sta
  */
 cairn_status crn_draft_move(crn_draft *from, size_t nvars, crn_draft *to, bool anew);
 
+/*
+ * Copy the blocks of a variable that the draft does not have from another part, as they are stored:
+ * checked, and not decoded. v is the draft's variable, which was declared as var is. go_on is called
+ * with the bytes of each step, and ends the copy with CAIRN_ECANCELED by saying false. After a
+ * failure the draft must be dropped.
+ */
+cairn_status crn_draft_copy(crn_draft *d, size_t v, crn_part *from, const crn_mark *m, crn_var *var,
+                            bool (*go_on)(void *arg, uint64_t nbytes), void *arg);
+
 /* The mark that a draft is to become: variables, and the digests of the blocks that it has. */
 const crn_mark *crn_draft_mark(const crn_draft *d);
 

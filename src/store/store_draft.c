@@ -293,6 +293,21 @@ cairn_status crn_draft_put(crn_draft *d, size_t v, uint64_t i, const void *data,
     return CAIRN_OK;
 }
 
+cairn_status crn_draft_put_stored(crn_draft *d, size_t v, uint64_t i, const crn_block *as,
+                                  unsigned char **ret)
+{
+    crn_block *block = block_to_put(d, v, i);
+    block->nbytes = as->nbytes;
+    CRN_TRY(stay(d, crn_gather_add(d->gather, block, (crn_encoding){0}, ret)));
+    block->digest = as->digest;
+    note_put(d, v, i);
+    block->origin = as->origin;
+    block->codec = as->codec;
+    if (as->codec != 0)
+        block->stored = as->stored;
+    return CAIRN_OK;
+}
+
 /* Where a block of a variable lies, and what is known of it. */
 typedef struct candidate {
     size_t v;

@@ -360,6 +360,14 @@ cairn_status crn_gather_add(crn_gather *g, crn_block *block, crn_encoding encodi
     return CAIRN_OK;
 }
 
+bool crn_gather_has_room(const crn_gather *g, uint32_t nbytes)
+{
+    const gather_buffer *b = g->open[STREAM_PAGES];
+    return nbytes >= PAGE && b && b->start == b->data && b->item.n > 0 &&
+           b->item.at[b->item.n - 1].room == b->item.at[b->item.n - 1].block->nbytes &&
+           b->fill + room_in(STREAM_PAGES, nbytes) <= GATHER_BYTES;
+}
+
 void crn_gather_take_back(crn_gather *g, const crn_block *block)
 {
     gather_buffer *b = g->open[stream_of(block)];

@@ -80,6 +80,9 @@ void crn_gather_reset(crn_gather *g);
 cairn_status crn_gather_add(crn_gather *g, crn_block *block, crn_encoding encoding,
                             unsigned char **ret);
 
+/* Would a block of nbytes, of at least a page, go right behind the one that was added last? */
+bool crn_gather_has_room(const crn_gather *g, uint32_t nbytes);
+
 /* Forget the block that was added last, by crn_gather_add, with all that its room was filled with.
  */
 void crn_gather_take_back(crn_gather *g, const crn_block *block);

@@ -109,6 +109,51 @@ static void check_groups_at_once(void)
     cairn_shelf_close(s);
 }
 
+/* Put in the background by the group; copied to another shelf by one process alone. */
+static void check_background(void)
+{
+    static int32_t data[ROWS * COLUMNS];
+    char far[280];
+    cairn_shelf *group, *alone, *shared;
+    cairn_transfer *t;
+    cairn_state_info here = {.struct_bytes = sizeof here}, there = here;
+    snprintf(far, sizeof far, "%s-far", path);
+    assert_ok(cairn_shelf_open_group(MPI_COMM_WORLD, path, NULL, &group));
+    assert_ok(cairn_shelf_open(path, NULL, &alone));
+    assert_ok(cairn_shelf_open(far, NULL, &shared));
+    for (int32_t v = 0; v < 6; v++) {
+        cairn_field f = rows_of(data, rank, size);
+        fill(&f, v);
+        assert_ok(cairn_state_put_begin(group, "m1", (uint64_t)v, NULL, &f, 1, &t));
+        memset(data, 0, sizeof data);
+        assert_ok(cairn_transfer_wait(t));
+        check(alone, "m1", (uint64_t)v, rows_of(data, rank, size), v);
+    }
+    for (int32_t v = rank; v < 6; v += size) {
+        assert_ok(cairn_state_push(alone, "m1", (uint64_t)v, shared, 0, &t));
+        assert_ok(cairn_transfer_wait(t));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (uint64_t v = 0; v < 6; v++) {
+        check(shared, "m1", v, rows_of(data, size - 1 - rank, size), (int32_t)v);
+        assert_ok(cairn_state_describe(alone, "m1", v, &here, NULL, NULL));
+        assert_ok(cairn_state_describe(shared, "m1", v, &there, NULL, NULL));
+        assert_string_equal(here.digest, there.digest);
+        assert_int_equal(there.nprocesses, size);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) { /* of whoever has copied it, who lives */
+        assert_ok(cairn_state_drop(shared, "m1", 5));
+        assert_ok(cairn_state_push(group, "m1", 5, shared, 0, &t));
+        assert_ok(cairn_transfer_wait(t));
+        check(shared, "m1", 5, rows_of(data, 0, 1), 5);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    cairn_shelf_close(group);
+    cairn_shelf_close(alone);
+    cairn_shelf_close(shared);
+}
+
 static void test_states_of_groups(void **state)
 {
     (void)state;
@@ -122,6 +167,8 @@ static void test_states_of_groups(void **state)
     check_other_pieces();
     snprintf(path, sizeof path, "%s/groups", dir);
     check_groups_at_once();
+    snprintf(path, sizeof path, "%s/background", dir);
+    check_background();
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
         remove_tree(dir);

@@ -116,7 +116,7 @@ static void test_threads_have_their_own_record(void **state)
 static void test_strerror_knows_every_code(void **state)
 {
     (void)state;
-    for (int code = CAIRN_EINTERNAL; code <= CAIRN_NOTHING; code++)
+    for (int code = CAIRN_ECANCELED; code <= CAIRN_NOTHING; code++)
         assert_string_not_equal(cairn_strerror(code), "unknown status");
     assert_string_equal(cairn_strerror(-1000), "unknown status");
     assert_string_equal(cairn_strerror(2), "unknown status");

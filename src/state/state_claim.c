@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The arbiter: whose state counts, where several have it, and whether there is room for another.
+ */
+#include "state/state_shelf.h"
+
+#include <inttypes.h>
+
+cairn_status crn_state_judge(const state_entry *there, const state_entry *mine)
+{
+    char old[STATE_DIGEST_TEXT], new[STATE_DIGEST_TEXT];
+    if (crn_digest_equal(&there->digest, &mine->digest))
+        return CAIRN_NOTHING;
+    return crn_fail(CAIRN_EMISMATCH,
+                    "another one was put before, by writer %" PRIu32 ", and has digest %s, not %s",
+                    there->series, crn_state_digest_text(&there->digest, old),
+                    crn_state_digest_text(&mine->digest, new));
+}
+
+/* With the lock of its bucket. */
+static cairn_status list(cairn_shelf *s, const state_entry *e)
+{
+    const crn_state_name name = {e->key, e->version};
+    state_entry there;
+    const cairn_status found = crn_state_index_find(s->index, name, &there);
+    if (found != CAIRN_NOTHING)
+        return found == CAIRN_OK ? crn_state_judge(&there, e) : found;
+    crn_stage_enter(CRN_STAGE_COMMIT);
+    const cairn_status rc = crn_state_index_put(s->index, e);
+    if (rc < 0) { /* it may stand there all the same */
+        const crn_err why = *crn_err_peek();
+        (void)crn_state_index_remove(s->index, name);
+        return crn_err_give(&why);
+    }
+    return CAIRN_OK;
+}
+
+cairn_status crn_state_claim(cairn_shelf *s, const state_entry *e)
+{
+    const crn_state_name name = {e->key, e->version};
+    CRN_TRY(crn_state_index_lock(s->index, name));
+    const cairn_status rc = list(s, e);
+    crn_state_index_unlock(s->index, name);
+    return rc;
+}
+
+typedef struct census {
+    uint64_t nstates, nbytes;
+} census;
+
+static int count(void *arg, const state_entry *e)
+{
+    census *c = arg;
+    c->nstates++;
+    c->nbytes += e->nbytes;
+    return 0;
+}
+
+cairn_status crn_state_limits(cairn_shelf *s, const state_entry *e)
+{
+    const uint64_t states = crn_config_count(s->cfg, CRN_OPT_STATE_MAX_STATES);
+    const uint64_t nbytes = crn_config_nbytes(s->cfg, CRN_OPT_STATE_MAX_BYTES);
+    census c = {0};
+    if (states == UINT64_MAX && nbytes == UINT64_MAX)
+        return CAIRN_OK;
+    CRN_TRY(crn_state_index_scan(s->index, count, &c));
+    CRN_FAIL_IF(c.nstates >= states, CAIRN_ENOSPC,
+                "the shelf has %" PRIu64 " states, and state.max_states allows no more: drop one",
+                c.nstates);
+    CRN_FAIL_IF(e->nbytes > nbytes || c.nbytes > nbytes - e->nbytes, CAIRN_ENOSPC,
+                "the shelf has %" PRIu64 " bytes, and state.max_bytes does not allow %" PRIu64
+                " more: drop something",
+                c.nbytes, e->nbytes);
+    return CAIRN_OK;
+}
