@@ -5,12 +5,15 @@
  */
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cairn/state.h>
 
 #include "bench.h"
+#include "state/state.h"
 
 enum { WRITERS = 64, SMALL = 1 << 10, LARGE = 64 << 20, BLOCK = 1 << 16, KEPT = 20, PUTS = 5000 };
 
@@ -63,26 +66,73 @@ static int count_one(void *arg, const cairn_state_info *info)
     return 0;
 }
 
-static void bench_many(uint64_t nstates)
+static void put_many(uint64_t nstates)
 {
     static cairn_shelf *writer[WRITERS];
-    double opened[BENCH_TURNS], has[BENCH_TURNS], list[BENCH_TURNS];
     for (size_t w = 0; w < WRITERS; w++)
         writer[w] = open_shelf();
     for (uint64_t v = 0; v < nstates; v++) {
         memcpy(data, &v, sizeof v);
         (void)put(writer[v % WRITERS], v, SMALL);
     }
+    for (size_t w = 0; w < WRITERS; w++)
+        cairn_shelf_close(writer[w]);
+}
+
+/* So many more states by other writers than these few puts make, as far as the index is concerned.
+ */
+static void list_many(uint64_t nstates, uint32_t nwriters)
+{
+    cairn_shelf *s = open_shelf();
+    for (uint64_t v = 0; v < nstates; v++) {
+        const crn_digest d = {{0}};
+        const state_entry e = {.key = "w",
+                               .version = v,
+                               .digest = d,
+                               .series = (uint32_t)(1000 + v % nwriters),
+                               .nranks = 1};
+        bench_need(crn_state_index_put(s->index, &e));
+    }
+    cairn_shelf_close(s);
+}
+
+static double time_has(cairn_shelf *s, const char *key, uint64_t nstates)
+{
+    enum { ASKED = 1000 };
+    const double start = bench_seconds();
+    for (uint64_t i = 0; i < ASKED; i++)
+        bench_need((cairn_status)cairn_state_has(s, key, i * 7919 % (2 * nstates)));
+    return (bench_seconds() - start) / ASKED;
+}
+
+static void bench_has_of_many_writers(uint64_t nstates)
+{
+    double has[BENCH_TURNS];
+    list_many(nstates, 2000);
+    cairn_shelf *s = open_shelf();
+    for (size_t t = 0; t < BENCH_TURNS; t++)
+        has[t] = time_has(s, "w", nstates);
+    bench_print(
+        &(bench_result){.name = "state.has.2000",
+                        .unit = "s",
+                        .bar = BENCH_AT_MOST,
+                        .limit = 1,
+                        .ours = bench_median(has, BENCH_TURNS),
+                        .peer = 20e-6,
+                        .note = "as many states again, listed for 2,000 writers; peer: 20 us"});
+    cairn_shelf_close(s);
+}
+
+static void bench_many(uint64_t nstates)
+{
+    double opened[BENCH_TURNS], has[BENCH_TURNS], list[BENCH_TURNS];
+    put_many(nstates);
     for (size_t t = 0; t < BENCH_TURNS; t++) {
-        enum { ASKED = 1000 };
         uint64_t n = 0;
         double start = bench_seconds();
         cairn_shelf *s = open_shelf();
         opened[t] = bench_seconds() - start;
-        start = bench_seconds();
-        for (uint64_t i = 0; i < ASKED; i++)
-            bench_need((cairn_status)cairn_state_has(s, "m", i * 7919 % (2 * nstates)));
-        has[t] = (bench_seconds() - start) / ASKED;
+        has[t] = time_has(s, "m", nstates);
         start = bench_seconds();
         bench_need((cairn_status)cairn_state_list(s, "m", false, 17, count_one, &n));
         list[t] = bench_seconds() - start;
@@ -108,8 +158,7 @@ static void bench_many(uint64_t nstates)
                                 .ours = bench_median(list, BENCH_TURNS),
                                 .peer = 1,
                                 .note = "which states of a version are there; peer: a second"});
-    for (size_t w = 0; w < WRITERS; w++)
-        cairn_shelf_close(writer[w]);
+    bench_has_of_many_writers(nstates);
     bench_remove(path);
 }
 
@@ -204,37 +253,189 @@ static double time_read(const char *file)
     return t;
 }
 
+static double time_write(const char *file)
+{
+    const int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const double start = bench_seconds();
+    for (size_t at = 0; at < LARGE; at += 1 << 20)
+        if (pwrite(fd, data + at, 1 << 20, (off_t)at) != 1 << 20)
+            exit(2);
+    (void)fdatasync(fd);
+    const double t = bench_seconds() - start;
+    close(fd);
+    unlink(file);
+    return t;
+}
+
+/* How long a put in the background holds the caller; and, beside, until it is durable. */
+static double hold(cairn_shelf *s, uint64_t version, double *ret_all)
+{
+    const cairn_field f = field_of(data, LARGE);
+    cairn_transfer *t;
+    const double start = bench_seconds();
+    bench_need((cairn_status)cairn_state_put_begin(s, "m", version, NULL, &f, 1, &t));
+    const double held = bench_seconds() - start;
+    bench_need((cairn_status)cairn_transfer_wait(t));
+    *ret_all = bench_seconds() - start;
+    return held;
+}
+
+static double push(cairn_shelf *s, uint64_t version, cairn_shelf *to)
+{
+    cairn_transfer *t;
+    const double start = bench_seconds();
+    bench_need((cairn_status)cairn_state_push(s, "m", version, to, 0, &t));
+    bench_need((cairn_status)cairn_transfer_wait(t));
+    return bench_seconds() - start;
+}
+
+static double get(cairn_shelf *s, uint64_t version)
+{
+    const cairn_field f = field_of(other, LARGE);
+    const double start = bench_seconds();
+    bench_need((cairn_status)cairn_state_get(s, "m", version, &f, 1));
+    return bench_seconds() - start;
+}
+
+static void print_speed(const char *name, double *ours, double *peer, double limit,
+                        const char *note)
+{
+    bench_print(&(bench_result){.name = name,
+                                .unit = "GB/s",
+                                .bar = BENCH_AT_LEAST,
+                                .limit = limit,
+                                .ours = LARGE * 1e-9 / bench_median(ours, BENCH_TURNS),
+                                .peer = LARGE * 1e-9 / bench_median(peer, BENCH_TURNS),
+                                .note = note});
+}
+
 static void bench_speed(void)
 {
-    double ours[BENCH_TURNS], copy[BENCH_TURNS], got[BENCH_TURNS], raw[BENCH_TURNS];
-    char file[160];
-    cairn_shelf *s = open_shelf(), *reader = open_shelf();
-    const cairn_field f = field_of(other, LARGE);
+    double held[BENCH_TURNS], all[BENCH_TURNS], copy[BENCH_TURNS], got[BENCH_TURNS];
+    double raw[BENCH_TURNS], pushed[BENCH_TURNS], written[BENCH_TURNS];
+    char file[160], far[160], plain[160];
     snprintf(file, sizeof file, "%s/writers-000/part-1-0", path);
+    snprintf(far, sizeof far, "%s.far", path);
+    snprintf(plain, sizeof plain, "%s.plain", path);
+    cairn_shelf *s = open_shelf(), *reader = open_shelf(), *to;
+    bench_need((cairn_status)cairn_shelf_open(far, NULL, &to));
     for (uint64_t t = 0; t < BENCH_TURNS; t++) {
         for (size_t i = 0; i < LARGE; i += BLOCK)
             memcpy(data + i, &(uint64_t){t * LARGE + i + 1}, sizeof(uint64_t));
-        ours[t] = put(s, t, LARGE);
+        held[t] = hold(s, t, &all[t]);
         copy[t] = time_copy();
-        const double start = bench_seconds();
-        bench_need((cairn_status)cairn_state_get(reader, "m", t, &f, 1));
-        got[t] = bench_seconds() - start;
+        got[t] = get(reader, t);
         raw[t] = time_read(file);
+        pushed[t] = push(s, t, to);
+        written[t] = time_write(plain);
     }
     bench_print(&(bench_result){.name = "state.put",
                                 .unit = "s",
                                 .bar = BENCH_AT_MOST,
                                 .limit = 1.35,
-                                .ours = bench_median(ours, BENCH_TURNS),
+                                .ours = bench_median(held, BENCH_TURNS),
                                 .peer = bench_median(copy, BENCH_TURNS),
-                                .note = "64 MiB to memory, all new, committed; peer: memcpy"});
-    bench_print(&(bench_result){.name = "state.get",
-                                .unit = "GB/s",
-                                .bar = BENCH_AT_LEAST,
-                                .limit = 0.85,
-                                .ours = LARGE * 1e-9 / bench_median(got, BENCH_TURNS),
-                                .peer = LARGE * 1e-9 / bench_median(raw, BENCH_TURNS),
-                                .note = "64 MiB, verified; peer: pread of the same file"});
+                                .note = "64 MiB to memory, all new, in the background: how long "
+                                        "it holds the caller; peer: memcpy"});
+    bench_print(&(bench_result){.name = "state.put.durable",
+                                .unit = "s",
+                                .ours = bench_median(all, BENCH_TURNS),
+                                .peer = bench_median(copy, BENCH_TURNS),
+                                .note = "the same until it counts; peer: memcpy"});
+    print_speed("state.get", got, raw, 0.85, "64 MiB, verified; peer: pread of the same file");
+    print_speed("state.push", pushed, written, 0.85,
+                "64 MiB to another shelf in memory, verified; peer: pwrite of the same bytes");
+    cairn_shelf_close(to);
+    cairn_shelf_close(reader);
+    cairn_shelf_close(s);
+    bench_remove(far);
+    bench_remove(path);
+}
+
+/* --- pieces ------------------------------------------------------------------------------- */
+
+/* An array by rows, put in four pieces by rows as one process can: a state each piece's own. Got by
+ * rows as it was put, and in blocks of columns. */
+static void bench_pieces(void)
+{
+    enum { ROWS = 1024, COLUMNS = LARGE / 8 / ROWS, PARTS = 4 };
+    double same[BENCH_TURNS], others[BENCH_TURNS];
+    cairn_shelf *s = open_shelf(), *reader = open_shelf();
+    cairn_field f = {.name = "x",
+                     .data = data,
+                     .type = CAIRN_FLOAT64,
+                     .ndims = 2,
+                     .global = {ROWS, COLUMNS},
+                     .count = {ROWS, COLUMNS}};
+    bench_need((cairn_status)cairn_state_put(s, "a", 1, NULL, &f, 1));
+    f.data = other;
+    for (size_t t = 0; t < BENCH_TURNS; t++) {
+        double start = bench_seconds();
+        f.offset[0] = f.offset[1] = 0;
+        f.count[0] = ROWS;
+        f.count[1] = COLUMNS;
+        bench_need((cairn_status)cairn_state_get(reader, "a", 1, &f, 1));
+        same[t] = bench_seconds() - start;
+        start = bench_seconds();
+        f.count[0] = ROWS / PARTS;
+        for (uint64_t p = 0; p < PARTS; p++) {
+            f.offset[0] = p * ROWS / PARTS;
+            f.data = other + p * LARGE / PARTS;
+            bench_need((cairn_status)cairn_state_get(reader, "a", 1, &f, 1));
+        }
+        f.data = other;
+        others[t] = bench_seconds() - start;
+    }
+    bench_print(&(bench_result){.name = "state.get.pieces",
+                                .unit = "s",
+                                .bar = BENCH_AT_MOST,
+                                .limit = 1.3,
+                                .ours = bench_median(others, BENCH_TURNS),
+                                .peer = bench_median(same, BENCH_TURNS),
+                                .note = "64 MiB got in 4 pieces; peer: as it was put"});
+    cairn_shelf_close(reader);
+    cairn_shelf_close(s);
+    bench_remove(path);
+}
+
+static long peak_bytes(void)
+{
+    struct rusage r;
+    getrusage(RUSAGE_SELF, &r);
+    return r.ru_maxrss * 1024;
+}
+
+/* A state of 10 GB, which takes little room since its blocks are the same, got in small boxes. */
+static void bench_huge(void)
+{
+    const uint64_t nbytes = (uint64_t)10 << 30;
+    unsigned char *zeros =
+        mmap(NULL, nbytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    cairn_shelf *s = open_shelf(), *reader = open_shelf();
+    if (zeros == MAP_FAILED)
+        return;
+    cairn_field f = {.name = "x",
+                     .data = zeros,
+                     .type = CAIRN_BYTES,
+                     .ndims = 1,
+                     .global = {nbytes},
+                     .count = {nbytes}};
+    bench_need((cairn_status)cairn_state_put(s, "a", 1, NULL, &f, 1));
+    munmap(zeros, nbytes);
+    const long before = peak_bytes();
+    f.data = other;
+    f.count[0] = LARGE / 2 + 4096; /* not where a block ends */
+    for (f.offset[0] = 0; f.offset[0] + f.count[0] <= nbytes; f.offset[0] += nbytes / 16)
+        bench_need((cairn_status)cairn_state_get(reader, "a", 1, &f, 1));
+    bench_print(&(bench_result){.name = "state.get.memory",
+                                .unit = "bytes",
+                                .bar = BENCH_AT_MOST,
+                                .limit = 1,
+                                .ours = (double)(peak_bytes() - before),
+                                .peer = 64 << 20,
+                                .note =
+                                    "that getting boxes of a state of 10 GiB takes beside them; "
+                                    "peer: 64 MiB"});
     cairn_shelf_close(reader);
     cairn_shelf_close(s);
     bench_remove(path);
@@ -249,6 +450,8 @@ int main(int argc, char **argv)
     memset(data, 1, LARGE);
     memset(other, 1, LARGE);
     bench_speed();
+    bench_pieces();
+    bench_huge();
     bench_child();
     bench_space();
     bench_puts();

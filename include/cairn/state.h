@@ -130,6 +130,18 @@ typedef int cairn_state_fn(void *arg, const cairn_state_info *info);
 CAIRN_API CAIRN_CHECK int cairn_state_list(cairn_shelf *s, const char *prefix, bool any,
                                            uint64_t version, cairn_state_fn *fn, void *arg);
 
+/* Called for a state of the which-th shelf; nonzero ends the call. */
+typedef int cairn_survey_fn(void *arg, size_t which, const cairn_state_info *info);
+
+/*
+ * The same over n shelves, for a set of states: which members of cycle 17 are there, on which
+ * shelf, how large, put by whom and when? A state that is on several is told of for each. A shelf
+ * that is NULL is left out. Cheap enough to be asked every second: one pass over each index.
+ */
+CAIRN_API CAIRN_CHECK int cairn_state_survey(cairn_shelf *const *shelf, size_t n,
+                                             const char *prefix, uint64_t version,
+                                             cairn_survey_fn *fn, void *arg);
+
 /* Called for a field of a state: data is NULL, offset and count are those of the whole array. */
 typedef int cairn_field_fn(void *arg, const cairn_field *field);
 
@@ -140,6 +152,13 @@ typedef int cairn_field_fn(void *arg, const cairn_field *field);
 CAIRN_API CAIRN_CHECK int cairn_state_describe(cairn_shelf *s, const char *key, uint64_t version,
                                                cairn_state_info *info, cairn_field_fn *fn,
                                                void *arg);
+
+/*
+ * Read all that a state has and check it against its digests. Not collective. CAIRN_ECORRUPT: it is
+ * damaged, and the sentence says where; CAIRN_ENOTFOUND: there is no such state, or it was dropped
+ * meanwhile. CAIRN_EINVAL, CAIRN_EIO, CAIRN_ENOMEM.
+ */
+CAIRN_API CAIRN_CHECK int cairn_state_verify(cairn_shelf *s, const char *key, uint64_t version);
 
 /*
  * Drop a state, whoever put it: nobody finds it any more. Its space is used again when its writer

@@ -5,7 +5,7 @@
  */
 #include "state/state_read.h"
 
-enum { WINDOW = CRN_BLOCK_MAX }; /* one block of any size at least */
+enum { WINDOW = STATE_WINDOW, WORTH = 1 << 20 /* of whole blocks, to be read past it */ };
 
 /* A window on the bytes of a piece: whole blocks. */
 typedef struct window {
@@ -25,6 +25,15 @@ static cairn_status copy_stretch(getting *g, crn_part *part, const crn_mark *m, 
     const uint64_t block = v->spec.block;
     while (nbytes > 0) {
         const uint64_t at = from / block;
+        if (from % block == 0 &&
+            nbytes >= CRN_MAX(WORTH, block)) { /* whole blocks go to where they are wanted */
+            CRN_TRY(crn_mark_read(part, m, v, at, nbytes / block, to, NULL));
+            const uint64_t whole = nbytes / block * block;
+            from += whole;
+            to += whole;
+            nbytes -= whole;
+            continue;
+        }
         if (at < w->first || at >= w->first + w->n) {
             w->first = at;
             w->n = CRN_MIN(CRN_MAX(WINDOW / block, 1), v->nblocks - at);

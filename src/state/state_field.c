@@ -26,6 +26,11 @@ static uint32_t block_of(const cairn_shelf *s, const char *name)
     return n == UINT64_MAX ? USUAL : (uint32_t)n;
 }
 
+const crn_codec_ops *crn_field_codec(const cairn_shelf *s, const char *name)
+{
+    return crn_codec_of_name(crn_config_for_variable(s->cfg, CRN_OPT_VARIABLE_CODEC, name));
+}
+
 cairn_status crn_field_spec(const cairn_shelf *s, const cairn_field *f, crn_var_spec *ret)
 {
     CRN_FAIL_IF(!f->name, CAIRN_EINVAL, "a field has no name");

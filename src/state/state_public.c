@@ -78,6 +78,13 @@ int cairn_state_has(cairn_shelf *s, const char *key, uint64_t version)
     return result(s, name, crn_state_index_find(s->index, name, NULL));
 }
 
+int cairn_state_verify(cairn_shelf *s, const char *key, uint64_t version)
+{
+    const crn_state_name name = {key, version};
+    CRN_TRY(check(s, key));
+    return result(s, name, crn_state_verify(s, name));
+}
+
 /* --- describing --------------------------------------------------------------------------- */
 
 static cairn_state_info info_of(const state_entry *e)
@@ -121,6 +128,33 @@ int cairn_state_list(cairn_shelf *s, const char *prefix, bool any, uint64_t vers
     if (rc < 0)
         crn_err_prefix("shelf '%s': ", s->path);
     return rc;
+}
+
+typedef struct survey {
+    size_t which;
+    cairn_survey_fn *fn;
+    void *arg;
+} survey;
+
+static int survey_one(void *arg, const cairn_state_info *info)
+{
+    const survey *v = arg;
+    return v->fn(v->arg, v->which, info);
+}
+
+int cairn_state_survey(cairn_shelf *const *shelf, size_t n, const char *prefix, uint64_t version,
+                       cairn_survey_fn *fn, void *arg)
+{
+    survey v = {0, fn, arg};
+    CRN_FAIL_IF((n > 0 && !shelf) || !fn, CAIRN_EINVAL, "the shelves or the function are NULL");
+    for (; v.which < n; v.which++) {
+        int rc = CAIRN_OK;
+        if (shelf[v.which])
+            rc = cairn_state_list(shelf[v.which], prefix, false, version, survey_one, &v);
+        if (rc != CAIRN_OK)
+            return rc;
+    }
+    return CAIRN_OK;
 }
 
 static cairn_type type_of(const char *name)

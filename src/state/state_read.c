@@ -17,17 +17,11 @@ void crn_readers_done(cairn_shelf *s)
     }
 }
 
-static bool has_state(const crn_part *part, const state_entry *e)
+static bool has_state(crn_part *part, const state_entry *e)
 {
-    crn_part_info info;
-    crn_part_describe(part, &info);
-    for (size_t i = info.nmarks; i > 0; i--) {
-        uint64_t wall_ns;
-        const crn_state_name n = crn_part_state(part, i - 1, &wall_ns);
-        if (n.version == e->version && wall_ns == e->wall_ns && strcmp(n.key, e->key) == 0)
-            return true;
-    }
-    return false;
+    uint64_t wall_ns;
+    return crn_part_find_state(part, (crn_state_name){e->key, e->version}, &wall_ns) &&
+           wall_ns == e->wall_ns;
 }
 
 /* The slot of a part, or of the one that was not used for longest. */
@@ -191,7 +185,7 @@ static bool may_be_gone(cairn_status rc)
  * Get, and when that fails, see whether the state is still the one that was found. If it was
  * dropped it is gone; if it was put anew meanwhile, that one is got; else the failure is one.
  */
-static cairn_status get_or_gone(getting *g)
+static cairn_status get_or_gone(getting *g, cairn_status (*get)(getting *g))
 {
     enum { TRIES = 5 };
     cairn_status rc = CAIRN_OK;
@@ -203,7 +197,7 @@ static cairn_status get_or_gone(getting *g)
                     i == 0 ? "there is no such state" : "it was dropped meanwhile");
         if (i > 1 && wall_ns == g->entry.wall_ns) /* twice the same, from parts opened in between */
             return crn_err_give(&g->why);
-        rc = get_shares(g);
+        rc = get(g);
         if (rc == CAIRN_OK || !may_be_gone(rc))
             return rc;
         g->why = *crn_err_peek();
@@ -211,6 +205,50 @@ static cairn_status get_or_gone(getting *g)
     }
     return rc;
 }
+
+/* --- verifying ---------------------------------------------------------------------------- */
+
+/* Read a variable, piece by piece: reading checks. */
+static cairn_status read_all(getting *g, crn_part *part, const crn_mark *m, crn_var *v)
+{
+    const uint64_t most = STATE_WINDOW / v->spec.block;
+    for (uint64_t i = 0, n; i < v->nblocks; i += n) {
+        n = CRN_MIN(most, v->nblocks - i);
+        CRN_TRY(crn_mark_read(part, m, v, i, n, g->window, NULL));
+    }
+    return CAIRN_OK;
+}
+
+static cairn_status verify_shares(getting *g)
+{
+    crn_digest sum;
+    uint64_t nbytes;
+    CRN_TRY(crn_reader_sum(g->shelf, &g->entry, &sum, &nbytes));
+    CRN_FAIL_IF(!crn_digest_equal(&sum, &g->entry.digest), CAIRN_ECORRUPT,
+                "what the parts have is not what the index says");
+    for (uint32_t r = 0; r < g->entry.nranks; r++) {
+        crn_part *part;
+        crn_mark *m;
+        cairn_status rc = CAIRN_OK;
+        CRN_TRY(crn_reader_load(g->shelf, &g->entry, r, &part, &m));
+        for (size_t i = 0; i < m->nvars && rc == CAIRN_OK; i++)
+            rc = read_all(g, part, m, &m->var[i]);
+        crn_mark_free(m);
+        CRN_TRY(rc);
+    }
+    return CAIRN_OK;
+}
+
+cairn_status crn_state_verify(cairn_shelf *s, crn_state_name name)
+{
+    getting g = {.shelf = s, .name = name};
+    CRN_TRY(crn_io_memory(STATE_WINDOW, &g.window));
+    const cairn_status rc = get_or_gone(&g, verify_shares);
+    free(g.window);
+    return rc;
+}
+
+/* --- getting ------------------------------------------------------------------------------ */
 
 static cairn_status prepare(getting *g)
 {
@@ -227,7 +265,7 @@ cairn_status crn_state_get(cairn_shelf *s, crn_state_name name, const cairn_fiel
     getting g = {.shelf = s, .name = name, .field = field, .n = n};
     cairn_status rc = prepare(&g);
     if (rc == CAIRN_OK)
-        rc = get_or_gone(&g);
+        rc = get_or_gone(&g, get_shares);
     free(g.spec);
     free(g.found);
     free(g.got);

@@ -7,6 +7,8 @@
 
 #include "state/state_shelf.h"
 
+enum { STATE_WINDOW = CRN_BLOCK_MAX }; /* bytes of memory: one block of any size at least */
+
 typedef struct getting {
     cairn_shelf *shelf;
     crn_state_name name;

@@ -52,8 +52,11 @@ cairn_status crn_writer_part(const cairn_shelf *s, uint32_t series, uint32_t ran
     crn_writer_part_name(series, rank, name);
     CRN_TRY(crn_writer_dir(s, series, false, &dir));
     const crn_part_id *want = nranks > 0 ? &id : NULL;
-    const cairn_status rc = write ? crn_part_try(dir, name, want, &s->opt, ret)
-                                  : crn_part_open(dir, name, want, false, &s->opt, ret);
+    cairn_status rc;
+    if (write)
+        rc = crn_part_try(dir, name, want, &s->opt, ret);
+    else
+        rc = crn_part_open(dir, name, want, false, &s->opt, ret);
     close(dir);
     return rc;
 }
@@ -102,19 +105,6 @@ typedef struct rebuild {
     state_index *index;
 } rebuild;
 
-static bool part_has(const crn_part *part, crn_state_name name, uint64_t wall_ns)
-{
-    crn_part_info info;
-    crn_part_describe(part, &info);
-    for (size_t i = 0; i < info.nmarks; i++) {
-        uint64_t when;
-        const crn_state_name n = crn_part_state(part, i, &when);
-        if (when == wall_ns && n.version == name.version && strcmp(n.key, name.key) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Do the other processes of the writer have the state, too? */
 static bool others_have(const cairn_shelf *s, const crn_part_info *info, crn_state_name name,
                         uint64_t wall_ns)
@@ -124,7 +114,8 @@ static bool others_have(const cairn_shelf *s, const crn_part_info *info, crn_sta
         crn_part *part;
         all = crn_writer_part(s, info->id.series, r, info->id.nranks, false, &part) == CAIRN_OK;
         if (all) {
-            all = part_has(part, name, wall_ns);
+            uint64_t when;
+            all = crn_part_find_state(part, name, &when) && when == wall_ns;
             crn_part_close(part);
         }
     }

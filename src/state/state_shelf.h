@@ -94,6 +94,7 @@ cairn_status crn_writer_part(const cairn_shelf *s, uint32_t series, uint32_t ran
 cairn_status crn_state_put(cairn_shelf *s, crn_state_name name, const char *parent,
                            const cairn_field *field, size_t n);
 cairn_status crn_state_get(cairn_shelf *s, crn_state_name name, const cairn_field *field, size_t n);
+cairn_status crn_state_verify(cairn_shelf *s, crn_state_name name);
 
 /*
  * A put in its steps. Captured, it needs the program's memory no longer; with staging it was only
@@ -188,6 +189,9 @@ cairn_status crn_reader_sum(cairn_shelf *s, const state_entry *e, crn_digest *re
 
 /* What a program says of a field, as the store wants it. The dimensions stay the field's. */
 cairn_status crn_field_spec(const cairn_shelf *s, const cairn_field *f, crn_var_spec *ret);
+
+/* What the configuration wants its blocks to be stored by. */
+const crn_codec_ops *crn_field_codec(const cairn_shelf *s, const char *name);
 
 /* Digest of what one process has of a state: n variables by their roots. CAIRN_ENOMEM. */
 cairn_status crn_share_digest(const crn_var_spec *spec, const crn_digest *root, size_t n,

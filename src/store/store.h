@@ -120,6 +120,9 @@ bool crn_key_is_valid(const char *key);
 /* The i-th state of the part, and when it was begun; its key stays until the part is changed. */
 crn_state_name crn_part_state(const crn_part *part, size_t i, uint64_t *ret_wall_ns);
 
+/* Has the part a state of this name, and when was it begun? ret_wall_ns may be NULL. */
+bool crn_part_find_state(crn_part *part, crn_state_name name, uint64_t *ret_wall_ns);
+
 /* CAIRN_ENOTFOUND when the part has no such state. Free it as a mark. */
 struct crn_mark;
 cairn_status crn_part_load_state(crn_part *part, crn_state_name name, struct crn_mark **ret);
@@ -432,9 +435,9 @@ cairn_status crn_draft_move(crn_draft *from, size_t nvars, crn_draft *to, bool a
 
 /*
  * Copy the blocks of a variable that the draft does not have from another part, as they are stored:
- * checked, and not decoded. v is the draft's variable, which was declared as var is. go_on is called
- * with the bytes of each step, and ends the copy with CAIRN_ECANCELED by saying false. After a
- * failure the draft must be dropped.
+ * checked, and not decoded. v is the draft's variable, which was declared as var is. go_on is
+ * called with the bytes of each step, and ends the copy with CAIRN_ECANCELED by saying false. After
+ * a failure the draft must be dropped.
  */
 cairn_status crn_draft_copy(crn_draft *d, size_t v, crn_part *from, const crn_mark *m, crn_var *var,
                             bool (*go_on)(void *arg, uint64_t nbytes), void *arg);

@@ -196,14 +196,18 @@ static int by_offset(const void *a, const void *b)
 
 cairn_status crn_catalogue_extents(const part_ref *root, const part_list *list, crn_extents *ret)
 {
+    bool sorted = true;
     ret->n = 0;
     if (root->nbytes == 0)
         return CAIRN_OK;
-    CRN_TRY(crn_vec_push(ret, (crn_extent){root->off, crn_format_blob_room(root->nbytes)}));
-    for (size_t i = 0; i < list->n; i++)
-        CRN_TRY(crn_vec_push(
-            ret, (crn_extent){list->at[i].ref.off, crn_format_blob_room(list->at[i].ref.nbytes)}));
-    qsort(ret->at, ret->n, sizeof *ret->at, by_offset);
+    CRN_TRY(crn_vec_reserve(ret, list->n + 1));
+    for (size_t i = 0; i <= list->n; i++) { /* what was written last, mostly, lies last */
+        const part_ref *ref = i < list->n ? &list->at[i].ref : root;
+        ret->at[ret->n++] = (crn_extent){ref->off, crn_format_blob_room(ref->nbytes)};
+        sorted = sorted && (i == 0 || ret->at[i - 1].off <= ref->off);
+    }
+    if (!sorted)
+        qsort(ret->at, ret->n, sizeof *ret->at, by_offset);
     return CAIRN_OK;
 }
 
@@ -224,10 +228,14 @@ bool crn_extents_have(const crn_extents *list, const crn_extent *e)
 
 /* --- writing ------------------------------------------------------------------------------ */
 
-/* Entries of the new catalogue that an old page has, from i on. */
-static size_t run_of(const part_entry *entry, size_t n, size_t i)
+/* Entries of the new catalogue that an old page has, from i on. Pages come in order, so that one of
+ * which the first and the last entry are there, as far apart as they were, is whole. */
+static size_t run_of(const part_list *old, const part_entry *entry, size_t n, size_t i)
 {
+    const size_t whole = entry[i].page > 0 ? old->at[entry[i].page - 1].n : 1;
     size_t run = 1;
+    if (whole <= n - i && entry[i].page > 0 && entry[i + whole - 1].page == entry[i].page)
+        return whole;
     while (i + run < n && entry[i].page > 0 && entry[i + run].page == entry[i].page)
         run++;
     return run;
@@ -239,7 +247,8 @@ static bool is_beside_new(const part_list *old, const part_entry *entry, size_t 
 {
     const part_entry *next = i + run < n ? &entry[i + run] : NULL;
     const part_entry *before = i > 0 ? &entry[i - 1] : NULL;
-    return (next && (next->page == 0 || run_of(entry, n, i + run) < old->at[next->page - 1].n)) ||
+    return (next &&
+            (next->page == 0 || run_of(old, entry, n, i + run) < old->at[next->page - 1].n)) ||
            (before && before->page == 0);
 }
 
@@ -273,7 +282,7 @@ cairn_status crn_catalogue_plan(const part_list *old, const part_entry *entry, s
 {
     size_t first = 0; /* of the entries that wait to be put */
     for (size_t i = 0, run; i < n; i += run) {
-        run = run_of(entry, n, i);
+        run = run_of(old, entry, n, i);
         if (!stays(old, entry, n, i, run))
             continue;
         CRN_TRY(put_new(entry + first, i - first, blob, ret));

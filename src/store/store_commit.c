@@ -80,12 +80,17 @@ out:
     return rc;
 }
 
-/* The entries lie in the pages of the list, in order. */
+/* The entries lie in the pages of the list, in order. Of a page whose first and last entry know it
+ * already the others do, too. */
 static void note_pages(const part_list *list, part_entry *entry)
 {
-    for (size_t i = 0; i < list->n; i++)
-        for (uint32_t k = 0; k < list->at[i].n; k++)
-            (entry++)->page = i + 1;
+    for (size_t i = 0; i < list->n; entry += list->at[i++].n) {
+        const uint32_t n = list->at[i].n;
+        if (entry[0].page == i + 1 && entry[n - 1].page == i + 1)
+            continue;
+        for (uint32_t k = 0; k < n; k++)
+            entry[k].page = i + 1;
+    }
 }
 
 cairn_status crn_part_commit(crn_part *part, part_entry *entry, size_t n, uint64_t *ret_nbytes)
@@ -356,6 +361,7 @@ static void conclude(crn_draft *d, size_t ndrop)
     crn_extents unused = {0};
     bool known = crn_part_unused(part, d->mark, ndrop, &unused) == CAIRN_OK;
     part->cat.n++; /* the new entry, which commit has put behind the others */
+    crn_states_note(part);
     if (part->uses && crn_states_take(part, &part->cat.at[part->cat.n - 1], d->mark) < 0)
         known = false;
     crn_part_forget(part, ndrop);

@@ -55,8 +55,8 @@ cairn_status crn_draft_create(crn_part *part, const char *key, uint64_t version,
  */
 bool crn_draft_share(crn_draft *d, size_t v, uint64_t i, const crn_digest *digest);
 
-/* Room for the bytes of block i, to be filled before the next call: they will be stored as they are,
- * and as says what they are. */
+/* Room for the bytes of block i, to be filled before the next call: they will be stored as they
+ * are, and as says what they are. */
 cairn_status crn_draft_put_stored(crn_draft *d, size_t v, uint64_t i, const crn_block *as,
                                   unsigned char **ret);
 

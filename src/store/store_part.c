@@ -20,6 +20,7 @@ static void part_free(crn_part *part)
     crn_vec_done(&part->pieces);
     crn_vec_done(&part->older);
     crn_space_done(&part->space);
+    crn_states_forget(part);
     crn_uses_free(part->uses);
     crn_mark_free(part->tip);
     crn_mark_free(part->before);

@@ -27,6 +27,8 @@ struct crn_part {
     crn_extents older;               /* like that of the superblock before, to fall back on */
     part_catalogue cat;              /* retained marks only, oldest first */
     crn_space space;                 /* when write */
+    crn_index by_name, by_key;       /* of states: sequence numbers (store_states.c) */
+    bool indexed;                    /* those know all of them */
     struct crn_uses *uses;           /* when write, of a part with states: who needs what */
     bool uses_partial;               /* some state could not be read: nobody knows its needs */
     struct crn_gather *gather;       /* write buffers, made by the first draft */
@@ -113,6 +115,11 @@ void crn_part_forget(crn_part *part, size_t n);
  * sectors with several blocks, are listed twice. */
 cairn_status crn_mark_extents(crn_part *part, const part_entry *entry, crn_mark *m,
                               crn_extents *used);
+
+/* The index of states by name: the last of the list is new; or it is forgotten, until it is needed.
+ */
+void crn_states_note(crn_part *part);
+void crn_states_forget(crn_part *part);
 
 /* Find the free space again from the retained marks. */
 cairn_status crn_part_derive(crn_part *part);

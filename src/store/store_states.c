@@ -17,12 +17,143 @@ static bool is_called(const part_entry *e, crn_state_name name)
     return e->version == name.version && strcmp(e->key, name.key) == 0;
 }
 
-static const part_entry *find_state(const crn_part *part, crn_state_name name)
+/* --- by name ------------------------------------------------------------------------------ */
+
+/*
+ * A part has thousands of states, and whoever puts one must not look at all of them. They are found
+ * by the hash of their name, and the one of a key that was put last by that of the key. Positions
+ * change with every drop, so the index has sequence numbers, by which the list is sorted. Should
+ * those outgrow it, or memory be short, all are looked at.
+ */
+static uint64_t hash_of(const char *key, const uint64_t *version)
 {
-    for (size_t i = part->cat.n; i > 0; i--) /* the newest are asked for most */
-        if (is_called(&part->cat.at[i - 1], name))
-            return &part->cat.at[i - 1];
+    const uint64_t h = crn_hash_text(key);
+    return version ? crn_hash_bytes((uint64_t[]){h, *version}, 2 * sizeof h) : h;
+}
+
+static const part_entry *at_seq(const crn_part *part, uint64_t seq)
+{
+    size_t lo = 0, hi = part->cat.n;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (part->cat.at[mid].seq < seq)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < part->cat.n && part->cat.at[lo].seq == seq ? &part->cat.at[lo] : NULL;
+}
+
+/* The state that the index has for a key. */
+static const part_entry *last_of(const crn_part *part, const char *key, uint64_t hash)
+{
+    uint32_t at;
+    for (size_t probe = 0; crn_index_next(&part->by_key, hash, &probe, &at);) {
+        const part_entry *e = at_seq(part, at);
+        if (e && strcmp(e->key, key) == 0)
+            return e;
+    }
     return NULL;
+}
+
+static cairn_status know(crn_part *part, const part_entry *e)
+{
+    const uint64_t hash = hash_of(e->key, NULL);
+    const part_entry *before = last_of(part, e->key, hash);
+    if (e->seq >= UINT32_MAX)
+        return CAIRN_ENOMEM;
+    if (before)
+        crn_index_remove(&part->by_key, hash, before->seq);
+    CRN_TRY(crn_index_add(&part->by_key, hash, e->seq));
+    return crn_index_add(&part->by_name, hash_of(e->key, &e->version), e->seq);
+}
+
+static const part_entry *last_before(const crn_part *part, const char *key, size_t i)
+{
+    while (i > 0 && strcmp(part->cat.at[i - 1].key, key) != 0)
+        i--;
+    return i > 0 ? &part->cat.at[i - 1] : NULL;
+}
+
+/* A state is about to leave the list; those behind it that do so, too, are not known any more. */
+static cairn_status unknow(crn_part *part, const part_entry *e)
+{
+    const uint64_t hash = hash_of(e->key, NULL);
+    crn_index_remove(&part->by_name, hash_of(e->key, &e->version), e->seq);
+    if (last_of(part, e->key, hash) != e)
+        return CAIRN_OK;
+    crn_index_remove(&part->by_key, hash, e->seq);
+    const part_entry *before = last_before(part, e->key, (size_t)(e - part->cat.at));
+    return before ? crn_index_add(&part->by_key, hash, before->seq) : CAIRN_OK;
+}
+
+/* Only those in left stay in the list. */
+static void unknow_others(crn_part *part, const part_catalogue *left)
+{
+    cairn_status rc = CAIRN_OK;
+    size_t stay = left->n;
+    for (size_t i = part->cat.n; i > 0 && part->indexed && rc == CAIRN_OK; i--) {
+        if (stay > 0 && left->at[stay - 1].seq == part->cat.at[i - 1].seq)
+            stay--;
+        else
+            rc = unknow(part, &part->cat.at[i - 1]);
+    }
+    if (rc < 0)
+        crn_states_forget(part);
+}
+
+void crn_states_note(crn_part *part)
+{
+    if (part->indexed && know(part, &part->cat.at[part->cat.n - 1]) < 0)
+        crn_states_forget(part);
+}
+
+void crn_states_forget(crn_part *part)
+{
+    crn_index_done(&part->by_key);
+    crn_index_done(&part->by_name);
+    part->indexed = false;
+}
+
+static bool is_indexed(crn_part *part)
+{
+    part->indexed = part->indexed || part->cat.n == 0;
+    if (part->indexed)
+        return true;
+    for (size_t i = 0; i < part->cat.n; i++) {
+        const bool sorted = i == 0 || part->cat.at[i].seq > part->cat.at[i - 1].seq;
+        if (!sorted || know(part, &part->cat.at[i]) < 0) {
+            crn_states_forget(part);
+            return false;
+        }
+    }
+    return part->indexed = true;
+}
+
+static const part_entry *find_state(crn_part *part, crn_state_name name)
+{
+    uint32_t at;
+    if (!is_indexed(part)) {
+        size_t i = part->cat.n;
+        while (i > 0 && !is_called(&part->cat.at[i - 1], name))
+            i--;
+        return i > 0 ? &part->cat.at[i - 1] : NULL;
+    }
+    const uint64_t hash = hash_of(name.key, &name.version);
+    for (size_t probe = 0; crn_index_next(&part->by_name, hash, &probe, &at);) {
+        const part_entry *e = at_seq(part, at);
+        if (e && is_called(e, name))
+            return e;
+    }
+    return NULL;
+}
+
+bool crn_part_find_state(crn_part *part, crn_state_name name, uint64_t *ret_wall_ns)
+{
+    const part_entry *e = find_state(part, name);
+    if (e && ret_wall_ns)
+        *ret_wall_ns = e->wall_ns;
+    return e != NULL;
 }
 
 crn_state_name crn_part_state(const crn_part *part, size_t i, uint64_t *ret_wall_ns)
@@ -42,19 +173,16 @@ cairn_status crn_part_load_state(crn_part *part, crn_state_name name, crn_mark *
 
 /* --- beginning ---------------------------------------------------------------------------- */
 
-static const part_entry *newest_of(const crn_part *part, const char *key)
+/* The state of a key that was put last. */
+static const part_entry *newest_of(crn_part *part, const char *key)
 {
-    const part_entry *newest = NULL;
-    for (size_t i = 0; i < part->cat.n; i++) {
-        const part_entry *e = &part->cat.at[i];
-        if (strcmp(e->key, key) == 0 && (!newest || e->version > newest->version))
-            newest = e;
-    }
-    return newest;
+    if (is_indexed(part))
+        return last_of(part, key, hash_of(key, NULL));
+    return last_before(part, key, part->cat.n);
 }
 
 /* Whom a new state takes after: its own last version is most like it, then the parent. */
-static const part_entry *choose_base(const crn_part *part, const char *key, const char *parent)
+static const part_entry *choose_base(crn_part *part, const char *key, const char *parent)
 {
     const part_entry *base = newest_of(part, key);
     if (!base && parent)
@@ -225,11 +353,15 @@ cairn_status crn_part_drop(crn_part *part, const crn_state_name *name, size_t n)
     bool known;
     uint64_t nbytes;
     cairn_status rc;
+    size_t there = 0;
+    for (size_t i = 0; i < n; i++)
+        there += find_state(part, name[i]) != NULL;
+    if (there == 0)
+        return CAIRN_OK;
     CRN_TRY(crn_part_resolve(part));
     CRN_TRY_OUT(rc, part_entries(part, name, n, &left, &piece, &known));
-    if (left.n == part->cat.n)
-        goto out;
     CRN_TRY_OUT(rc, crn_part_commit(part, left.at, left.n, &nbytes));
+    unknow_others(part, &left);
     if (left.n > 0)
         memcpy(part->cat.at, left.at, left.n * sizeof *left.at);
     part->cat.n = left.n;

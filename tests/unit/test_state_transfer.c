@@ -170,6 +170,68 @@ static void test_push_and_fetch(void **state)
     cairn_shelf_close(shared);
 }
 
+/* Encoded blocks are copied as they are, and shorter than they were. */
+static void test_codec(void **state)
+{
+    (void)state;
+    char config[160], path[160];
+    cairn_shelf *node, *shared = open_shelf("encoded");
+    cairn_transfer *t;
+    uint64_t nbytes;
+    snprintf(config, sizeof config, "%s/codec.ini", scratch);
+    snprintf(path, sizeof path, "%s/codec", scratch);
+    FILE *f = fopen(config, "w");
+    assert_non_null(f);
+    fputs("[variable]\ncodec = zstd\n", f);
+    fclose(f);
+    assert_ok(cairn_shelf_open(path, config, &node));
+    assert_ok(cairn_transfer_wait(begin(node, "m", 1, 1)));
+    put(node, "m", 2, 2);
+    check(node, "m", 1, 1);
+    for (uint64_t v = 1; v <= 2; v++) {
+        assert_ok(cairn_state_push(node, "m", v, shared, 0, &t));
+        while (!cairn_transfer_done(t, &nbytes))
+            usleep(100);
+        (void)cairn_transfer_done(t, &nbytes);
+        assert_ok(cairn_transfer_wait(t));
+        assert_true(nbytes > 0 && nbytes < N * sizeof(double) / 2);
+        check(shared, "m", v, v);
+        assert_ok(cairn_state_verify(shared, "m", v));
+    }
+    put(shared, "m", 3, 3); /* by no codec, and equal to one by another */
+    put(node, "m", 3, 3);
+    assert_ok(cairn_state_push(node, "m", 3, shared, 0, &t));
+    assert_int_equal(cairn_transfer_wait(t), CAIRN_NOTHING);
+    cairn_shelf_close(node);
+    cairn_shelf_close(shared);
+}
+
+static int see(void *arg, size_t which, const cairn_state_info *info)
+{
+    int *n = arg;
+    assert_int_equal(info->version, 5);
+    n[which]++;
+    return 0;
+}
+
+static void test_survey(void **state)
+{
+    (void)state;
+    cairn_shelf *s[3] = {open_shelf("one"), NULL, open_shelf("two")};
+    int n[3] = {0};
+    put(s[0], "m1", 5, 1);
+    put(s[0], "m2", 5, 1);
+    put(s[0], "m2", 6, 1);
+    put(s[2], "m1", 5, 1);
+    put(s[2], "k1", 5, 1);
+    assert_ok(cairn_state_survey(s, 3, "m", 5, see, n));
+    assert_int_equal(n[0], 2);
+    assert_int_equal(n[1], 0);
+    assert_int_equal(n[2], 1);
+    cairn_shelf_close(s[0]);
+    cairn_shelf_close(s[2]);
+}
+
 /* At a byte a second it would take days; cancelled, it leaves nothing. */
 static void test_cancel(void **state)
 {
@@ -206,6 +268,8 @@ int main(void)
         cmocka_unit_test(test_put_that_fails),
         cmocka_unit_test(test_push_and_fetch),
         cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_codec),
+        cmocka_unit_test(test_survey),
     };
     return cmocka_run_group_tests_name("state_transfer", tests, scratch_begin, scratch_end);
 }
