@@ -4,8 +4,10 @@
  * only.
  */
 #include "cmd/cmd_events.h"
+#include "cmd/cmd_shelf.h"
 
-static const char usage[] = "cairn ls [--json] [TRAIL[/RUN]]";
+static const char usage[] = "cairn ls [--json] [TRAIL[/RUN]]\n"
+                            "cairn ls [--json] SHELF[/KEY]";
 
 static int print_run(const cairn_run_info *run, const cairn_mark_info *marks, json_t *legs)
 {
@@ -105,6 +107,8 @@ int cmd_ls(int argc, char **argv)
         return code;
     if (argc > 1)
         return cmd_misuse(usage, "'%s' is too much", argv[1]);
+    if (argc == 1 && cmd_is_shelf(argv[0]))
+        return cmd_shelf_ls(argv[0], json);
     if (cmd_place_open(argc ? argv[0] : ".", &place) != CMD_YES)
         return CMD_UNKNOWN;
     code = json ? list_runs_json(&place) : list_runs(&place, NULL);

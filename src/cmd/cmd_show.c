@@ -4,10 +4,12 @@
  * variables.
  */
 #include "cmd/cmd_events.h"
+#include "cmd/cmd_shelf.h"
 
 #include <math.h>
 
-static const char usage[] = "cairn show [--json] TRAIL[/RUN] [MARK]";
+static const char usage[] = "cairn show [--json] TRAIL[/RUN] [MARK]\n"
+                            "cairn show [--json] SHELF/KEY [VERSION]";
 
 /* What is asked for: a run, or one mark of it. */
 typedef struct show_job {
@@ -345,6 +347,8 @@ int cmd_show(int argc, char **argv)
         return code;
     if (argc < 1 || argc > 2)
         return cmd_misuse(usage, "a trail, and perhaps a mark, must be named");
+    if (cmd_is_shelf(argv[0]))
+        return cmd_shelf_show(argv[0], argc > 1 ? argv[1] : NULL, json);
     if (cmd_place_open(argv[0], &place) != CMD_YES)
         return CMD_UNKNOWN;
     if (place.end == 0) {

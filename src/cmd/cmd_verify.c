@@ -4,8 +4,10 @@
  * written.
  */
 #include "cmd/cmd.h"
+#include "cmd/cmd_shelf.h"
 
-static const char usage[] = "cairn verify [--json] TRAIL[/RUN] ...";
+static const char usage[] = "cairn verify [--json] TRAIL[/RUN] ...\n"
+                            "cairn verify [--json] SHELF[/KEY]";
 
 enum { IN_TRAIL = 1 << 3 }; /* of cairn_mark_info.levels */
 
@@ -18,7 +20,7 @@ typedef struct verdict {
     json_t *damage; /* a list, with json */
     uint64_t nruns, nmarks, nbytes, ndamaged;
     uint64_t nelsewhere; /* marks that are on the nodes only, and are not read */
-    bool unchecked;         /* something could not be checked */
+    bool unchecked;      /* something could not be checked */
 } verdict;
 
 /* The run that is being read. */
@@ -190,6 +192,8 @@ int cmd_verify(int argc, char **argv)
         return code;
     if (argc < 1)
         return cmd_misuse(usage, "a trail must be named");
+    if (argc == 1 && cmd_is_shelf(argv[0]))
+        return cmd_shelf_verify(argv[0], all.json);
     if (all.json)
         all.damage = json_array();
     for (int i = 0; i < argc; i++)
