@@ -70,7 +70,7 @@ cairn_status crn_format_get_list(const void *data, size_t nbytes, uint64_t end, 
     uint64_t total = 0;
     for (; list.n < n; list.n++) {
         part_list_page *p = &list.at[list.n];
-        p->ref = crn_format_get_ref(&c, end);
+        *p = (part_list_page){.ref = crn_format_get_ref(&c, end)};
         p->n = crn_get_u32(&c);
         total += p->ref.nbytes;              /* pages are different pieces of the file: */
         crn_cursor_expect(&c, total <= end); /* one that stands for many would be a forger's */

@@ -174,6 +174,49 @@ static void test_equal_blocks_are_stored_once(void **state)
     crn_part_close(part);
 }
 
+/* Leave memory behind that the next allocations get, and that is not zero. */
+static void soil_memory(void)
+{
+    enum { SIZES = 40, EACH = 7 };
+    void *at[SIZES][EACH];
+    for (size_t i = 0; i < SIZES * EACH; i++) {
+        at[i / EACH][i % EACH] = malloc(32 + 16 * (i / EACH));
+        assert_non_null(at[i / EACH][i % EACH]);
+        memset(at[i / EACH][i % EACH], 0xff, 32 + 16 * (i / EACH));
+    }
+    for (size_t i = 0; i < SIZES * EACH; i++)
+        free(at[i / EACH][i % EACH]);
+}
+
+/* More states than a page of the catalogue has, put by several writers one after the other: pages
+ * that were read are taken over as they are, whatever was in memory before. */
+static void test_pages_that_were_read(void **state)
+{
+    (void)state;
+    enum { MANY = 150 };
+    crn_part *part;
+    rng = crn_rng_of(test_seed(), 11);
+    assert_ok(crn_part_create(dir, "part", &id, &options, &part));
+    for (uint64_t v = 0; v < MANY; v++) {
+        model_state *s = &model[0];
+        uint64_t wall_ns;
+        *s = (model_state){.key = "m", .version = v, .nbytes = 2 * BLOCK};
+        memcpy(s->data, &v, sizeof v);
+        (void)put(part, s, NULL);
+        if (v % 10 == 9) {
+            crn_part_close(part);
+            soil_memory();
+            assert_ok(crn_part_open(dir, "part", &id, true, &options, &part));
+        }
+        if (v % 7 == 6)
+            assert_ok(crn_part_drop(part, &(crn_state_name){"m", v - 3}, 1));
+        for (uint64_t i = 0; i <= v; i += 5)
+            assert_int_equal(crn_part_find_state(part, (crn_state_name){"m", i}, &wall_ns),
+                             i % 7 != 3 || i + 3 > v);
+    }
+    crn_part_close(part);
+}
+
 static void test_names_are_checked(void **state)
 {
     (void)state;
@@ -195,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_histories),
         cmocka_unit_test(test_equal_blocks_are_stored_once),
+        cmocka_unit_test(test_pages_that_were_read),
         cmocka_unit_test(test_names_are_checked),
     };
     return cmocka_run_group_tests_name("part_states", tests, scratch_begin, scratch_end);
