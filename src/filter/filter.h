@@ -57,7 +57,11 @@ typedef struct crn_filter_case {
     const double *y;        /* nobs by nmembers: member j as it would be observed is y + j * nobs */
     const double *value;    /* what was observed: nobs */
     const double *variance; /* of its error: nobs, all above 0 */
+    const uint64_t *number; /* of an observation in the whole study: keys its perturbation; NULL:
+                               0 to nobs - 1 */
     double inflation;       /* factor of the analysis's anomalies; 1: none */
+    double rtpp;            /* relaxation to prior perturbations: so much of the background's
+                               anomalies is mixed into the analysis's; 0 to 1 */
     bool rotate;            /* the analysis's anomalies, at random, keeping mean and covariance */
 } crn_filter_case;
 
@@ -89,5 +93,43 @@ cairn_status crn_filter_weights(const crn_filter_ops *filter, const crn_filter_c
  * first is at a multiple of CRN_FILTER_ROWS in the whole state. CAIRN_EUNSUPPORTED, CAIRN_ENOMEM.
  */
 cairn_status crn_filter_update(const double *w, size_t nmembers, size_t n, double *const *member);
+
+/*
+ * Relaxation to prior spread (Whitaker and Hamill 2012): scale the anomalies of n rows such that
+ * their standard deviation a becomes a + factor (b - a), b being that of the background. Not for
+ * rows without spread in the analysis.
+ */
+void crn_filter_relax_spread(double factor, size_t nmembers, size_t n, const double *background,
+                             double *const *member);
+
+/* The standard deviation over the members, by N - 1, of n rows. */
+void crn_filter_spread(size_t nmembers, size_t n, double *const *member, double *spread);
+
+/*
+ * Local analysis. Places have 1 to 3 coordinates. The taper is Gaspari and Cohn's function of the
+ * distance, stretched by 1.82 to follow a Gaussian whose standard deviation is the radius of the
+ * observation (within 0.04; DAPPER's convention): 0.63 at the radius, 0 from 3.64 radii on. A
+ * radius may be INFINITY.
+ */
+typedef struct crn_locality {
+    int ndims;
+    double period[3];     /* of each axis; 0: it is not periodic */
+    double sphere;        /* radius of the sphere on which places are longitude and latitude in
+                             degrees, and a height; 0: places are on a plane */
+    double vertical;      /* how far one unit of the third coordinate counts; 0: as the others */
+    const double *place;  /* of each observation: ndims coordinates */
+    const double *radius; /* of each observation, by its type: above 0 */
+} crn_locality;
+
+double crn_filter_taper(double distance, double radius);
+
+/*
+ * Update a field by local analyses: point i has ndims coordinates at point + i * ndims, and member
+ * j's element there is member[j][i]. Each point is computed by itself: any slices give the same
+ * bits. CAIRN_EINVAL: as crn_filter_weights, and where coordinates or radii are missing.
+ */
+cairn_status crn_filter_update_local(const crn_filter_ops *filter, const crn_filter_case *c,
+                                     const crn_locality *l, size_t npoints, const double *point,
+                                     double *const *member);
 
 #endif

@@ -97,6 +97,45 @@ cairn_status crn_filter_gram(const crn_filter_case *c, double *gram, double *rig
     return CAIRN_OK;
 }
 
+/* Normal numbers for the observations first to first + nobs, centred over the members. */
+static void draw_block(const crn_filter_case *c, size_t first, size_t nobs, double *e)
+{
+    for (size_t j = 0; j < c->nmembers; j++) {
+        const crn_rng_key key = {c->study, CRN_FOR_PERTURBED, c->cycle, j};
+        for (size_t i = 0; i < nobs; i++)
+            e[i + j * nobs] = crn_rng_normal_at(&key, c->number ? c->number[first + i] : first + i);
+    }
+    for (size_t i = 0; i < nobs; i++) {
+        double mean = 0;
+        for (size_t j = 0; j < c->nmembers; j++)
+            mean += e[i + j * nobs];
+        mean /= (double)c->nmembers;
+        for (size_t j = 0; j < c->nmembers; j++)
+            e[i + j * nobs] -= mean;
+    }
+}
+
+cairn_status crn_filter_perturb(const crn_filter_case *c, double *perturbed)
+{
+    const crn_blas *blas;
+    const crn_lapacke *lapacke;
+    double *work;
+    const size_t n = c->nmembers;
+    CRN_TRY(crn_filter_load(&blas, &lapacke));
+    CRN_TRY(crn_alloc(&work, CRN_FILTER_OBS * (2 * n + 1)));
+    memset(perturbed, 0, n * n * sizeof *perturbed);
+    for (size_t first = 0; first < c->nobs; first += CRN_FILTER_OBS) {
+        size_t nobs = CRN_MIN((size_t)CRN_FILTER_OBS, c->nobs - first);
+        double *s = work, *e = s + nobs * n, *d = e + nobs * n;
+        scale_block(c, first, nobs, s, d);
+        draw_block(c, first, nobs, e);
+        blas->cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)n, (int)n, (int)nobs, 1, s,
+                          (int)nobs, e, (int)nobs, 1, perturbed, (int)n);
+    }
+    free(work);
+    return CAIRN_OK;
+}
+
 /* Let the largest component of a vector be positive. */
 static void fix_sign(size_t n, double *v)
 {
@@ -200,6 +239,12 @@ cairn_status crn_filter_product(size_t n, size_t m, size_t k, double alpha, cons
 cairn_status crn_filter_gram(const crn_filter_case *c, double *gram, double *right)
 {
     (void)c, (void)gram, (void)right;
+    return missing();
+}
+
+cairn_status crn_filter_perturb(const crn_filter_case *c, double *perturbed)
+{
+    (void)c, (void)perturbed;
     return missing();
 }
 

@@ -14,12 +14,14 @@ static cairn_status check_values(const char *what, const double *v, size_t n)
     return CAIRN_OK;
 }
 
-static cairn_status check(const crn_filter_case *c)
+cairn_status crn_filter_check(const crn_filter_case *c)
 {
     CRN_FAIL_IF(c->nmembers < 2 || c->nmembers > CRN_FILTER_MEMBERS, CAIRN_EINVAL,
                 "filter: %zu members: 2 to %d make an ensemble", c->nmembers, CRN_FILTER_MEMBERS);
     CRN_FAIL_IF(!isfinite(c->inflation) || c->inflation <= 0, CAIRN_EINVAL,
                 "filter: inflation %g is not above 0", c->inflation);
+    CRN_FAIL_IF(!(c->rtpp >= 0 && c->rtpp <= 1), CAIRN_EINVAL,
+                "filter: relaxation to prior perturbations by %g is not from 0 to 1", c->rtpp);
     CRN_TRY(check_values("observed value", c->value, c->nobs));
     CRN_TRY(check_values("variance", c->variance, c->nobs));
     CRN_TRY(check_values("value in observation space", c->y, c->nobs * c->nmembers));
@@ -43,15 +45,23 @@ static void part_mean(size_t n, double *w, double *mean)
     }
 }
 
-/* w = mean + inflation (w - mean) Q: after the analysis, as Sakov and Oke 2008 rotate. */
-static cairn_status finish(const crn_filter_case *c, double *w, double *work)
+cairn_status crn_filter_rotation_of(const crn_filter_case *c, double *q)
+{
+    const crn_rng_key key = {.study = c->study, .purpose = CRN_FOR_ROTATION, .cycle = c->cycle};
+    return crn_filter_rotation(&key, c->nmembers, q);
+}
+
+/* w = mean + inflation (w - mean) Q: after the analysis, as Sakov and Oke 2008 rotate. Relaxation
+ * (Zhang, Snyder and Sun 2004) comes before, since it mixes each member with its own past. */
+static cairn_status finish(const crn_filter_case *c, const double *q, double *w, double *work)
 {
     const size_t n = c->nmembers;
-    double *mean = work, *q = work + n, *rotated = q + n * n;
-    const crn_rng_key key = {.study = c->study, .purpose = CRN_FOR_ROTATION, .cycle = c->cycle};
+    double *mean = work, *rotated = work + n;
     part_mean(n, w, mean);
-    if (c->rotate) {
-        CRN_TRY(crn_filter_rotation(&key, n, q));
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < n; i++)
+            w[i + k * n] = (1 - c->rtpp) * w[i + k * n] + (i == k ? c->rtpp : 0);
+    if (q) {
         CRN_TRY(crn_filter_product(n, n, n, 1, w, q, false, rotated));
         memcpy(w, rotated, n * n * sizeof *w);
     }
@@ -61,16 +71,31 @@ static cairn_status finish(const crn_filter_case *c, double *w, double *work)
     return CAIRN_OK;
 }
 
-cairn_status crn_filter_weights(const crn_filter_ops *filter, const crn_filter_case *c, double *w)
+cairn_status crn_filter_weights_rotated(const crn_filter_ops *filter, const crn_filter_case *c,
+                                        const double *q, double *w)
 {
     double *work;
-    CRN_TRY(check(c));
     CRN_TRY(filter->weights(c, w));
-    if (filter->free || (c->inflation == 1 && !c->rotate))
+    if (filter->free || (c->inflation == 1 && c->rtpp == 0 && !q))
         return CAIRN_OK;
-    CRN_TRY(crn_alloc(&work, c->nmembers * (2 * c->nmembers + 1)));
-    cairn_status rc = finish(c, w, work);
+    CRN_TRY(crn_alloc(&work, c->nmembers * (c->nmembers + 1)));
+    cairn_status rc = finish(c, q, w, work);
     free(work);
+    return rc;
+}
+
+cairn_status crn_filter_weights(const crn_filter_ops *filter, const crn_filter_case *c, double *w)
+{
+    double *q = NULL;
+    cairn_status rc = CAIRN_OK;
+    CRN_TRY(crn_filter_check(c));
+    if (c->rotate && !filter->free) {
+        CRN_TRY(crn_alloc(&q, c->nmembers * c->nmembers));
+        CRN_TRY_OUT(rc, crn_filter_rotation_of(c, q));
+    }
+    CRN_TRY_OUT(rc, crn_filter_weights_rotated(filter, c, q, w));
+out:
+    free(q);
     return rc;
 }
 
@@ -106,4 +131,35 @@ cairn_status crn_filter_update(const double *w, size_t nmembers, size_t n, doubl
             update_block(w, nmembers, row, CRN_MIN((size_t)CRN_FILTER_ROWS, n - row), member, work);
     free(work);
     return rc;
+}
+
+/* Mean of row i over the members, and its standard deviation. */
+static double row_spread(size_t nmembers, double *const *member, size_t i, double *ret_mean)
+{
+    double mean = 0, square = 0;
+    for (size_t j = 0; j < nmembers; j++)
+        mean += member[j][i];
+    mean /= (double)nmembers;
+    for (size_t j = 0; j < nmembers; j++)
+        square += (member[j][i] - mean) * (member[j][i] - mean);
+    *ret_mean = mean;
+    return sqrt(square / (double)(nmembers - 1));
+}
+
+void crn_filter_spread(size_t nmembers, size_t n, double *const *member, double *spread)
+{
+    double mean;
+    for (size_t i = 0; i < n; i++)
+        spread[i] = row_spread(nmembers, member, i, &mean);
+}
+
+void crn_filter_relax_spread(double factor, size_t nmembers, size_t n, const double *background,
+                             double *const *member)
+{
+    for (size_t i = 0; i < n; i++) {
+        double mean, spread = row_spread(nmembers, member, i, &mean);
+        double scale = spread > 0 ? 1 + factor * (background[i] - spread) / spread : 1;
+        for (size_t j = 0; j < nmembers; j++)
+            member[j][i] = mean + scale * (member[j][i] - mean);
+    }
 }

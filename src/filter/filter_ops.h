@@ -21,6 +21,14 @@ struct crn_filter_ops {
     cairn_status (*weights)(const crn_filter_case *c, double *w);
 };
 
+/* What makes no sense is refused, by crn_filter_weights and crn_filter_update_local. */
+cairn_status crn_filter_check(const crn_filter_case *c);
+
+/* Weights of a case that was checked, rotated by q if it is not NULL; and that q. */
+cairn_status crn_filter_weights_rotated(const crn_filter_ops *filter, const crn_filter_case *c,
+                                        const double *q, double *w);
+cairn_status crn_filter_rotation_of(const crn_filter_case *c, double *q);
+
 /* --- algebra: matrices are column by column ------------------------------------------------- */
 
 /*
@@ -41,6 +49,34 @@ cairn_status crn_filter_product(size_t n, size_t m, size_t k, double alpha, cons
 /* A random orthogonal n by n matrix whose rows sum to 1, of Haar's measure among these. */
 cairn_status crn_filter_rotation(const crn_rng_key *key, size_t n, double *q);
 
-extern const crn_filter_ops crn_filter_none, crn_filter_etkf;
+/* perturbed = S^T E, nmembers by nmembers: E has a normal number of variance 1 for each observation
+ * and member, keyed by both, less the mean over the members. */
+cairn_status crn_filter_perturb(const crn_filter_case *c, double *perturbed);
+
+/* S^T S = V L V^T of a case, and S^T d. */
+typedef struct crn_filter_spectrum {
+    size_t n;       /* members */
+    double *v;      /* n by n */
+    double *values; /* L: n, ascending, none below 0 */
+    double *right;  /* S^T d: n */
+    double *scaled; /* n by n, for crn_filter_function */
+} crn_filter_spectrum;
+
+cairn_status crn_filter_spectrum_init(const crn_filter_case *c, crn_filter_spectrum *s);
+void crn_filter_spectrum_done(crn_filter_spectrum *s);
+
+/* w = V f(L) V^T, n by n; n1 is n - 1. The inverse is that of the Kalman gain. */
+cairn_status crn_filter_function(crn_filter_spectrum *s, double (*f)(double value, double n1),
+                                 double *w);
+double crn_filter_inverse(double value, double n1);
+
+/* Add the weights of the Kalman filter's mean to every column of w; work is n by n. */
+cairn_status crn_filter_add_mean(crn_filter_spectrum *s, double *work, double *w);
+
+/* All of a filter whose anomalies have the weights V f(L) V^T. */
+cairn_status crn_filter_of_function(const crn_filter_case *c, double (*f)(double value, double n1),
+                                    double *w);
+
+extern const crn_filter_ops crn_filter_none, crn_filter_etkf, crn_filter_enkf, crn_filter_denkf;
 
 #endif

@@ -7,6 +7,8 @@
 static const crn_filter_ops *const table[] = {
     &crn_filter_none,
     &crn_filter_etkf,
+    &crn_filter_enkf,
+    &crn_filter_denkf,
 };
 
 const crn_filter_ops *crn_filter_at(size_t index)
