@@ -132,4 +132,20 @@ cairn_status crn_filter_update_local(const crn_filter_ops *filter, const crn_fil
                                      const crn_locality *l, size_t npoints, const double *point,
                                      double *const *member);
 
+/* Regularisation of a particle filter. */
+typedef struct crn_jitter {
+    uint64_t study, cycle; /* key the random numbers, with the number of the child */
+    double factor;         /* of the kernel's bandwidth; 0: copies stay copies */
+} crn_jitter;
+
+/*
+ * Children of n members with dim variables each: member j is at x + j * dim, has the weight w[j]
+ * (these sum up to 1) and count[j] children, which follow one another in child, in the order of
+ * their parents. The first child of a member is its copy; further ones are moved by
+ * factor n^(-1/(dim + 4)) times a normal vector with the covariance of the weighted ensemble.
+ * CAIRN_EINVAL: fewer than two members, or no variables. CAIRN_EUNSUPPORTED, CAIRN_ENOMEM.
+ */
+cairn_status crn_filter_jitter(const crn_jitter *o, const double *x, const double *w, size_t n,
+                               size_t dim, const uint32_t *count, double *child);
+
 #endif

@@ -180,6 +180,26 @@ static cairn_status haar(const crn_lapacke *lapacke, const crn_rng_key *key, siz
     return CAIRN_OK;
 }
 
+cairn_status crn_filter_triangle(size_t n, size_t m, double *a)
+{
+    const crn_blas *blas;
+    const crn_lapacke *lapacke;
+    double *tau;
+    CRN_TRY(crn_filter_load(&blas, &lapacke));
+    CRN_TRY(crn_alloc(&tau, m));
+    cairn_status rc =
+        judge("dgeqrf", lapacke->LAPACKE_dgeqrf(LAPACK_COL_MAJOR, (lapack_int)n, (lapack_int)m, a,
+                                                (lapack_int)n, tau));
+    free(tau);
+    CRN_TRY(rc);
+    for (size_t i = 0; i < m; i++) {
+        double sign = a[i + i * n] < 0 ? -1 : 1;
+        for (size_t k = 0; k < m; k++)
+            a[i + k * n] = k < i ? 0 : sign * a[i + k * n];
+    }
+    return CAIRN_OK;
+}
+
 /* Column k (from 0) of an orthonormal basis of what is orthogonal to the ones: Helmert's. */
 static double basis(size_t i, size_t k)
 {
@@ -251,6 +271,12 @@ cairn_status crn_filter_perturb(const crn_filter_case *c, double *perturbed)
 cairn_status crn_filter_eigen(size_t n, double *a, double *values)
 {
     (void)n, (void)a, (void)values;
+    return missing();
+}
+
+cairn_status crn_filter_triangle(size_t n, size_t m, double *a)
+{
+    (void)n, (void)m, (void)a;
     return missing();
 }
 

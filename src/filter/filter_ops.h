@@ -77,6 +77,10 @@ cairn_status crn_filter_add_mean(crn_filter_spectrum *s, double *work, double *w
 cairn_status crn_filter_of_function(const crn_filter_case *c, double (*f)(double value, double n1),
                                     double *w);
 
+/* R of the QR factorisation of the n by m matrix a, n >= m, in the first m rows of a; zeros below
+ * its diagonal, which is positive. */
+cairn_status crn_filter_triangle(size_t n, size_t m, double *a);
+
 extern const crn_filter_ops crn_filter_none, crn_filter_etkf, crn_filter_enkf, crn_filter_denkf;
 
 #endif
