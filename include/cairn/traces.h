@@ -21,6 +21,7 @@
  *
  * Which call to choose: cairn_trace_sum for counts, bytes and times by anything; cairn_trace_visit
  * for an analysis of your own that needs no order, cairn_trace_walk for one that does;
+ * cairn_trace_contrasts for ranks that are slower than others;
  * cairn_trace_outline for the structure; cairn_trace_replay to do it all again without the program.
  *
  * A callback that returns something other than 0 ends the call, which then returns CAIRN_NOTHING.
@@ -117,8 +118,8 @@ typedef struct cairn_trace_event {
     const cairn_trace_message *message;
     size_t nvalues;
     const cairn_trace_value *value;
-    double seconds; /* mean of one call of the place, over all ranks; 0 without times */
-    double seconds_min, seconds_max;
+    double seconds; /* mean of one call of the place, over the ranks like this; 0 without times */
+    double seconds_min, seconds_max; /* of all ranks; of the ranks like this */
     double gap; /* walk only: seconds between the event before and this one, expected */
 } cairn_trace_event;
 
@@ -186,7 +187,7 @@ typedef struct cairn_trace_row {
     uint64_t nconsecutive; /*   those that go on where the one before ended */
     uint64_t nstrided;     /*   those by a constant other distance */
     bool expected;         /* some values are known by distribution only */
-    double seconds;        /* in calls; by rank or peer: shared out by events, an estimate */
+    double seconds;        /* in calls; by rank: of the ranks like it, by peer: shared out */
     double waited;      /* of these, above the shortest call of the place: an estimate of waiting */
     double seconds_max; /* of one call */
     uint32_t shortest_rank, longest_rank; /* who had the shortest and the longest call */
@@ -216,6 +217,36 @@ typedef int cairn_trace_gap_fn(void *arg, const cairn_trace_gap *g);
 
 /* All of them, in the order of the places. Not collective. Nothing without times. */
 CAIRN_API CAIRN_CHECK int cairn_trace_gaps(cairn_trace *t, cairn_trace_gap_fn *fn, void *arg);
+
+/*
+ * Ranks that differ from most in what they compute between two calls, or in a call on files, by
+ * more than the noise of their own repetitions: by a tenth at least, and by a thousandth of the run
+ * over all repetitions.
+ */
+typedef struct cairn_trace_contrast {
+    size_t struct_bytes;
+    uint32_t thread;
+    const char *from, *to; /* computing between these calls, from NULL: the start; or the call to,
+                              on files, if from is "" */
+    uint32_t from_site, to_site;
+    uint32_t nranks;      /* that differ, */
+    const uint32_t *rank; /* ascending, */
+    const char *ranks;    /* and as text: "2", "4-7" */
+    uint64_t n;           /* repetitions of one of these ranks, on average */
+    double seconds;       /* mean of one repetition, of these ranks, */
+    double others;        /* and of most ranks */
+    double ratio;         /* of the two, without the shortest and the longest tenths */
+    double more;          /* seconds of one rank in the whole run; below 0: these are faster */
+    double
+        confidence; /* that this is no noise, all tests of the trace considered, 0 to 1; 0 where
+                       there are fewer than five repetitions, so that nothing is known of noise */
+} cairn_trace_contrast;
+
+typedef int cairn_trace_contrast_fn(void *arg, const cairn_trace_contrast *c);
+
+/* All of them, by thread and place. Not collective. Nothing without times, or of balanced runs. */
+CAIRN_API CAIRN_CHECK int cairn_trace_contrasts(cairn_trace *t, cairn_trace_contrast_fn *fn,
+                                                void *arg);
 
 typedef struct cairn_replay_options {
     size_t struct_bytes;

@@ -97,6 +97,12 @@ void cmd_trace_rows_done(cmd_trace_rows *r)
     crn_vec_done(&r->row);
 }
 
+void cmd_trace_heads(cmd_columns *c, const char *const *names)
+{
+    for (; *names; names++)
+        cmd_cell(c, "%s", *names);
+}
+
 const char *cmd_trace_site(cairn_trace *t, uint32_t site)
 {
     const char *stack = cairn_trace_stack(t, site);

@@ -39,6 +39,15 @@ void cmd_trace_join(cmd_trace_rows *rows, uint32_t nranks, uint32_t ngroups);
  */
 json_t *cmd_trace_stat_joined(const char *path, uint32_t ngroups);
 
+/* Names of columns, up to a NULL. */
+void cmd_trace_heads(cmd_columns *c, const char *const *names);
+
+/*
+ * Slow ranks and the sites where ranks differ, at most top of each, as text; or all as
+ * "slow_ranks" and "slow_sites" of *all, unless that is NULL.
+ */
+int cmd_trace_slow(cairn_trace *t, const cairn_trace_info *info, size_t top, json_t *all);
+
 /* Where a run's trace is looked for: TRAIL/RUN.ctr. CMD_YES, or CMD_UNKNOWN after saying why. */
 int cmd_trace_beside(const char *trail, const char *run, char **ret);
 

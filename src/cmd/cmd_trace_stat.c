@@ -32,12 +32,6 @@ static void cell_call(cmd_columns *c, const cairn_trace_row *r)
     cmd_cell(c, "%s%s%s", r->call, r->within ? " < " : "", r->within ? r->within : "");
 }
 
-static void heads(cmd_columns *c, const char *const *names)
-{
-    for (; *names; names++)
-        cmd_cell(c, "%s", *names);
-}
-
 static uint64_t mean(uint64_t sum, uint64_t n)
 {
     return n > 0 ? sum / n : 0;
@@ -291,7 +285,7 @@ static const section sections[] = {
      site_members,
      by_seconds},
     {"ranks",
-     "ranks (time is estimated: each place's time shared out by events)",
+     "ranks (time is estimated: calls of a place take equally long on ranks that are alike)",
      CAIRN_TRACE_BY_LAYER | CAIRN_TRACE_BY_RANK,
      "rlrrr",
      {"rank", "layer", "events", "bytes", "time"},
@@ -361,7 +355,7 @@ static int print_section(const stat_job *job, const section *s, const cmd_trace_
     if (n == 0)
         return CMD_YES;
     printf("\n%s\n", s->title);
-    heads(&c, s->names);
+    cmd_trace_heads(&c, s->names);
     for (size_t i = 0; i < n; i++)
         s->cells(job, &c, &rows->row.at[i]);
     int code = cmd_columns_print(&c, 2, CMD_YES);
@@ -436,7 +430,7 @@ static int print_gaps(const stat_job *job, const gap_list *l)
     if (l->gap.n == 0)
         return CMD_YES;
     printf("\ncomputing between calls, the most uneven first\n");
-    heads(&c, names);
+    cmd_trace_heads(&c, names);
     for (size_t i = 0; i < CRN_MIN(l->gap.n, job->top); i++) {
         const cairn_trace_gap *g = &l->gap.at[i];
         cmd_cell(&c, "%s", g->from ? g->from : "start");
@@ -510,7 +504,9 @@ static int print_all(const stat_job *job, const char *path)
              job->info.nevents,
              crn_format_seconds((double)job->info.lasted_ns * 1e-9, lasted, sizeof lasted),
              job->info.precision);
-    if (print_shares(job) != CMD_YES || do_sections(job, NULL) != CMD_YES)
+    if (print_shares(job) != CMD_YES ||
+        cmd_trace_slow(job->t, &job->info, job->top, NULL) != CMD_YES ||
+        do_sections(job, NULL) != CMD_YES)
         return CMD_UNKNOWN;
     return do_gaps(job, NULL);
 }
@@ -519,7 +515,8 @@ static int print_all(const stat_job *job, const char *path)
 static json_t *json_all(const stat_job *job)
 {
     json_t *all = cmd_trace_json(&job->info);
-    if (do_sections(job, all) == CMD_YES && do_gaps(job, all) == CMD_YES)
+    if (cmd_trace_slow(job->t, &job->info, job->top, all) == CMD_YES &&
+        do_sections(job, all) == CMD_YES && do_gaps(job, all) == CMD_YES)
         return all;
     json_decref(all);
     return NULL;

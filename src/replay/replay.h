@@ -122,6 +122,7 @@ typedef struct crn_time_walk {
 /* The times of a thread of a rank. */
 typedef struct crn_times {
     const crn_lane *lane;
+    uint32_t rank;
     crn_time_walk *walk; /* of each gap */
     double waiting;      /* of this rank, against that of all on average */
 } crn_times;

@@ -60,12 +60,13 @@ const crn_gap *crn_times_gap(const crn_times *t, const crn_traced_event *e)
 double crn_times_draw(crn_times *t, const crn_gap *gap)
 {
     crn_time_walk *w = &t->walk[gap - t->lane->gap];
-    const uint64_t n = crn_hist_count(&gap->hist);
+    const crn_hist *own = crn_timing_of(&gap->time, t->rank);
+    const uint64_t n = crn_hist_count(own);
     if (n == 0)
         return 0;
     if (w->stride == 0)
         *w = (crn_time_walk){.stride = stride_of(n)};
-    const int64_t v = crn_hist_draw(&gap->hist, w->at);
+    const int64_t v = crn_hist_draw(own, w->at);
     w->at = (w->at + w->stride) % n;
     return (double)v;
 }
@@ -74,12 +75,12 @@ double crn_times_draw(crn_times *t, const crn_gap *gap)
 
 crn_passing crn_times_passing(const crn_times *t, uint32_t symbol)
 {
-    const crn_hist *took = t->lane->took ? &t->lane->took[symbol] : NULL;
-    const crn_layer layer = crn_call_row(t->lane->symbol[symbol].call)->layer;
-    if (!took || took->nbins == 0 || is_within(t->lane, symbol)) /* the call around it has that */
+    const crn_timing *time = t->lane->took ? &t->lane->took[symbol] : NULL;
+    if (!time || time->all.nbins == 0 || is_within(t->lane, symbol)) /* the call around it has it */
         return (crn_passing){.known = false};
-    const double mean = crn_hist_mean(took), least = (double)took->bin[0].min;
-    if (layer < CRN_LAYER_P2P || layer > CRN_LAYER_RMA) /* nobody waits for another in it */
+    const double mean = crn_hist_mean(crn_timing_of(time, t->rank));
+    const double least = (double)time->all.bin[0].min;
+    if (!crn_call_waits(t->lane->symbol[symbol].call)) /* nobody waits for another in it */
         return (crn_passing){.least = mean};
     return (crn_passing){true, least, (mean - least) * t->waiting};
 }
@@ -89,6 +90,7 @@ crn_passing crn_times_passing(const crn_times *t, uint32_t symbol)
 /* Places that a rank comes to, and how often. */
 typedef struct sums {
     const crn_lane *lane;
+    uint32_t rank;
     uint64_t *count;
     double *gaps, *gap_sum; /* by place: how many times before it, and their sum */
 } sums;
@@ -100,9 +102,9 @@ static void add_gaps(sums *s)
         const crn_gap *g = &s->lane->gap[i];
         if (g->from != CRN_NO_SYMBOL && (s->count[g->from] == 0 || is_within(s->lane, g->from)))
             continue;
-        const double n = (double)crn_hist_count(&g->hist);
+        const double n = (double)crn_hist_count(&g->time.all);
         s->gaps[g->to] += n;
-        s->gap_sum[g->to] += n * crn_hist_mean(&g->hist);
+        s->gap_sum[g->to] += n * crn_hist_mean(crn_timing_of(&g->time, s->rank));
     }
 }
 
@@ -125,9 +127,9 @@ static double waiting_of(const crn_times *t, const sums *s, double lasted)
 
 cairn_status crn_times_init(crn_times *t, const crn_trace *trace, size_t lane, uint32_t rank)
 {
-    sums s = {.lane = &trace->lane[lane]};
+    sums s = {.lane = &trace->lane[lane], .rank = rank};
     cairn_status rc;
-    *t = (crn_times){.lane = s.lane, .waiting = 1};
+    *t = (crn_times){.lane = s.lane, .rank = rank, .waiting = 1};
     CRN_TRY_OUT(rc, crn_alloc(&t->walk, s.lane->ngaps));
     CRN_TRY_OUT(rc, crn_alloc(&s.count, s.lane->nsymbols));
     CRN_TRY_OUT(rc, crn_alloc(&s.gaps, s.lane->nsymbols));

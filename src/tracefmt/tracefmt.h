@@ -12,6 +12,7 @@
 #include "tracefmt/tracefmt_seq.h"
 #include "tracefmt/tracefmt_hist.h"
 #include "tracefmt/tracefmt_call.h"
+#include "tracefmt/tracefmt_timing.h"
 #include "tracefmt/tracefmt_trace.h"
 #include "tracefmt/tracefmt_walk.h"
 #include "tracefmt/tracefmt_fold.h"

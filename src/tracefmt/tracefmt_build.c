@@ -355,7 +355,7 @@ static inline void add_times(crn_build *b, uint32_t place, const crn_record *r)
         return;
     }
     uint64_t before = b->last_end > 0 && r->start > b->last_end ? r->start - b->last_end : 0;
-    crn_hist_add(&b->gap.at[gap - 1].hist, (int64_t)before, 1, (int32_t)b->rank);
+    crn_hist_add(&b->gap.at[gap - 1].time.all, (int64_t)before, 1, (int32_t)b->rank);
     crn_hist_add(&b->place.at[place].took, (int64_t)(r->end - r->start), 1, (int32_t)b->rank);
     b->last_end = r->end;
 }

@@ -114,12 +114,13 @@ static cairn_status encode_times(const crn_build *b, crn_lane *l)
         return CAIRN_OK;
     CRN_TRY(crn_alloc(&l->took, l->nsymbols));
     for (size_t i = 0; i < b->place.n; i++)
-        l->took[b->place.at[i].symbol] = b->place.at[i].took;
+        l->took[b->place.at[i].symbol] = (crn_timing){.all = b->place.at[i].took, .nranks = 1};
     CRN_TRY(crn_alloc(&l->gap, b->gap.n));
     l->ngaps = b->gap.n;
     for (size_t i = 0; i < b->gap.n; i++) {
         const crn_gap *g = &b->gap.at[i];
         l->gap[i] = *g;
+        l->gap[i].time.nranks = 1;
         l->gap[i].to = b->place.at[g->to].symbol;
         if (g->from != CRN_NO_SYMBOL)
             l->gap[i].from = b->place.at[g->from].symbol;

@@ -18,6 +18,8 @@ enum {
     CRN_GROUP_LISTS = 2,
     CRN_GROUP_HISTS = 4,
     CRN_GROUP_READS = 8,
+    CRN_TIMING_CLASSES = 16, /* and their number, where a histogram of times has its bins */
+    CRN_FINE = 2048,         /* steps of an octave, of the mean of a class */
 };
 
 /* Encodings of a column in a file. Format 1 had the first four, in two bits. */

@@ -125,12 +125,17 @@ uint64_t crn_hist_count(const crn_hist *h)
     return n;
 }
 
+static crn_bin joined(const crn_bin *bin, int32_t first, int32_t last)
+{
+    crn_bin all = bin[first];
+    for (int32_t i = first + 1; i <= last; i++)
+        bin_join(&all, &bin[i]);
+    return all;
+}
+
 static crn_bin whole(const crn_hist *h)
 {
-    crn_bin all = h->nbins > 0 ? h->bin[0] : (crn_bin){0};
-    for (int32_t i = 1; i < h->nbins; i++)
-        bin_join(&all, &h->bin[i]);
-    return all;
+    return h->nbins > 0 ? joined(h->bin, 0, h->nbins - 1) : (crn_bin){0};
 }
 
 double crn_hist_mean(const crn_hist *h)
@@ -142,6 +147,48 @@ double crn_hist_variance(const crn_hist *h)
 {
     crn_bin all = whole(h);
     return all.n > 0 ? all.m2 / (double)all.n : 0;
+}
+
+/* Take n values away at the end where bin i is; step: towards the other end. The bin that is left.
+ */
+static int32_t take_away(crn_bin *bin, int32_t i, int32_t step, uint64_t n)
+{
+    while (n >= bin[i].n) {
+        n -= bin[i].n;
+        i += step;
+    }
+    bin[i].m2 *= (double)(bin[i].n - n) / (double)bin[i].n;
+    bin[i].n -= n;
+    return i;
+}
+
+crn_core crn_hist_core(const crn_hist *h)
+{
+    const uint64_t n = crn_hist_count(h), cut = n / 10;
+    crn_bin bin[CRN_HIST_BINS];
+    if (n == 0)
+        return (crn_core){.kept = 1};
+    memcpy(bin, h->bin, sizeof bin);
+    const int32_t first = take_away(bin, 0, 1, cut), last = take_away(bin, h->nbins - 1, -1, cut);
+    const crn_bin left = joined(bin, first, last);
+    bin[first].n += cut;
+    bin[last].n += cut;
+    const crn_bin drawn_in = joined(bin, first, last);
+    return (crn_core){.n = (double)n,
+                      .kept = (double)left.n / (double)n,
+                      .mean = left.mean,
+                      .variance = n > 1 ? drawn_in.m2 / (double)(n - 1) : 0};
+}
+
+void crn_hist_scale(crn_hist *h, double by)
+{
+    for (int32_t i = 0; i < h->nbins; i++) {
+        crn_bin *bin = &h->bin[i];
+        bin->min = (int64_t)((double)bin->min * by);
+        bin->max = (int64_t)ceil((double)bin->max * by);
+        bin->mean *= by;
+        bin->m2 *= by * by;
+    }
 }
 
 int64_t crn_hist_draw(const crn_hist *h, uint64_t random)
@@ -223,17 +270,17 @@ cairn_status crn_hist_get(crn_cursor *c, crn_hist *ret)
  * Times span nine decades and are noise below a few per cent: codes are steps of 1/16 octave, of
  * which a neighbour's difference fits one byte.
  */
+enum { TIME_CODE_MAX = 16 * 62 };
+
 static uint64_t time_code(double ns)
 {
-    return ns < 1 ? 0 : (uint64_t)(16 * log2(ns) + 1.5);
+    return ns < 1 ? 0 : CRN_MIN((uint64_t)(16 * log2(ns) + 1.5), TIME_CODE_MAX);
 }
 
 static double time_of(uint64_t code)
 {
     return code == 0 ? 0 : exp2((double)(code - 1) / 16);
 }
-
-enum { TIME_CODE_MAX = 16 * 62 };
 
 void crn_hist_put_time(crn_buf *b, const crn_hist *full)
 {

@@ -65,6 +65,19 @@ double crn_hist_mean(const crn_hist *h);
 double crn_hist_variance(const crn_hist *h);
 
 /*
+ * What is left of the values without the tenth that is smallest and the tenth that is largest,
+ * which a machine's hiccups are among. variance: of all values, those tenths being drawn in to
+ * what is left ("winsorized"), as the noise of such a mean needs it.
+ */
+typedef struct crn_core {
+    double n;    /* values, with the tenths */
+    double kept; /* part of them that is left */
+    double mean, variance;
+} crn_core;
+
+crn_core crn_hist_core(const crn_hist *h);
+
+/*
  * A value for a random number: a bin in proportion to its count, its mean rounded (a bin of one
  * value gives that value). The same number gives the same value on every rank.
  */
@@ -77,6 +90,7 @@ cairn_status crn_hist_get(crn_cursor *c, crn_hist *ret);
 /* For times in nanoseconds: at most CRN_TIME_BINS bins, values to about two per cent. */
 enum { CRN_TIME_BINS = 5 };
 void crn_hist_put_time(crn_buf *b, const crn_hist *h);
+void crn_hist_scale(crn_hist *h, double by);
 cairn_status crn_hist_get_time(crn_cursor *c, crn_hist *ret);
 
 #endif

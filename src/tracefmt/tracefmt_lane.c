@@ -25,14 +25,16 @@ static int by_places(const void *a, const void *b)
     return (kx > ky) - (kx < ky);
 }
 
-/* Gaps of the same places become one; those of places that are gone, go. */
+/* Gaps of places that are gone, go. */
 static void order_gaps(crn_lane *l, const uint32_t *number)
 {
     size_t n = 0;
     for (size_t i = 0; i < l->ngaps; i++) {
         crn_gap g = l->gap[i];
-        if (number[g.to] == 0 || (g.from != CRN_NO_SYMBOL && number[g.from] == 0))
+        if (number[g.to] == 0 || (g.from != CRN_NO_SYMBOL && number[g.from] == 0)) {
+            crn_timing_done(&g.time);
             continue;
+        }
         g.to = number[g.to] - 1;
         if (g.from != CRN_NO_SYMBOL)
             g.from = number[g.from] - 1;
@@ -40,21 +42,17 @@ static void order_gaps(crn_lane *l, const uint32_t *number)
     }
     if (n > 0)
         qsort(l->gap, n, sizeof *l->gap, by_places);
-    l->ngaps = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (l->ngaps > 0 && by_places(&l->gap[l->ngaps - 1], &l->gap[i]) == 0)
-            crn_hist_merge(&l->gap[l->ngaps - 1].hist, &l->gap[i].hist);
-        else
-            l->gap[l->ngaps++] = l->gap[i];
-    }
+    l->ngaps = n;
 }
 
-static void move_symbols(crn_lane *l, const order *o, crn_symbol *to, crn_hist *took)
+static void move_symbols(crn_lane *l, const order *o, crn_symbol *to, crn_timing *took)
 {
     for (size_t i = 0; i < l->nsymbols; i++) {
         crn_symbol *s = &l->symbol[i];
         if (o->number[i] == 0) {
             crn_symbol_done(s);
+            if (took)
+                crn_timing_done(&l->took[i]);
             continue;
         }
         for (size_t k = 0; k < s->nbody; k++)
@@ -69,7 +67,7 @@ cairn_status crn_lane_order(crn_lane *l)
 {
     order o = {.lane = l};
     crn_symbol *symbol = NULL;
-    crn_hist *took = NULL;
+    crn_timing *took = NULL;
     cairn_status rc;
     CRN_TRY_OUT(rc, crn_alloc(&o.number, l->nsymbols));
     number_from(&o, l->root);

@@ -422,26 +422,6 @@ static cairn_status merge_columns(merging *m)
     return CAIRN_OK;
 }
 
-static cairn_status merge_times(merging *m)
-{
-    crn_lane *a = m->a, *b = m->b;
-    if (!a->took || !b->took)
-        return CAIRN_OK;
-    for (size_t k = 0; k < b->nsymbols; k++) {
-        if (m->map[k] != CRN_NO_SYMBOL)
-            crn_hist_merge(&a->took[m->map[k]], &b->took[k]);
-    }
-    CRN_TRY(crn_realloc(&a->gap, a->ngaps + b->ngaps));
-    for (size_t i = 0; i < b->ngaps; i++) {
-        crn_gap *g = &a->gap[a->ngaps++];
-        *g = b->gap[i];
-        g->to = m->map[g->to];
-        if (g->from != CRN_NO_SYMBOL)
-            g->from = m->map[g->from];
-    }
-    return CAIRN_OK;
-}
-
 static cairn_status start(merging *m)
 {
     size_t nb = m->b->nsymbols;
@@ -464,7 +444,8 @@ static cairn_status unite_ranks(crn_seq *a, const crn_seq *b)
     return CAIRN_OK;
 }
 
-static cairn_status merge_lane(crn_lane *a, crn_lane *b, const crn_table_map *tables, size_t ntypes)
+static cairn_status merge_lane(crn_lane *a, crn_lane *b, const crn_table_map *tables, size_t ntypes,
+                               uint64_t lasted)
 {
     merging m = {.a = a, .b = b, .tables = tables};
     cairn_status rc;
@@ -472,7 +453,7 @@ static cairn_status merge_lane(crn_lane *a, crn_lane *b, const crn_table_map *ta
     CRN_TRY_OUT(rc, renumber_datatypes(&m, ntypes));
     CRN_TRY_OUT(rc, merge_structure(&m));
     CRN_TRY_OUT(rc, merge_columns(&m));
-    CRN_TRY_OUT(rc, merge_times(&m));
+    CRN_TRY_OUT(rc, crn_merge_times(a, b, m.map, lasted));
     CRN_TRY_OUT(rc, unite_ranks(&a->ranks, &b->ranks));
     CRN_TRY_OUT(rc, crn_lane_order(a));
 out:
@@ -547,7 +528,7 @@ static cairn_status merge_traces(crn_trace *a, crn_trace *b, crn_table_map *m)
             CRN_TRY(move_lane(a, &b->lane[i], m, b->ntypes));
             continue;
         }
-        CRN_TRY(merge_lane(&a->lane[i], &b->lane[i], m, b->ntypes));
+        CRN_TRY(merge_lane(&a->lane[i], &b->lane[i], m, b->ntypes, a->lasted));
     }
     for (size_t i = 0; i < a->nlanes && a->precision < 100; i++)
         CRN_TRY(crn_lane_draw(&a->lane[i], a->precision, false));
@@ -565,6 +546,8 @@ cairn_status crn_trace_merge(crn_trace *a, crn_trace *b)
 
 cairn_status crn_trace_finish(crn_trace *t)
 {
+    for (size_t i = 0; i < t->nlanes; i++)
+        CRN_TRY(crn_finish_times(&t->lane[i], t->lasted));
     for (size_t i = 0; i < t->nlanes && t->precision < 100; i++)
         CRN_TRY(crn_lane_draw(&t->lane[i], t->precision, true));
     return crn_trace_choose(t);

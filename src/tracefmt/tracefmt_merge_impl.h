@@ -21,6 +21,12 @@ void crn_table_map_done(crn_table_map *m);
 cairn_status crn_merge_column(crn_column *a, crn_column *b);
 cairn_status crn_merge_groups(crn_group **a, size_t *na, crn_group *b, size_t nb);
 
+/* tracefmt_merge_times.c: times of b, whose symbols are a's by map, in a run of lasted ns. */
+cairn_status crn_merge_times(crn_lane *a, crn_lane *b, const uint32_t *map, uint64_t lasted);
+
+/* After the last merge: which ranks differ from the rest in computing or in calls. */
+cairn_status crn_finish_times(crn_lane *l, uint64_t lasted);
+
 /* Rewrite a column of datatypes to other numbers. */
 cairn_status crn_column_renumber(crn_column *c, const uint32_t *number, size_t n);
 

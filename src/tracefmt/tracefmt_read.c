@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -257,6 +258,44 @@ static cairn_status get_symbols(reader *r, crn_lane *l)
     return CAIRN_OK;
 }
 
+static cairn_status get_class(reader *r, crn_timing *t, crn_class *class)
+{
+    uint64_t n;
+    CRN_TRY(get_seq(r, &r->c, &class->ranks));
+    CRN_TRY(check_ranks(r, &class->ranks, &n));
+    crn_cursor_expect(&r->c, (class == t->class) == (n == 0)); /* the first has all others */
+    class->nranks = crn_get_var_max(&r->c, UINT32_MAX);
+    const int fine = crn_get_u8(&r->c) - 128;
+    CRN_TRY(crn_hist_get_time(&r->c, &class->hist));
+    crn_cursor_expect(&r->c, class->hist.nbins > 0 && class->nranks > 0);
+    crn_hist_scale(&class->hist, exp2((double)fine / CRN_FINE));
+    crn_hist_merge(&t->all, &class->hist);
+    t->nranks = CRN_MIN(t->nranks + class->nranks, UINT32_MAX);
+    crn_cursor_expect(&r->c, crn_hist_count(&t->all) <= CRN_SEQ_MAX);
+    return crn_cursor_status(&r->c, "a class of ranks of a trace");
+}
+
+/* The histogram of all ranks, or classes of ranks, of which a single one needs no ranks. */
+static cairn_status get_timing(reader *r, crn_timing *t)
+{
+    if (r->version < 3 || r->c.n == 0 || r->c.at[0] <= CRN_TIMING_CLASSES)
+        return crn_hist_get_time(&r->c, &t->all);
+    const size_t n = (size_t)crn_get_u8(&r->c) - CRN_TIMING_CLASSES;
+    crn_cursor_expect(&r->c, n <= CRN_CLASSES);
+    spend(r, n * sizeof *t->class);
+    CRN_TRY(crn_cursor_status(&r->c, "times of a trace"));
+    CRN_TRY(crn_alloc(&t->class, n));
+    t->nclasses = n;
+    for (size_t i = 0; i < n; i++)
+        CRN_TRY(get_class(r, t, &t->class[i]));
+    if (n == 1) {
+        free(t->class);
+        t->class = NULL;
+        t->nclasses = 0;
+    }
+    return CAIRN_OK;
+}
+
 static cairn_status get_times(reader *r, crn_lane *l)
 {
     if (crn_get_var(&r->c) == 0)
@@ -266,7 +305,7 @@ static cairn_status get_times(reader *r, crn_lane *l)
     CRN_TRY(crn_alloc(&l->took, l->nsymbols));
     for (size_t i = 0; i < l->nsymbols; i++) {
         if (l->symbol[i].call != CRN_CALL_NONE)
-            CRN_TRY(crn_hist_get_time(&r->c, &l->took[i]));
+            CRN_TRY(get_timing(r, &l->took[i]));
     }
     size_t n = get_count(r);
     spend(r, n * sizeof *l->gap);
@@ -279,7 +318,7 @@ static cairn_status get_times(reader *r, crn_lane *l)
         crn_cursor_expect(&r->c, before <= l->nsymbols);
         l->gap[i].from = (uint32_t)(before - 1);
         l->gap[i].to = (uint32_t)crn_get_var_max(&r->c, l->nsymbols - 1);
-        CRN_TRY(crn_hist_get_time(&r->c, &l->gap[i].hist));
+        CRN_TRY(get_timing(r, &l->gap[i].time));
     }
     return CAIRN_OK;
 }

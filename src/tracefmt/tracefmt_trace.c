@@ -43,7 +43,11 @@ static void lane_done(crn_lane *l)
     for (size_t i = 0; l->symbol && i < l->nsymbols; i++)
         crn_symbol_done(&l->symbol[i]);
     free(l->symbol);
+    for (size_t i = 0; l->gap && i < l->ngaps; i++)
+        crn_timing_done(&l->gap[i].time);
     free(l->gap);
+    for (size_t i = 0; l->took && i < l->nsymbols; i++)
+        crn_timing_done(&l->took[i]);
     free(l->took);
     crn_seq_done(&l->ranks);
 }

@@ -35,6 +35,7 @@
 #include "tracefmt/tracefmt_grid.h"
 #include "tracefmt/tracefmt_hist.h"
 #include "tracefmt/tracefmt_seq.h"
+#include "tracefmt/tracefmt_timing.h"
 
 typedef struct crn_list {
     const int64_t *at;
@@ -97,7 +98,7 @@ typedef struct crn_symbol {
 /* Time between the end of an event of one place and the start of the next event, of another. */
 typedef struct crn_gap {
     uint32_t from, to; /* from: CRN_NO_SYMBOL for the start of the lane */
-    crn_hist hist;     /* nanoseconds */
+    crn_timing time;
 } crn_gap;
 
 #define CRN_NO_SYMBOL UINT32_MAX
@@ -109,7 +110,7 @@ typedef struct crn_lane {
     uint32_t root;
     crn_gap *gap; /* ascending by from, to; empty when times were not recorded */
     size_t ngaps;
-    crn_hist *took; /* one for each symbol, empty for rules; NULL without times */
+    crn_timing *took; /* one for each symbol, empty for rules; NULL without times */
 } crn_lane;
 
 /* A frame of a call stack; site 0 is the unknown one, and the outermost frames have outer 0. */

@@ -6,6 +6,8 @@
 #include "tracefmt/tracefmt.h"
 #include "tracefmt/tracefmt_file.h"
 
+#include <math.h>
+
 /* The distinct columns so far: bytes one after another, found by an open-addressing table. */
 typedef struct column_set {
     crn_buf bytes;
@@ -168,6 +170,43 @@ static cairn_status put_symbol(crn_buf *b, column_set *set, const crn_symbol *s,
     return CAIRN_OK;
 }
 
+/* How a class's mean differs from that of its codes, in steps of CRN_FINE of an octave. */
+static uint8_t fine_step(const crn_hist *h)
+{
+    crn_buf b = {0};
+    crn_hist rough;
+    crn_hist_put_time(&b, h);
+    crn_cursor c = crn_cursor_of(b.at, b.n);
+    double steps = 0;
+    if (crn_buf_status(&b) == CAIRN_OK && crn_hist_get_time(&c, &rough) == CAIRN_OK &&
+        crn_hist_mean(&rough) > 0 && crn_hist_mean(h) > 0)
+        steps = round(CRN_FINE * log2(crn_hist_mean(h) / crn_hist_mean(&rough)));
+    crn_buf_done(&b);
+    return (uint8_t)(128 + CRN_MIN(CRN_MAX(steps, -127), 127));
+}
+
+static void put_class(crn_buf *b, const crn_seq *ranks, uint64_t nranks, const crn_hist *h)
+{
+    put_seq(b, ranks);
+    crn_put_var(b, nranks);
+    crn_put_u8(b, fine_step(h));
+    crn_hist_put_time(b, h);
+}
+
+/* Ranks that are alike have one histogram, of which more is known while it is to be merged. */
+static void put_timing(crn_buf *b, const crn_timing *t)
+{
+    if (t->all.nbins == 0 || (t->nclasses == 0 && t->nranks == 0)) {
+        crn_hist_put_time(b, &t->all);
+        return;
+    }
+    crn_put_u8(b, (uint8_t)(CRN_TIMING_CLASSES + CRN_MAX(t->nclasses, 1)));
+    if (t->nclasses == 0)
+        put_class(b, &(crn_seq){.base = 0}, t->nranks, &t->all);
+    for (size_t i = 0; i < t->nclasses; i++)
+        put_class(b, &t->class[i].ranks, t->class[i].nranks, &t->class[i].hist);
+}
+
 static void put_times(crn_buf *b, const crn_lane *l)
 {
     crn_put_var(b, l->took != NULL);
@@ -175,7 +214,7 @@ static void put_times(crn_buf *b, const crn_lane *l)
         return;
     for (size_t i = 0; i < l->nsymbols; i++) {
         if (l->symbol[i].call != CRN_CALL_NONE)
-            crn_hist_put_time(b, &l->took[i]);
+            put_timing(b, &l->took[i]);
     }
     crn_put_var(b, l->ngaps);
     uint32_t before = 0;
@@ -183,7 +222,7 @@ static void put_times(crn_buf *b, const crn_lane *l)
         uint32_t from = l->gap[i].from + 1; /* the start of the lane becomes 0 */
         crn_put_var(b, from - before);
         crn_put_var(b, l->gap[i].to);
-        crn_hist_put_time(b, &l->gap[i].hist);
+        put_timing(b, &l->gap[i].time);
         before = from;
     }
 }

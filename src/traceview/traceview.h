@@ -8,6 +8,7 @@
  *     traceview_event.c    an event of the trace as the public sees it
  *     traceview_visit.c    events without and with order
  *     traceview_sum.c      sums by anything; gaps
+ *     traceview_contrast.c ranks that differ from most
  *     traceview_outline.c  the structure
  */
 #ifndef CAIRN_TRACEVIEW_H

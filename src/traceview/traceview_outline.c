@@ -190,7 +190,7 @@ static cairn_trace_piece piece_of(const outline *o, uint32_t symbol, uint32_t de
         p.layer = crn_layer_name(call->layer);
         p.within = s->within ? crn_call_row(s->within)->name : NULL;
         p.file = s->name ? o->t->string[s->name] : NULL;
-        p.seconds = o->lane->took ? crn_hist_mean(&o->lane->took[symbol]) * 1e-9 : 0;
+        p.seconds = o->lane->took ? crn_hist_mean(&o->lane->took[symbol].all) * 1e-9 : 0;
     }
     return p;
 }

@@ -129,7 +129,7 @@ static void add_pattern(cairn_trace_row *row, const crn_view *v, uint64_t n, int
 static void add_times(entry *at, const crn_view *v, uint64_t n)
 {
     const cairn_trace_event *e = v->event;
-    const crn_hist *took = v->lane->took ? &v->lane->took[v->e->symbol] : NULL;
+    const crn_hist *took = v->lane->took ? &v->lane->took[v->e->symbol].all : NULL;
     if (!took || took->nbins == 0)
         return;
     at->row.seconds += (double)n * e->seconds;
@@ -252,7 +252,7 @@ int cairn_trace_sum(cairn_trace *trace, unsigned by, cairn_trace_row_fn *fn, voi
 
 static cairn_trace_gap gap_of(const crn_lane *l, uint32_t thread, const crn_gap *g)
 {
-    const crn_hist *h = &g->hist;
+    const crn_hist *h = &g->time.all;
     const crn_symbol *from = g->from == CRN_NO_SYMBOL ? NULL : &l->symbol[g->from];
     const crn_symbol *to = &l->symbol[g->to];
     return (cairn_trace_gap){.struct_bytes = sizeof(cairn_trace_gap),
@@ -273,7 +273,7 @@ static cairn_trace_gap gap_of(const crn_lane *l, uint32_t thread, const crn_gap 
 /* Between a call and what was made within one, no program computes. */
 static bool is_computing(const crn_lane *l, const crn_gap *g)
 {
-    return g->hist.nbins > 0 &&
+    return g->time.all.nbins > 0 &&
            (g->from == CRN_NO_SYMBOL || l->symbol[g->from].within == CRN_CALL_NONE);
 }
 

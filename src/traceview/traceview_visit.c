@@ -113,15 +113,16 @@ static cairn_status keep_name(visit *v)
 
 static void set_times(const visit *v, cairn_trace_event *event)
 {
-    const crn_hist *took = v->lane->took ? &v->lane->took[v->e.symbol] : NULL;
+    const crn_timing *time = v->lane->took ? &v->lane->took[v->e.symbol] : NULL;
     const crn_gap *gap;
-    if (took && took->nbins > 0) {
+    if (time && time->all.nbins > 0) {
+        const crn_hist *took = crn_timing_of(time, v->rank);
         event->seconds = crn_hist_mean(took) * 1e-9;
-        event->seconds_min = (double)took->bin[0].min * 1e-9;
+        event->seconds_min = (double)time->all.bin[0].min * 1e-9;
         event->seconds_max = (double)took->bin[took->nbins - 1].max * 1e-9;
     }
     if (v->ordered && (gap = crn_lane_gap(v->lane, v->e.from, v->e.symbol)))
-        event->gap = crn_hist_mean(&gap->hist) * 1e-9;
+        event->gap = crn_hist_mean(crn_timing_of(&gap->time, v->rank)) * 1e-9;
 }
 
 static cairn_status give(visit *v, uint64_t n)

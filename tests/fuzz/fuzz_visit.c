@@ -33,6 +33,12 @@ static int on_gap(void *arg, const cairn_trace_gap *g)
     return --*left <= 0 || g->n == UINT64_MAX;
 }
 
+static int on_contrast(void *arg, const cairn_trace_contrast *c)
+{
+    int *left = arg;
+    return --*left <= 0 || c->nranks == 0;
+}
+
 static int on_row(void *arg, const cairn_trace_row *row)
 {
     int *left = arg;
@@ -74,6 +80,8 @@ static void look(cairn_trace *t)
     (void)!cairn_trace_outline(t, on_piece, &left);
     left = EVENTS;
     (void)!cairn_trace_gaps(t, on_gap, &left);
+    left = EVENTS;
+    (void)!cairn_trace_contrasts(t, on_contrast, &left);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

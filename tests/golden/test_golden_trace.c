@@ -6,15 +6,19 @@
  *
  *     good-trace-1    peers relative to the rank
  *     good-trace-2    peers on a grid
+ *     good-trace-3    a slow rank
  */
 #include "harness/small_trace.h"
 
-enum { RANKS = 6, WIDTH = 3 };
+#include <cairn/traces.h>
+
+enum { RANKS = 6, WIDTH = 3, SLOW = 4 };
 
 static void torus(small_rank *x)
 {
     int64_t right = x->rank - x->rank % WIDTH + (x->rank + 1) % WIDTH;
     for (int64_t i = 0; i < 50; i++) {
+        x->now += x->rank == SLOW ? 3000 + (uint64_t)i : 1000 + (uint64_t)i;
         small_event(x, CRN_CALL_MPI_Send, 40, (int64_t[]){10 + i, 0, right, 1, 0});
         small_event(x, CRN_CALL_MPI_Send, 40, (int64_t[]){10, 0, (x->rank + WIDTH) % RANKS, 2, 0});
         small_event(x, CRN_CALL_MPI_Barrier, 41, (int64_t[]){0});
@@ -75,9 +79,30 @@ static void expect_trace(const char *name)
     crn_trace_free(all);
 }
 
+static int on_contrast(void *arg, const cairn_trace_contrast *c)
+{
+    assert_string_equal(c->ranks, "4");
+    assert_string_equal(c->to, "MPI_Send");
+    assert_true(c->ratio > 1.8 && c->ratio < 2.1 && c->confidence > 0.99);
+    *(int *)arg += 1;
+    return 0;
+}
+
+static void test_slow_rank(void **state)
+{
+    cairn_trace *t;
+    int n = 0;
+    (void)state;
+    assert_ok(cairn_trace_open(TESTS_DIR "/golden/good-trace-3", &t));
+    assert_ok(cairn_trace_contrasts(t, on_contrast, &n));
+    assert_int_equal(n, 1);
+    cairn_trace_close(t);
+}
+
 static void test_good_traces(void **state)
 {
     (void)state;
+    expect_trace("good-trace-3");
     expect_trace("good-trace-1");
     expect_trace("good-trace-2");
 }
@@ -91,7 +116,8 @@ static void write_trace(void)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_good_traces)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_good_traces),
+                                       cmocka_unit_test(test_slow_rank)};
     if (argc > 1 && strcmp(argv[1], "--write") == 0) {
         write_trace();
         return 0;
