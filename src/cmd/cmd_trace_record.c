@@ -254,6 +254,13 @@ static bool was_refused(const recording *r)
     return true;
 }
 
+static int nothing_written(const recording *r)
+{
+    return cmd_fail("'%s' was not written: unless the recorder says why, the command is no MPI "
+                    "program, or ended early and in another way than it should",
+                    r->out);
+}
+
 /* Say what there is now, on standard error: standard output is the program's. */
 static int report(const recording *r)
 {
@@ -261,19 +268,17 @@ static int report(const recording *r)
     struct stat st;
     cairn_trace *left;
     cairn_trace_info info = {.struct_bytes = sizeof info};
-    if (stat(r->path, &st) == 0) {
+    const bool written = stat(r->path, &st) == 0;
+    if (written)
         fprintf(stderr, "cairn: wrote '%s', %s\n", r->out,
                 crn_format_nbytes((uint64_t)st.st_size, size, sizeof size));
-        return CMD_YES;
-    }
-    if (was_refused(r))
+    else if (was_refused(r))
         return CMD_UNKNOWN;
     if (cairn_trace_open(r->path, &left) < 0)
-        return cmd_fail("'%s' was not written: unless the recorder says why, the command is no MPI "
-                        "program, or ended early and in another way than it should",
-                        r->out);
+        return written ? cmd_fail("%s", cairn_error_text()) : nothing_written(r);
     if (cairn_trace_describe(left, &info) == CAIRN_OK && info.incomplete)
-        cmd_fail("'%s' is incomplete, but can be read: %s", r->out, info.incomplete);
+        cmd_fail("'%s' is incomplete, but can be read: %s%s", r->out, info.incomplete,
+                 info.ndropped > 0 ? "; CAIRN_TRACE_MEMORY allows for more" : "");
     cairn_trace_close(left);
     return CMD_YES;
 }
