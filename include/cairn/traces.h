@@ -64,6 +64,7 @@ typedef struct cairn_trace_info {
     uint64_t nevents;  /* over all ranks; expected ones where loops are known by distribution */
     uint64_t ndropped; /* events that were not kept */
     size_t nplaces, nloops; /* that the trace is made of */
+    uint64_t nall_threads;  /* over all ranks */
 } cairn_trace_info;
 
 /* Describe the trace. Not collective. CAIRN_EINVAL (struct_bytes). */
@@ -112,7 +113,8 @@ typedef struct cairn_trace_event {
     const char *within; /* the call that made this one; NULL: the program itself */
     const char *file;   /* its name in a walk, else with % for numbers; NULL if none or not known */
     uint64_t repeat;
-    uint64_t nbytes; /* that the first one moved, sent or gave to a collective */
+    uint64_t nbytes; /* that the first one moved or sent; of a collective: that its send buffer has
+                        for all, or, in a broadcast and a scatter, that it gets */
     int64_t nbytes_step;
     size_t nmessages;
     const cairn_trace_message *message;
@@ -171,7 +173,8 @@ enum {
     CAIRN_TRACE_BY_RANK = 8,
     CAIRN_TRACE_BY_PEER = 16, /* sent messages only: events are messages, nbytes theirs */
     CAIRN_TRACE_BY_FILE = 32, /* events on files only */
-    CAIRN_TRACE_BY_SIZE = 64  /* power of two below nbytes of one event */
+    CAIRN_TRACE_BY_SIZE = 64, /* power of two below nbytes of one event */
+    CAIRN_TRACE_OWN = 128     /* with the calls that libcairn.so makes for itself */
 };
 
 typedef struct cairn_trace_row {
@@ -190,14 +193,15 @@ typedef struct cairn_trace_row {
     double seconds;        /* in calls; by rank: of the ranks like it, by peer: shared out */
     double waited;      /* of these, above the shortest call of the place: an estimate of waiting */
     double seconds_max; /* of one call */
-    uint32_t shortest_rank, longest_rank; /* who had the shortest and the longest call */
+    uint32_t shortest_rank, longest_rank; /* whose calls were shortest and longest: on average where
+                                             ranks differ, else of one call */
 } cairn_trace_row;
 
 typedef int cairn_trace_row_fn(void *arg, const cairn_trace_row *row);
 
 /*
  * Sums over all ranks and threads, by any of the above (0: one row for all), in the order of their
- * keys. Not collective.
+ * keys. Calls of the Cairn library are left out unless CAIRN_TRACE_OWN is given. Not collective.
  */
 CAIRN_API CAIRN_CHECK int cairn_trace_sum(cairn_trace *t, unsigned by, cairn_trace_row_fn *fn,
                                           void *arg);

@@ -7,7 +7,7 @@
 static const char usage[] =
     "cairn trace record [-o FILE] [--precision P] [--no-times] -- COMMAND [ARGUMENT ...]\n"
     "cairn trace show [--json] FILE\n"
-    "cairn trace stat [--top N] [--json] FILE\n"
+    "cairn trace stat [--top N] [--own] [--json] FILE\n"
     "cairn trace dump --rank R [--thread N] [--json] FILE\n"
     "cairn trace diff [--only WHAT] [--json] FILE FILE\n"
     "cairn trace export [--format FORMAT] [-o FILE] FILE\n"

@@ -4,12 +4,13 @@
  */
 #include "cmd/cmd_trace.h"
 
-static const char usage[] = "cairn trace stat [--top N] [--json] FILE";
+static const char usage[] = "cairn trace stat [--top N] [--own] [--json] FILE";
 
 typedef struct stat_job {
     cairn_trace *t;
     cairn_trace_info info;
     size_t top;       /* lines of a list */
+    bool own;         /* with the calls of Cairn */
     uint32_t ngroups; /* that ranks are joined to; 0: to none */
 } stat_job;
 
@@ -237,14 +238,15 @@ static int add_partners(void *arg, const cairn_trace_event *e)
     return 0;
 }
 
-/* Whom the rank with the longest call waited for: its partner, or else who came last. */
+/* Whom the rank with the longest call waited for: its partner, or else who came last; -1: nobody,
+ * since no rank waits for itself. */
 static int64_t waited_for(const stat_job *job, const cairn_trace_row *r)
 {
     partners s = {.at = r, .rank = -1};
     if (strcmp(r->layer, "p2p") != 0 ||
         cairn_trace_visit(job->t, r->longest_rank, add_partners, &s) < 0 || s.rank < 0)
-        return r->shortest_rank;
-    return s.rank;
+        s.rank = r->shortest_rank;
+    return s.rank == (int64_t)r->longest_rank ? -1 : s.rank;
 }
 
 static void wait_cells(const stat_job *job, cmd_columns *c, const cairn_trace_row *r)
@@ -253,15 +255,17 @@ static void wait_cells(const stat_job *job, cmd_columns *c, const cairn_trace_ro
     cell_seconds(c, r->waited);
     cell_seconds(c, r->seconds);
     cmd_cell(c, "%" PRIu32, r->longest_rank);
-    cmd_cell(c, "%" PRId64, waited_for(job, r));
+    const int64_t last = waited_for(job, r);
+    cmd_cell(c, last < 0 ? "-" : "%" PRId64, last);
     cmd_cell(c, "%s", cmd_trace_site(job->t, r->site));
 }
 
 static json_t *wait_members(const stat_job *job, const cairn_trace_row *r)
 {
+    const int64_t last = waited_for(job, r);
     return cmd_json_merge(site_members(job, r),
-                          json_pack("{s:o, s:i, s:i}", "waited", cmd_trace_seconds(r->waited),
-                                    "last", (int)waited_for(job, r), "waits",
+                          json_pack("{s:o, s:o, s:i}", "waited", cmd_trace_seconds(r->waited),
+                                    "last", last < 0 ? json_null() : json_integer(last), "waits",
                                     (int)r->longest_rank));
 }
 
@@ -377,12 +381,17 @@ static json_t *json_section(const stat_job *job, const section *s, const cmd_tra
     return list;
 }
 
+static unsigned own(const stat_job *job)
+{
+    return job->own ? CAIRN_TRACE_OWN : 0;
+}
+
 static int do_sections(const stat_job *job, json_t *all)
 {
     int code = CMD_YES;
     for (size_t i = 0; i < NSECTIONS && code == CMD_YES; i++) {
         cmd_trace_rows rows;
-        if (cmd_trace_sum(job->t, sections[i].by, &rows) != CMD_YES)
+        if (cmd_trace_sum(job->t, sections[i].by | own(job), &rows) != CMD_YES)
             return CMD_UNKNOWN;
         if (job->ngroups > 0 && sections[i].by & CAIRN_TRACE_BY_RANK)
             cmd_trace_join(&rows, job->info.nranks, job->ngroups);
@@ -478,20 +487,30 @@ static int do_gaps(const stat_job *job, json_t *all)
 
 /* ---- how much of the time ---- */
 
-/* Shares of the time of all ranks: what calls of each layer took, the rest being computing. */
+/* Shares of the time of all threads: what calls of each layer took, but for calls within others,
+ * and the rest: computing, and, of threads that come and go, not being there. */
 static int print_shares(const stat_job *job)
 {
     cmd_trace_rows rows;
-    double whole = (double)job->info.lasted_ns * 1e-9 * job->info.nranks;
+    double whole = (double)job->info.lasted_ns * 1e-9 * (double)job->info.nall_threads, sum = 0;
+    double layer = 0;
     if (!job->info.times || whole <= 0)
         return CMD_YES;
-    if (cmd_trace_sum(job->t, CAIRN_TRACE_BY_LAYER, &rows) != CMD_YES)
+    if (cmd_trace_sum(job->t, CAIRN_TRACE_BY_LAYER | CAIRN_TRACE_BY_CALL | own(job), &rows) !=
+        CMD_YES)
         return CMD_UNKNOWN;
-    printf("time of all ranks:");
-    for (size_t i = 0; i < rows.row.n; i++)
-        if (rows.row.at[i].seconds > 0)
-            printf(" %s %.1f%%", rows.row.at[i].layer, 100 * rows.row.at[i].seconds / whole);
-    printf("\n");
+    printf("time of all %s:", job->info.nthreads > 1 ? "threads" : "ranks");
+    for (size_t i = 0; i < rows.row.n; i++) {
+        const cairn_trace_row *r = &rows.row.at[i];
+        layer += r->within ? 0 : r->seconds;
+        if (i + 1 < rows.row.n && strcmp(r->layer, r[1].layer) == 0)
+            continue;
+        if (layer > 0)
+            printf(" %s %.1f%%", r->layer, 100 * layer / whole);
+        sum += layer;
+        layer = 0;
+    }
+    printf(" rest %.1f%%\n", 100 * CRN_MAX(1 - sum / whole, 0));
     cmd_trace_rows_done(&rows);
     return CMD_YES;
 }
@@ -548,8 +567,9 @@ int cmd_trace_stat(int argc, char **argv)
     uint64_t n;
     int code;
     const cmd_option options[] = {
-        CMD_TEXT('n', "top", "N", &top, "lines of lists that can be long (10)"), CMD_JSON(&json),
-        CMD_END};
+        CMD_TEXT('n', "top", "N", &top, "lines of lists that can be long (10)"),
+        CMD_FLAG(0, "own", &job.own, "with the calls that the Cairn library makes for itself"),
+        CMD_JSON(&json), CMD_END};
     if (!cmd_parse(usage, options, &argc, &argv, &code))
         return code;
     if (argc != 1)

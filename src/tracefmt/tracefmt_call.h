@@ -110,7 +110,8 @@ enum {
     CRN_TRAIT_READS = 1 << 15,   /* files */
     CRN_TRAIT_WRITES = 1 << 16,
     CRN_TRAIT_SHARED = 1 << 17,
-    CRN_TRAIT_COLLECTIVE = 1 << 18
+    CRN_TRAIT_COLLECTIVE = 1 << 18,
+    CRN_TRAIT_EACH = 1 << 19 /* collectives: the count is of what goes to each */
 };
 
 typedef struct crn_call {

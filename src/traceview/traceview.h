@@ -5,8 +5,10 @@
  *
  *     traceview_open.c     opening, describing
  *     traceview_bind.c     what the numbers of handles stand for
+ *     traceview_file.c     names of files
  *     traceview_event.c    an event of the trace as the public sees it
  *     traceview_visit.c    events without and with order
+ *     traceview_pattern.c  where accesses to files go
  *     traceview_sum.c      sums by anything; gaps
  *     traceview_contrast.c ranks that differ from most
  *     traceview_outline.c  the structure
@@ -24,6 +26,7 @@ struct cairn_trace {
     char *path;
     crn_buf incomplete; /* why it is, as text; empty when it is complete */
     char **stack;       /* of each site, once it was asked for */
+    char **file;        /* of each string that is a pattern of names, the same */
 };
 
 /* ---- what handles stand for (traceview_bind.c) ---- */
@@ -36,7 +39,8 @@ typedef struct crn_bound_request {
 } crn_bound_request;
 
 typedef struct crn_bound_comm {
-    crn_comm_view view; /* world is owned */
+    crn_comm_view view;  /* world is owned */
+    uint64_t nneighbors; /* to which this rank sends in its topology; 0: not known */
     bool known;
 } crn_bound_comm;
 
@@ -60,11 +64,19 @@ cairn_status crn_bind_learn(crn_bind *b, const crn_traced_event *e);
 /* The communicator of an event; size 0 when not known. */
 crn_comm_view crn_bind_comm(const crn_bind *b, const crn_traced_event *e);
 
+/* Ranks, or neighbours, to each of which the rank sends in a collective; 1 when not known. */
+uint64_t crn_bind_targets(const crn_bind *b, const crn_traced_event *e);
+
 /* The pattern of the file of an event, as index of a string; 0 when there is none. */
 uint32_t crn_bind_file(const crn_bind *b, const crn_traced_event *e);
 
 /* The column of a kind in an event, or -1; from is where to start looking. */
 int crn_event_find(const crn_traced_event *e, unsigned kind, int from);
+
+/* A pattern of names, by its string, with the numbers that never vary (traceview_file.c). Stays
+ * until the trace is closed; NULL if there is no such string. */
+const char *crn_trace_file(cairn_trace *trace, uint32_t name);
+void crn_trace_files_done(cairn_trace *trace);
 
 /* ---- an event for the public (traceview_event.c) ---- */
 
@@ -97,11 +109,42 @@ typedef struct crn_view {
     const int64_t *step; /* of each column */
     const crn_lane *lane;
     bool expected; /* values are known by distribution only */
+    uint32_t file; /* the pattern of its file's name, a string; 0: none */
 } crn_view;
 
 typedef int crn_view_fn(void *arg, const crn_view *v);
 
 cairn_status crn_visit_rank(const crn_trace *t, uint32_t rank, crn_view_fn *fn, void *arg);
+
+/* The same in order, event by event, thread after thread. */
+cairn_status crn_walk_rank(const crn_trace *t, uint32_t rank, crn_view_fn *fn, void *arg);
+
+/* ---- accesses to files (traceview_pattern.c) ---- */
+
+typedef enum crn_step {
+    CRN_STEP_NONE, /* no access, the first one, or one whose place is not known */
+    CRN_STEP_CONSECUTIVE,
+    CRN_STEP_STRIDED,
+    CRN_STEP_OTHER
+} crn_step;
+
+typedef struct crn_position {
+    int64_t pointer;             /* of the file, bytes; below 0: not known */
+    int64_t unit;                /* bytes that an offset of a call counts */
+    int64_t off, end, last_step; /* of the access before */
+    uint64_t naccesses;
+} crn_position;
+
+typedef CRN_VEC(crn_position) crn_position_list;
+
+/* Of a rank's files, by their numbers. */
+typedef struct crn_positions {
+    crn_position_list fd, file;
+} crn_positions;
+
+/* How an event of a walk goes on from the access before it to the same file. */
+crn_step crn_positions_next(crn_positions *p, const crn_trace *t, const crn_view *v);
+void crn_positions_done(crn_positions *p);
 
 /* Ranks as people write them, "0-3,8", behind what b has; of many ranges the first ones and ",...".
  * Returns how many ranks there are. */

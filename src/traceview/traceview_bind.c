@@ -101,11 +101,59 @@ static cairn_status learn_request(crn_bind *b, const crn_traced_event *e, int64_
     return CAIRN_OK;
 }
 
+/* The number of the communicator of an event, if it is known; else -1. */
+static int64_t comm_number(const crn_bind *b, const crn_traced_event *e)
+{
+    int i = crn_event_find(e, CRN_KIND_COMM, 0);
+    return i < 0 || e->value[i] < 0 || (size_t)e->value[i] >= b->comm.n ? -1 : e->value[i];
+}
+
+/* To how many ranks this one sends in the topology of a communicator that an event makes. */
+static uint64_t neighbors_of(const crn_bind *b, const crn_traced_event *e)
+{
+    const int64_t old = comm_number(b, e);
+    const int first = crn_event_find(e, CRN_KIND_LIST, 0);
+    const int second = first < 0 ? -1 : crn_event_find(e, CRN_KIND_LIST, first + 1);
+    switch (e->place->call) {
+    case CRN_CALL_MPI_Cart_create:
+        return first < 0 ? 0 : 2 * e->list[first].n; /* two in each dimension */
+    case CRN_CALL_MPI_Dist_graph_create_adjacent:
+        return second < 0 ? 0 : e->list[second].n;
+    case CRN_CALL_MPI_Comm_dup:
+    case CRN_CALL_MPI_Comm_dup_with_info:
+    case CRN_CALL_MPI_Comm_idup:
+        return old < 0 ? 0 : b->comm.at[old].nneighbors;
+    default:
+        return 0;
+    }
+}
+
+static cairn_status learn_new_comm(crn_bind *b, const crn_traced_event *e, int column)
+{
+    const uint64_t nneighbors = neighbors_of(b, e);
+    const int64_t number = e->value[column];
+    CRN_TRY(learn_comm(b, number, e->list[column + 1]));
+    if (number >= 0 && (size_t)number < b->comm.n)
+        b->comm.at[number].nneighbors = nneighbors;
+    return CAIRN_OK;
+}
+
+uint64_t crn_bind_targets(const crn_bind *b, const crn_traced_event *e)
+{
+    const int64_t number = comm_number(b, e);
+    if (number < 0)
+        return 1;
+    const crn_bound_comm *c = &b->comm.at[number];
+    if (crn_call_has(e->place->call, CRN_TRAIT_NEIGHBORS))
+        return CRN_MAX(c->nneighbors, 1);
+    return (uint64_t)CRN_MAX(c->view.size, 1);
+}
+
 cairn_status crn_bind_learn(crn_bind *b, const crn_traced_event *e)
 {
     int i = crn_event_find(e, CRN_KIND_COMM_NEW, 0);
     if (i >= 0 && i + 1 < e->ncolumns)
-        CRN_TRY(learn_comm(b, e->value[i], e->list[i + 1]));
+        CRN_TRY(learn_new_comm(b, e, i));
     if ((i = crn_event_find(e, CRN_KIND_FILE_NEW, 0)) >= 0)
         CRN_TRY(learn_name(b, &b->file.at, &b->file.n, &b->file.cap, e->value[i], e->place->name));
     if ((i = crn_event_find(e, CRN_KIND_FD_NEW, 0)) >= 0) {
@@ -119,10 +167,8 @@ cairn_status crn_bind_learn(crn_bind *b, const crn_traced_event *e)
 
 crn_comm_view crn_bind_comm(const crn_bind *b, const crn_traced_event *e)
 {
-    int i = crn_event_find(e, CRN_KIND_COMM, 0);
-    if (i < 0 || e->value[i] < 0 || (size_t)e->value[i] >= b->comm.n)
-        return (crn_comm_view){0};
-    return b->comm.at[e->value[i]].view;
+    const int64_t number = comm_number(b, e);
+    return number < 0 ? (crn_comm_view){0} : b->comm.at[number].view;
 }
 
 uint32_t crn_bind_file(const crn_bind *b, const crn_traced_event *e)

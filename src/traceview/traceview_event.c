@@ -2,6 +2,10 @@
  *
  * What an event means: how many bytes it moved, and which messages it sent or is to receive, by
  * the kinds of its columns, not call by call.
+ *
+ * The rule for collectives: bytes are those that the rank gives, all that its send buffer has for
+ * the others and itself; in place, the part of the receive buffer that stands for it. Ranks of a
+ * broadcast or a scatter count what they get.
  */
 #include "traceview/traceview.h"
 
@@ -37,7 +41,7 @@ static bool next_amount(const crn_trace *t, const crn_traced_event *e, const int
         if (kind == CRN_KIND_BYTES) {
             int moved = crn_event_find(e, CRN_KIND_MOVED, *i);
             *ret = amount_at(e, step, moved < 0 ? *i : moved, 1);
-            *i = e->ncolumns;
+            *i = moved < 0 ? *i + 1 : e->ncolumns;
             return true;
         }
     }
@@ -98,6 +102,51 @@ static cairn_status start_requests(crn_meaning *m, const crn_bind *b, const crn_
     return CAIRN_OK;
 }
 
+/* What the rank's own entry of a list of counts comes to. */
+static amount own_amount(const crn_trace *t, const crn_traced_event *e, const crn_comm_view *comm,
+                         int list)
+{
+    const int type = crn_event_find(e, CRN_KIND_TYPE, list);
+    if (comm->rank < 0 || (size_t)comm->rank >= e->list[list].n || type < 0)
+        return (amount){0};
+    return (amount){(uint64_t)e->list[list].at[comm->rank] * type_nbytes(t, e->value[type]), 0};
+}
+
+/* Of a rank whose buffer is MPI_IN_PLACE: the other side has its part. */
+static amount in_place_amount(const crn_trace *t, const crn_traced_event *e,
+                              const crn_comm_view *comm, const int64_t *step)
+{
+    const uint32_t call = e->place->call;
+    const bool scatters = crn_call_has(call, CRN_TRAIT_SCATTERS);
+    const bool both =
+        crn_call_has(call, CRN_TRAIT_LISTS_0) && crn_call_has(call, CRN_TRAIT_LISTS_1);
+    amount a = {0}, other = {0};
+    int at = 0, list = crn_event_find(e, CRN_KIND_LIST, 0);
+    if (list >= 0 && !both && !crn_call_has(call, CRN_TRAIT_SUMS | CRN_TRAIT_EACH) &&
+        crn_event_find(e, CRN_KIND_OP, 0) < 0)
+        return own_amount(t, e, comm, list);
+    next_amount(t, e, step, &at, &a);
+    if (!scatters && next_amount(t, e, step, &at, &other))
+        return other;
+    return a;
+}
+
+static amount collective_amount(const crn_bind *b, const crn_traced_event *e,
+                                const crn_comm_view *comm, const int64_t *step)
+{
+    const uint32_t call = e->place->call;
+    const int in_place = crn_event_find(e, CRN_KIND_INPLACE, 0);
+    const uint64_t targets = crn_call_has(call, CRN_TRAIT_EACH) ? crn_bind_targets(b, e) : 1;
+    amount a = {0};
+    int at = 0;
+    if (in_place >= 0 && e->value[in_place])
+        a = in_place_amount(b->t, e, comm, step);
+    else
+        while (next_amount(b->t, e, step, &at, &a) && crn_call_has(call, CRN_TRAIT_SCATTERS))
+            continue; /* what a rank gets of a scatter is its second pair of count and type */
+    return (amount){a.nbytes * targets, a.step * (int64_t)targets};
+}
+
 cairn_status crn_meaning_of(crn_meaning *m, const crn_bind *b, const crn_traced_event *e,
                             const crn_comm_view *comm, const int64_t *step)
 {
@@ -116,8 +165,10 @@ cairn_status crn_meaning_of(crn_meaning *m, const crn_bind *b, const crn_traced_
         crn_messages_of(m, b->t, e, comm, step);
     if (is_nobody(e, crn_event_find(e, CRN_KIND_PEER, 0)))
         return CAIRN_OK;
-    while (next_amount(b->t, e, step, &at, &a) && crn_call_has(call, CRN_TRAIT_SCATTERS))
-        continue; /* what a rank gets of a scatter is its second pair of count and type */
+    if (e->call->layer == CRN_LAYER_COLL)
+        a = collective_amount(b, e, comm, step);
+    else
+        next_amount(b->t, e, step, &at, &a);
     m->nbytes = a.nbytes;
     m->nbytes_step = a.step;
     return CAIRN_OK;

@@ -95,6 +95,7 @@ void cairn_trace_close(cairn_trace *trace)
     for (size_t i = 0; trace->stack && i < trace->t->nsites; i++)
         free(trace->stack[i]);
     free(trace->stack);
+    crn_trace_files_done(trace);
     crn_buf_done(&trace->incomplete);
     crn_trace_free(trace->t);
     free(trace->path);
@@ -138,6 +139,7 @@ int cairn_trace_describe(cairn_trace *trace, cairn_trace_info *info)
     for (size_t l = 0; l < t->nlanes; l++) {
         CRN_TRY(count_events(t, l, &i.nevents));
         i.times |= t->lane[l].took != NULL;
+        i.nall_threads += crn_seq_count(&t->lane[l].ranks);
         for (size_t s = 0; s < t->lane[l].nsymbols; s++) {
             bool loop = t->lane[l].symbol[s].call == CRN_CALL_NONE;
             i.nplaces += !loop;

@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+enum { PATTERN_EVENTS = 1 << 20 }; /* of a rank */
+
 /* Strings are those of the trace and of the table of calls: one address for one text. */
 typedef struct key {
     const char *layer, *call, *within, *file;
@@ -22,6 +24,7 @@ typedef struct entry {
 } entry;
 
 typedef struct table {
+    cairn_trace *trace;
     const crn_trace *t;
     unsigned by;
     CRN_VEC(entry) entry;
@@ -95,11 +98,11 @@ static cairn_status find(table *t, const key *k, entry **ret)
     return CAIRN_OK;
 }
 
-/* The pattern, which is one string of the trace even where the name itself is known. */
+/* The pattern, of which there is one text even where the name itself is known. */
 static const char *pattern_of(const table *t, const crn_view *v)
 {
-    uint32_t name = v->e->place->name;
-    return name > 0 && name < t->t->nstrings ? t->t->string[name] : v->event->file;
+    const char *file = crn_trace_file(t->trace, v->file);
+    return file ? file : v->event->file;
 }
 
 static key key_of(const table *t, const crn_view *v)
@@ -113,34 +116,33 @@ static key key_of(const table *t, const crn_view *v)
                  .rank = t->by & CAIRN_TRACE_BY_RANK ? e->rank : 0};
 }
 
-/* Where the accesses of a run go: the steps between them, by what they are. */
-static void add_pattern(cairn_trace_row *row, const crn_view *v, uint64_t n, int64_t nbytes)
+/* The times of the ranks that took least, or longest, on average. */
+static const crn_hist *extreme(const crn_timing *t, bool longest)
 {
-    int at = crn_event_find(v->e, CRN_KIND_OFFSET, 0);
-    if (v->event->file == NULL || n < 2 || at < 0 || v->e->hist[at] || v->event->nbytes == 0)
-        return;
-    row->nsteps += n - 1;
-    if (v->step[at] == nbytes && v->event->nbytes_step == 0)
-        row->nconsecutive += n - 1;
-    else
-        row->nstrided += n - 1;
+    const crn_hist *best = t->nclasses > 0 ? &t->class[0].hist : &t->all;
+    for (size_t i = 1; i < t->nclasses; i++) {
+        const double apart = crn_hist_mean(&t->class[i].hist) - crn_hist_mean(best);
+        if (longest ? apart > 0 : apart < 0)
+            best = &t->class[i].hist;
+    }
+    return best;
 }
 
 static void add_times(entry *at, const crn_view *v, uint64_t n)
 {
     const cairn_trace_event *e = v->event;
-    const crn_hist *took = v->lane->took ? &v->lane->took[v->e->symbol].all : NULL;
-    if (!took || took->nbins == 0)
+    const crn_timing *took = v->lane->took ? &v->lane->took[v->e->symbol] : NULL;
+    if (!took || took->all.nbins == 0)
         return;
     at->row.seconds += (double)n * e->seconds;
     at->row.waited += (double)n * (e->seconds - e->seconds_min);
     if (e->seconds_min < at->shortest) {
         at->shortest = e->seconds_min;
-        at->row.shortest_rank = (uint32_t)took->min_rank;
+        at->row.shortest_rank = (uint32_t)extreme(took, false)->min_rank;
     }
     if (e->seconds_max >= at->row.seconds_max) {
         at->row.seconds_max = e->seconds_max;
-        at->row.longest_rank = (uint32_t)took->max_rank;
+        at->row.longest_rank = (uint32_t)extreme(took, true)->max_rank;
     }
 }
 
@@ -154,7 +156,6 @@ static cairn_status add(table *t, const key *k, const crn_view *v, uint64_t n, u
     at->row.nbytes +=
         n * nbytes + (uint64_t)step * (n % 2 == 0 ? n / 2 * (n - 1) : (n - 1) / 2 * n);
     at->row.expected |= v->expected;
-    add_pattern(&at->row, v, n, (int64_t)nbytes);
     add_times(at, v, n);
     return CAIRN_OK;
 }
@@ -200,10 +201,21 @@ static cairn_status add_by_peer(table *t, key k, const crn_view *v)
     return CAIRN_OK;
 }
 
+/* Was it made by the Cairn library, at work for the program? */
+static bool is_own(const crn_trace *t, uint32_t site)
+{
+    static const char library[] = "libcairn.so";
+    const char *module = site < t->nsites ? t->string[t->site[site].module] : "";
+    const char *slash = strrchr(module, '/');
+    return strncmp(slash ? slash + 1 : module, library, sizeof library - 1) == 0;
+}
+
 static int on_view(void *arg, const crn_view *v)
 {
     table *t = arg;
     key k = key_of(t, v);
+    if (!(t->by & CAIRN_TRACE_OWN) && is_own(t->t, v->e->place->site))
+        return 0;
     if (t->by & CAIRN_TRACE_BY_FILE && !v->event->file)
         return 0;
     if (t->by & CAIRN_TRACE_BY_PEER)
@@ -213,6 +225,50 @@ static int on_view(void *arg, const crn_view *v)
     else
         t->rc = add(t, &k, v, v->event->repeat, v->event->nbytes, v->event->nbytes_step);
     return t->rc < 0;
+}
+
+/* ---- accesses to files, in order ---- */
+
+typedef struct accesses {
+    table *t;
+    crn_positions positions;
+    uint64_t left; /* events that may still be looked at */
+} accesses;
+
+static int on_access(void *arg, const crn_view *v)
+{
+    accesses *a = arg;
+    const crn_step step = crn_positions_next(&a->positions, a->t->t, v);
+    const key k = key_of(a->t, v);
+    entry *at;
+    if (step == CRN_STEP_NONE || !v->event->file || slot_of(a->t, &k)[0] == 0)
+        return --a->left == 0;
+    at = &a->t->entry.at[*slot_of(a->t, &k) - 1];
+    at->row.nsteps++;
+    at->row.nconsecutive += step == CRN_STEP_CONSECUTIVE;
+    at->row.nstrided += step == CRN_STEP_STRIDED;
+    return --a->left == 0;
+}
+
+static bool has_files(const crn_trace *t)
+{
+    for (size_t l = 0; l < t->nlanes; l++)
+        for (size_t i = 0; i < t->lane[l].nsymbols; i++)
+            if (crn_call_has(t->lane[l].symbol[i].call, CRN_TRAIT_READS | CRN_TRAIT_WRITES))
+                return true;
+    return false;
+}
+
+/* Only an order shows where an access goes on; of very long runs their beginning shows it. */
+static cairn_status add_patterns(table *t)
+{
+    cairn_status rc = CAIRN_OK;
+    for (uint32_t r = 0; r < t->t->nranks && rc >= 0 && t->nslots > 0 && has_files(t->t); r++) {
+        accesses a = {.t = t, .left = PATTERN_EVENTS};
+        rc = crn_walk_rank(t->t, r, on_access, &a);
+        crn_positions_done(&a.positions);
+    }
+    return rc < 0 ? rc : CAIRN_OK;
 }
 
 static int compare_text(const char *a, const char *b)
@@ -235,12 +291,18 @@ static int by_key(const void *left, const void *right)
 
 int cairn_trace_sum(cairn_trace *trace, unsigned by, cairn_trace_row_fn *fn, void *arg)
 {
-    table t = {.t = trace->t, .by = by};
+    table t = {.trace = trace, .t = trace->t, .by = by};
+    const char *program = strrchr(trace->t->string[trace->t->program], '/');
+    program = program ? program + 1 : trace->t->string[trace->t->program];
+    if (strcmp(program, "cairn") == 0) /* a replay, whose calls are the program's */
+        t.by |= CAIRN_TRACE_OWN;
     cairn_status rc = CAIRN_OK;
     for (uint32_t r = 0; r < trace->t->nranks && rc == CAIRN_OK; r++) {
         rc = crn_visit_rank(trace->t, r, on_view, &t);
         rc = t.rc < 0 ? t.rc : rc;
     }
+    if (rc == CAIRN_OK && by & CAIRN_TRACE_BY_FILE && !(by & CAIRN_TRACE_BY_SIZE))
+        rc = add_patterns(&t);
     if (rc == CAIRN_OK && t.entry.n > 0)
         qsort(t.entry.at, t.entry.n, sizeof *t.entry.at, by_key);
     for (size_t i = 0; i < t.entry.n && rc == CAIRN_OK; i++)

@@ -153,7 +153,7 @@ static cairn_status give(visit *v, uint64_t n)
         expected |= e->hist[i] != NULL;
     set_values(v);
     set_times(v, &event);
-    crn_view view = {e, &event, v->step, v->lane, expected};
+    crn_view view = {e, &event, v->step, v->lane, expected, crn_bind_file(&v->bind, e)};
     v->stop = v->fn(v->arg, &view);
     return CAIRN_OK;
 }
@@ -411,7 +411,8 @@ static cairn_status learn_all(visit *v)
     return CAIRN_OK;
 }
 
-cairn_status crn_visit_rank(const crn_trace *t, uint32_t rank, crn_view_fn *fn, void *arg)
+static cairn_status visit_rank(const crn_trace *t, uint32_t rank, bool ordered, crn_view_fn *fn,
+                               void *arg)
 {
     visit *v;
     cairn_status rc;
@@ -421,8 +422,9 @@ cairn_status crn_visit_rank(const crn_trace *t, uint32_t rank, crn_view_fn *fn, 
     v->fn = fn;
     v->arg = arg;
     CRN_TRY_OUT(rc, crn_bind_init(&v->bind, t, rank));
-    CRN_TRY_OUT(rc, learn_all(v));
-    v->ordered = v->bind.conflict;
+    if (!ordered)
+        CRN_TRY_OUT(rc, learn_all(v));
+    v->ordered = ordered || v->bind.conflict;
     for (size_t l = 0; l < t->nlanes && !v->stop; l++)
         if (on_lane(v, l))
             CRN_TRY_OUT(rc, v->ordered ? walk_lane(v) : each_place(v, false, give_run));
@@ -431,6 +433,16 @@ out:
     visit_done(v);
     free(v);
     return rc;
+}
+
+cairn_status crn_visit_rank(const crn_trace *t, uint32_t rank, crn_view_fn *fn, void *arg)
+{
+    return visit_rank(t, rank, false, fn, arg);
+}
+
+cairn_status crn_walk_rank(const crn_trace *t, uint32_t rank, crn_view_fn *fn, void *arg)
+{
+    return visit_rank(t, rank, true, fn, arg);
 }
 
 /* ---- the public line ---- */

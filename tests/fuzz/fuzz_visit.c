@@ -92,6 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (crn_trace_parse(version, data, size, &t.t) < 0)
             continue;
         look(&t);
+        crn_trace_files_done(&t);
         crn_trace_free(t.t);
     }
     return 0;
