@@ -48,6 +48,12 @@ void cmd_trace_heads(cmd_columns *c, const char *const *names);
  */
 int cmd_trace_slow(cairn_trace *t, const cairn_trace_info *info, size_t top, json_t *all);
 
+/*
+ * Rank 0 and the mean of the others by kinds of calls, as text or as "kinds" of *to. own: 0 or
+ * CAIRN_TRACE_OWN. Nothing for one rank.
+ */
+int cmd_trace_kinds(cairn_trace *t, const cairn_trace_info *info, unsigned own, json_t *to);
+
 /* Where a run's trace is looked for: TRAIL/RUN.ctr. CMD_YES, or CMD_UNKNOWN after saying why. */
 int cmd_trace_beside(const char *trail, const char *run, char **ret);
 

@@ -21,6 +21,7 @@ typedef struct format {
 
 struct exporter {
     cairn_trace *t;
+    const cairn_trace_info *info;
     FILE *to;
     const format *format;
     uint64_t n;         /* events so far */
@@ -73,9 +74,46 @@ static void csv_end(exporter *x)
     (void)x;
 }
 
+/* A name that the viewer shows for a rank, or a thread of one. */
+static void chrome_name(exporter *x, const char *kind, uint32_t rank, uint32_t thread,
+                        const char *what, uint32_t number)
+{
+    fprintf(x->to,
+            "%s\n{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
+            ",\"args\":{\"name\":\"%s %" PRIu32 "\"}}",
+            x->n > 0 ? "," : "", kind, rank, thread, what, number);
+    x->n++;
+}
+
 static void chrome_begin(exporter *x)
 {
-    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", x->to);
+    fputs(
+        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"times\":\"expected: means of each call site, "
+        "of the ranks that are alike\"},\"traceEvents\":[",
+        x->to);
+    for (uint32_t r = 0; r < x->info->nranks; r++) {
+        chrome_name(x, "process_name", r, 0, "rank", r);
+        for (uint32_t thread = 0; thread < x->info->nthreads; thread++)
+            chrome_name(x, "thread_name", r, thread, "thread", thread);
+    }
+}
+
+/* The parameters that people look for, the first one of each kind. */
+static void chrome_values(exporter *x, const cairn_trace_event *e)
+{
+    static const char *const kinds[] = {"tag", "root", "comm"};
+    bool drawn = false;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        size_t i = 0;
+        while (i < e->nvalues && strcmp(e->value[i].kind, kinds[k]) != 0)
+            i++;
+        if (i < e->nvalues)
+            fprintf(x->to, ",\"%s\":%" PRId64, kinds[k], e->value[i].value);
+    }
+    for (size_t i = 0; i < e->nvalues; i++)
+        drawn |= e->value[i].drawn;
+    if (drawn)
+        fputs(",\"expected\":true", x->to);
 }
 
 /* Microseconds; a rank is a process. */
@@ -92,6 +130,11 @@ static void chrome_event(exporter *x, const cairn_trace_event *e, double start, 
         fputs(",\"file\":", x->to);
         put_text(x->to, e->file, false);
     }
+    if (e->site > 0) {
+        fputs(",\"site\":", x->to);
+        put_text(x->to, cmd_trace_site(x->t, e->site), false);
+    }
+    chrome_values(x, e);
     fputs("}}", x->to);
 }
 
@@ -125,6 +168,7 @@ static int on_event(void *arg, const cairn_trace_event *e)
 
 static int export_all(exporter *x, const cairn_trace_info *info, const char *path)
 {
+    x->info = info;
     x->format->begin(x);
     for (uint32_t r = 0; r < info->nranks; r++) {
         for (uint32_t thread = 0; thread < info->nthreads; thread++) {

@@ -525,7 +525,8 @@ static int print_all(const stat_job *job, const char *path)
              job->info.precision);
     if (print_shares(job) != CMD_YES ||
         cmd_trace_slow(job->t, &job->info, job->top, NULL) != CMD_YES ||
-        do_sections(job, NULL) != CMD_YES)
+        do_sections(job, NULL) != CMD_YES ||
+        cmd_trace_kinds(job->t, &job->info, own(job), NULL) != CMD_YES)
         return CMD_UNKNOWN;
     return do_gaps(job, NULL);
 }
@@ -535,7 +536,9 @@ static json_t *json_all(const stat_job *job)
 {
     json_t *all = cmd_trace_json(&job->info);
     if (cmd_trace_slow(job->t, &job->info, job->top, all) == CMD_YES &&
-        do_sections(job, all) == CMD_YES && do_gaps(job, all) == CMD_YES)
+        do_sections(job, all) == CMD_YES &&
+        cmd_trace_kinds(job->t, &job->info, own(job), all) == CMD_YES &&
+        do_gaps(job, all) == CMD_YES)
         return all;
     json_decref(all);
     return NULL;

@@ -146,5 +146,7 @@ void crn_play_passed(crn_player *p, uint64_t took_ns)
 uint64_t crn_play_expected_end(const crn_player *p)
 {
     const crn_passing call = crn_times_passing(&p->times, p->e.symbol);
+    if (p->opt->no_delay) /* who does not compute does not wait for those who did */
+        return crn_now_ns() + (uint64_t)call.least;
     return p->began + (uint64_t)(p->pace.recorded + call.least + call.waited / crn_play_speed(p));
 }

@@ -153,6 +153,42 @@ static void test_waiting_is_of_those_who_waited(void **state)
     }
 }
 
+/* The end of a call that waited, at the end of a run of an hour. */
+static uint64_t expected_end(const crn_times *x, uint32_t symbol, double speed, bool no_delay)
+{
+    const cairn_replay_options opt = {.speed = speed, .no_delay = no_delay};
+    crn_player *p;
+    assert_ok(crn_alloc(&p, 1));
+    p->opt = &opt;
+    p->times = *x;
+    p->e.symbol = symbol;
+    p->began = crn_now_ns();
+    p->pace.recorded = 3600e9;
+    const uint64_t end = crn_play_expected_end(p) - p->began;
+    free(p);
+    return end;
+}
+
+/* A rank that does not compute waits for nobody: whatever was recorded is not awaited. */
+static void test_no_delay_waits_for_nobody(void **state)
+{
+    crn_trace *t = small_merged(2, 0, true, uneven_program);
+    crn_times x;
+    uint32_t barrier = 0;
+    (void)state;
+    while (t->lane[0].symbol[barrier].call != CRN_CALL_MPI_Barrier)
+        barrier++;
+    assert_ok(crn_times_init(&x, t, 0, 0));
+    const double waited = crn_times_passing(&x, barrier).waited;
+    assert_true(waited > 0);
+    const uint64_t full = expected_end(&x, barrier, 1, false);
+    assert_true(full >= 3600000000000);
+    assert_true((double)(full - expected_end(&x, barrier, 4, false)) > 0.7 * waited);
+    assert_true(expected_end(&x, barrier, 1, true) < 1800000000000);
+    crn_times_done(&x);
+    crn_trace_free(t);
+}
+
 static void test_a_trace_without_times(void **state)
 {
     crn_trace *t = small_merged(2, 100, false, uneven_program);
@@ -171,6 +207,7 @@ int main(void)
         cmocka_unit_test(test_draws_add_up),
         cmocka_unit_test(test_each_rank_keeps_its_pace),
         cmocka_unit_test(test_waiting_is_of_those_who_waited),
+        cmocka_unit_test(test_no_delay_waits_for_nobody),
         cmocka_unit_test(test_a_trace_without_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
