@@ -62,6 +62,18 @@ enum { CAIRN_READS = 1, CAIRN_WRITES = 2 };
 #define CAIRN_W_BOX(var, lo, hi)  cairn_access_of((var), CAIRN_WRITES, (lo), (hi))
 #define CAIRN_RW_BOX(var, lo, hi) cairn_access_of((var), CAIRN_READS | CAIRN_WRITES, (lo), (hi))
 
+/* The same under short names, for a file that defines CAIRN_SHORT_NAMES before it includes this:
+ *     if (cairn_region(c, SITE("accelerate"), R(density0), W(xvel1), W_BOX(yvel1, lo, hi))) ... */
+#ifdef CAIRN_SHORT_NAMES
+#define R(var)              CAIRN_R(var)
+#define W(var)              CAIRN_W(var)
+#define RW(var)             CAIRN_RW(var)
+#define R_BOX(var, lo, hi)  CAIRN_R_BOX(var, lo, hi)
+#define W_BOX(var, lo, hi)  CAIRN_W_BOX(var, lo, hi)
+#define RW_BOX(var, lo, hi) CAIRN_RW_BOX(var, lo, hi)
+#define SITE(name)          (name)
+#endif
+
 static inline cairn_access cairn_access_of(cairn_var var, unsigned how, const uint64_t *lo,
                                            const uint64_t *hi)
 {
@@ -75,10 +87,12 @@ static inline cairn_access cairn_access_of(cairn_var var, unsigned how, const ui
 
 typedef struct cairn_region_options {
     size_t struct_bytes;
-    uint64_t regions;   /* of a look-ahead, at most; what is undecided then is kept; 0: 300 */
-    double seconds;     /* likewise; 0: 2 */
-    uint64_t log_bytes; /* that values and regions may take; 0: 64 MiB */
-    const char *place;  /* the site at which alone marks begin; NULL: Cairn chooses */
+    uint64_t regions;      /* of a look-ahead, at most; what is undecided then is kept; 0: 300 */
+    double seconds;        /* likewise; 0: 2 */
+    uint64_t log_bytes;    /* that values and regions may take; 0: 64 MiB */
+    const char *place;     /* the site at which alone marks begin; NULL: Cairn chooses */
+    const cairn_var *keep; /* all that marks keep, as it is at the place, which has to be named */
+    size_t nkeep;          /* so many; 0: what the accesses behind the place need */
 } cairn_region_options;
 
 /*
@@ -99,7 +113,8 @@ CAIRN_API int cairn_never(cairn *c, cairn_var var);
  * Begin: from here on regions count. Collective; instead of cairn_resume. how may be NULL.
  * CAIRN_OK: there is a mark, and the program is on its way back to it; CAIRN_NOTHING: there is
  * none. CAIRN_EMISMATCH (the mark was not taken by regions, or the ranks' values differ and their
- * number is another), and as cairn_probe.
+ * number is another), CAIRN_EINVAL (options that contradict each other or what was said before),
+ * and as cairn_probe.
  */
 CAIRN_API CAIRN_CHECK int cairn_regions(cairn *c, const cairn_region_options *how);
 
@@ -132,6 +147,42 @@ CAIRN_API int cairn_region_enter(cairn *c, const char *site, const cairn_access 
 #endif
 
 /*
+ * A scope: a piece of the program in which not all work is declared. It encloses regions and other
+ * work, and its body ends with cairn_scope_end:
+ *
+ *     if (cairn_scope(c, "chemistry")) {
+ *         prepare(table);                                  nobody says what this touches
+ *         if (cairn_region(c, "react", CAIRN_RW(species))) ...
+ *         cairn_scope_end(c);
+ *     }
+ *     cairn_value(c, &nsteps, sizeof nsteps);              what leaves the scope
+ *
+ * Work that no region declares may touch every variable that no region of the scope mentions, and
+ * none that one does. So a mark keeps the former as they are when the scope begins, or, if its
+ * place lies in the scope, as they are there. Accesses that the scope itself is given say of these
+ * variables that nothing else is done with them besides. On the way back a scope is skipped as a
+ * whole, values and all, unless the place lies in it; its values are then no longer in the log.
+ * Scopes may be nested. Results as of a region. CAIRN_EINVAL from cairn_scope_end: none is open.
+ */
+CAIRN_API int cairn_scope_enter(cairn *c, const char *site, const cairn_access *access, size_t n);
+CAIRN_API int cairn_scope_end(cairn *c);
+
+/* cairn_scope(c, site, access, ...), with or without accesses. */
+#define cairn_scope(c, ...) cairn_scope_of_(c, __VA_ARGS__, cairn_access_of(0, 0, NULL, NULL))
+#ifdef __cplusplus
+#define cairn_scope_of_(c, site, ...)                                                              \
+    ([&]() {                                                                                       \
+        const cairn_access cairn_list_[] = {__VA_ARGS__};                                          \
+        return cairn_scope_enter((c), (site), cairn_list_,                                         \
+                                 sizeof cairn_list_ / sizeof *cairn_list_ - 1);                    \
+    }())
+#else
+#define cairn_scope_of_(c, site, ...)                                                              \
+    cairn_scope_enter((c), (site), (cairn_access[]){__VA_ARGS__},                                  \
+                      sizeof((cairn_access[]){__VA_ARGS__}) / sizeof(cairn_access) - 1)
+#endif
+
+/*
  * A value that leaves the computation and steers the program. On the way back it becomes what it
  * was. CAIRN_OK; CAIRN_EMISMATCH (no value was next, or one of another size), CAIRN_ENOMEM.
  */
@@ -151,11 +202,12 @@ CAIRN_API int cairn_reduce(cairn *c, double *value, size_t n, cairn_reduction ho
 /*
  * A forward point: the payload is all that the program needs to go on from here, such as its step.
  * On the way back it becomes what it was at the last such point before the mark, and what came
- * before that is neither replayed nor logged any more. CAIRN_OK, as cairn_value.
+ * before that is neither replayed nor logged any more. Outside of scopes. CAIRN_OK, as cairn_value;
+ * CAIRN_EINVAL.
  */
 CAIRN_API int cairn_forward(cairn *c, void *payload, size_t nbytes);
 
-/* Take a mark at the next place, whether it is due or not. Collective. */
+/* Take a mark at the next place, whether it is due or not. Collective; nothing on the way back. */
 CAIRN_API int cairn_trigger(cairn *c);
 
 /* Is the program on its way back to a mark? It may want to keep silent then. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { LIMIT_REGIONS = 300, LIMIT_SECONDS = 2, LOG_MIB = 64 };
+enum { REDUCED = 50 }; /* reductions from one at which ranks agree on marks to the next */
 
 static regions *regions_of(const cairn *c)
 {
@@ -24,6 +25,7 @@ static void regions_free(void *self)
 {
     regions *r = self;
     crn_regions_forget_lists(r);
+    crn_vec_done(&r->scope);
     for (size_t i = 0; i < r->var.n; i++) {
         crn_region_var_done(&r->var.at[i]);
         free(r->name.at[i].name);
@@ -138,6 +140,10 @@ static int set_rule(cairn *c, cairn_var var, crn_keep_rule rule)
     if (!r || var == 0 || var > r->var.n)
         return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL, "%u is no variable of regions", var));
     crn_keep_rule *now = &r->var.at[var - 1].rule;
+    if (r->listed)
+        return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL,
+                                           "variable '%s': a list of data says what is kept",
+                                           r->name.at[var - 1].name));
     if (*now != CRN_KEEP_NEEDED && *now != rule)
         return crn_ckpt_result(c, crn_fail(CAIRN_EINVAL,
                                            "variable '%s' cannot be kept always and never",
@@ -159,6 +165,26 @@ int cairn_never(cairn *c, cairn_var var)
 /* --- beginning ---------------------------------------------------------------------------------
  */
 
+/* A list of data: these are kept, and nothing else. */
+static cairn_status set_list(regions *r, const cairn_region_options *o)
+{
+    CRN_FAIL_IF(o->nkeep > 0 && (!o->keep || !o->place), CAIRN_EINVAL,
+                "a list of data is what the program needs at one place: region options name it");
+    for (size_t i = 0; i < r->var.n && o->nkeep > 0; i++) {
+        CRN_FAIL_IF(r->var.at[i].rule != CRN_KEEP_NEEDED, CAIRN_EINVAL,
+                    "variable '%s' is to be kept always or never, and there is a list of data",
+                    r->name.at[i].name);
+        r->var.at[i].rule = CRN_KEEP_NEVER;
+    }
+    for (size_t i = 0; i < o->nkeep; i++) {
+        CRN_FAIL_IF(o->keep[i] == 0 || o->keep[i] > r->var.n, CAIRN_EINVAL,
+                    "list of data: %u is no variable of regions", o->keep[i]);
+        r->var.at[o->keep[i] - 1].rule = CRN_KEEP_ALWAYS;
+    }
+    r->listed = o->nkeep > 0;
+    return CAIRN_OK;
+}
+
 static cairn_status start(cairn *c, const cairn_region_options *how)
 {
     regions *r;
@@ -167,6 +193,7 @@ static cairn_status start(cairn *c, const cairn_region_options *how)
         CRN_TRY(crn_struct_in(how, &o));
     CRN_TRY(crn_regions_get(c, &r));
     CRN_FAIL_IF(r->phase != REGION_OFF, CAIRN_EINVAL, "cairn_regions was called before");
+    CRN_TRY(set_list(r, &o));
     if (o.place)
         CRN_TRY(crn_strdup(o.place, &r->place_name));
     r->limit = o.regions ? o.regions : LIMIT_REGIONS;
@@ -206,6 +233,7 @@ static cairn_status end_initialisation(cairn *c)
         r->phase = r->forwarded ? REGION_FORWARD : REGION_REPLAY;
         return CAIRN_OK;
     }
+    CRN_FAIL_IF(r->scope.n > 0, CAIRN_EINVAL, "the initialisation phase ends outside of scopes");
     CRN_FAIL_IF(r->has_init || r->marked || r->forwarded || r->phase != REGION_RUN || r->open,
                 CAIRN_EINVAL,
                 "the initialisation phase ends once, before the first mark and forward point");
@@ -229,22 +257,30 @@ int cairn_initialised(cairn *c)
 /* --- regions -----------------------------------------------------------------------------------
  */
 
-static int enter(regions *r, const char *site, const cairn_access *access, size_t n)
+int crn_regions_pass(regions *r, uint32_t list)
 {
-    uint32_t list;
-    CRN_TRY(crn_regions_list(r, site, access, n, &list));
     if (r->phase != REGION_RUN)
         return crn_regions_skip(r, list);
     CRN_TRY(crn_regions_before(r, list));
     return 1;
 }
 
-int cairn_region_enter(cairn *c, const char *site, const cairn_access *access, size_t n)
+static int enter(regions *r, const char *site, const cairn_access *access, size_t n)
+{
+    uint32_t list;
+    CRN_TRY(crn_regions_list(r, site, access, n, &list));
+    if (r->scope.n > 0)
+        crn_scopes_mention(r, list);
+    return crn_regions_pass(r, list);
+}
+
+int crn_regions_call(cairn *c, const char *site, const cairn_access *access, size_t n,
+                     crn_region_call *call)
 {
     regions *r = regions_of(c);
     int rc;
     if (r && r->phase != REGION_OFF && site && (access || n == 0))
-        rc = enter(r, site, access, n);
+        rc = call(r, site, access, n);
     else
         rc = crn_fail(CAIRN_EINVAL, "a region has a name, and cairn_regions comes before it");
     if (rc < 0 && r)
@@ -252,6 +288,11 @@ int cairn_region_enter(cairn *c, const char *site, const cairn_access *access, s
     if (rc < 0 && c)
         (void)crn_ckpt_result(c, rc);
     return rc;
+}
+
+int cairn_region_enter(cairn *c, const char *site, const cairn_access *access, size_t n)
+{
+    return crn_regions_call(c, site, access, n, enter);
 }
 
 /* --- values ------------------------------------------------------------------------------------
@@ -289,7 +330,7 @@ static cairn_status reduce(regions *r, double *value, size_t n, cairn_reduction 
     if (r->phase != REGION_REPLAY)
         CRN_TRY(crn_comm_allreduce_f64(crn_ckpt_comm(r->c), op[how], value, n));
     CRN_TRY(pass_value(r, value, n * sizeof *value));
-    if (r->open)
+    if (r->open || ++r->nreduced % REDUCED == 0)
         (void)crn_regions_poll(r);
     return CAIRN_OK;
 }
@@ -309,6 +350,7 @@ static cairn_status forward(regions *r, void *payload, size_t nbytes)
 {
     CRN_FAIL_IF(r->phase == REGION_INIT, CAIRN_EINVAL,
                 "a forward point lies behind the initialisation phase");
+    CRN_FAIL_IF(r->scope.n > 0, CAIRN_EINVAL, "a forward point lies outside of scopes");
     if (r->phase == REGION_FORWARD)
         return crn_regions_take_payload(r, payload, nbytes);
     CRN_FAIL_IF(r->phase == REGION_REPLAY, CAIRN_EMISMATCH,

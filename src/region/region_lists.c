@@ -5,6 +5,7 @@
  */
 #include "region/region_session.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* --- sites ----------------------------------------------------------------------------------- */
@@ -154,13 +155,22 @@ static void list_done(region_list *l)
     free(l->access);
 }
 
-static cairn_status make_list(regions *r, uint32_t site, const cairn_access *a, size_t n)
+static cairn_status write_scope(const char *site, char **ret)
 {
-    region_list l = {.site = site, .n = n, .told = UINT32_MAX};
+    const size_t cap = strlen(site) + sizeof "scope  {";
+    CRN_TRY(crn_mem_alloc((void **)ret, cap, 1, 0));
+    snprintf(*ret, cap, "scope %s {", site);
+    return CAIRN_OK;
+}
+
+static cairn_status make_list(regions *r, uint32_t site, const cairn_access *a, size_t n,
+                              bool scope)
+{
+    region_list l = {.site = site, .n = n, .told = UINT32_MAX, .scope = scope};
     const char *name = r->site.at[site].name;
     for (size_t i = 0; i < n; i++)
         CRN_TRY(check_access(r, name, &a[i]));
-    cairn_status rc = write_text(r, name, a, n, &l.text);
+    cairn_status rc = scope ? write_scope(name, &l.text) : write_text(r, name, a, n, &l.text);
     if (rc == CAIRN_OK)
         rc = copy_given(r, a, n, &l.given);
     if (rc == CAIRN_OK)
@@ -179,23 +189,58 @@ static cairn_status make_list(regions *r, uint32_t site, const cairn_access *a, 
     return rc;
 }
 
-cairn_status crn_regions_list(regions *r, const char *name, const cairn_access *a, size_t n,
-                              uint32_t *ret)
+static cairn_status find_list(regions *r, uint32_t site, const cairn_access *a, size_t n,
+                              bool scope, uint32_t *ret)
 {
-    uint32_t site = 0;
-    CRN_TRY(get_site(r, name, &site));
     uint32_t at = r->site.at[site].last_list;
+    CRN_FAIL_IF(at != UINT32_MAX && r->list.at[at].scope != scope, CAIRN_EINVAL,
+                "'%s' is the name of a region and of a scope", r->site.at[site].name);
     if (at == UINT32_MAX || !is_list(r, &r->list.at[at], a, n)) {
         for (at = 0; at < r->list.n; at++)
             if (r->list.at[at].site == site && is_list(r, &r->list.at[at], a, n))
                 break;
         if (at == r->list.n)
-            CRN_TRY(make_list(r, site, a, n));
+            CRN_TRY(make_list(r, site, a, n, scope));
         r->site.at[site].last_list = at;
     }
     r->met = at;
     *ret = at;
     return CAIRN_OK;
+}
+
+cairn_status crn_regions_list(regions *r, const char *name, const cairn_access *a, size_t n,
+                              uint32_t *ret)
+{
+    uint32_t site = 0;
+    CRN_TRY(get_site(r, name, &site));
+    return find_list(r, site, a, n, false, ret);
+}
+
+/* What the scope says of variables, and of those that neither it nor its regions have named, that
+ * anything may happen to them. */
+cairn_status crn_regions_scope_list(regions *r, const char *name, const cairn_access *a, size_t n,
+                                    uint32_t *ret)
+{
+    uint32_t site = 0;
+    CRN_VEC(cairn_access) all = {0};
+    CRN_TRY(get_site(r, name, &site));
+    if (!r->site.at[site].mentioned)
+        CRN_TRY(crn_alloc(&r->site.at[site].mentioned, REGION_WORDS));
+    uint64_t named[REGION_WORDS];
+    memcpy(named, r->site.at[site].mentioned, sizeof named);
+    cairn_status rc = crn_vec_reserve(&all, n + r->var.n);
+    for (size_t i = 0; rc == CAIRN_OK && i < n; i++) {
+        all.at[all.n++] = a[i];
+        if (a[i].var > 0 && a[i].var <= r->var.n)
+            crn_bit_set(named, a[i].var - 1);
+    }
+    for (uint32_t i = 0; rc == CAIRN_OK && i < r->var.n; i++)
+        if (!crn_bit(named, i))
+            all.at[all.n++] = CAIRN_RW(i + 1);
+    if (rc == CAIRN_OK)
+        rc = find_list(r, site, all.at, all.n, true, ret);
+    crn_vec_done(&all);
+    return rc;
 }
 
 void crn_regions_forget_lists(regions *r)
@@ -205,6 +250,7 @@ void crn_regions_forget_lists(regions *r)
     crn_vec_done(&r->list);
     for (size_t i = 0; i < r->site.n; i++) {
         free(r->site.at[i].name);
+        free(r->site.at[i].mentioned);
         crn_decision_done(&r->site.at[i].shadow);
     }
     crn_vec_done(&r->site);

@@ -34,25 +34,34 @@ static cairn_status check_size(regions *r)
     return CAIRN_OK;
 }
 
-cairn_status crn_regions_tell(regions *r, uint32_t list)
+cairn_status crn_regions_tell_text(regions *r, const char *text, uint32_t *ret)
 {
-    region_list *l = &r->list.at[list];
-    uint32_t n = l->told;
-    char *text;
-    if (n != UINT32_MAX)
-        return CAIRN_OK;
+    uint32_t n;
+    char *copy;
     for (n = 0; n < r->told.n; n++)
-        if (strcmp(r->told.at[n], l->text) == 0)
+        if (strcmp(r->told.at[n], text) == 0)
             break;
     if (n == r->told.n) {
-        CRN_TRY(crn_strdup(l->text, &text));
-        if (crn_vec_push(&r->told, text) < 0) {
-            free(text);
+        CRN_TRY(crn_strdup(text, &copy));
+        if (crn_vec_push(&r->told, copy) < 0) {
+            free(copy);
             return CAIRN_ENOMEM;
         }
     }
-    l->told = n;
+    *ret = n;
     return CAIRN_OK;
+}
+
+cairn_status crn_regions_tell(regions *r, uint32_t list)
+{
+    region_list *l = &r->list.at[list];
+    return l->told == UINT32_MAX ? crn_regions_tell_text(r, l->text, &l->told) : CAIRN_OK;
+}
+
+cairn_status crn_regions_log_number(regions *r, uint64_t number)
+{
+    put_number(&r->log, number);
+    return check_size(r);
 }
 
 cairn_status crn_regions_log_list(regions *r, uint32_t list)
@@ -60,8 +69,7 @@ cairn_status crn_regions_log_list(regions *r, uint32_t list)
     if (r->full)
         return CAIRN_OK;
     CRN_TRY(crn_regions_tell(r, list));
-    put_number(&r->log, (uint64_t)r->list.at[list].told + 1);
-    return check_size(r);
+    return crn_regions_log_number(r, (uint64_t)r->list.at[list].told + 1);
 }
 
 cairn_status crn_regions_log_value(regions *r, const void *value, size_t nbytes)

@@ -65,7 +65,8 @@ static cairn_status keep(void *arg, size_t var, const crn_boxes *boxes)
     region_name *n = &r->name.at[var];
     const uint64_t volume = crn_boxes_volume(boxes);
     n->kept_bytes += volume * r->var.at[var].item;
-    n->reason = r->met;
+    n->reason = r->met_reason;
+    n->list = r->met;
     if (n->whole)
         return CAIRN_OK;
     CRN_TRY(check_shape(r, var));
@@ -104,13 +105,17 @@ static cairn_status begin_decision(regions *r)
         region_name *n = &r->name.at[i];
         n->captured = n->whole = false;
         n->kept_bytes = 0;
-        n->reason = UINT32_MAX;
     }
+    r->met_reason = REGION_LISTED;
     CRN_TRY(capture_others(r));
     CRN_TRY(crn_regions_capture_log(r));
     crn_decision_done(&r->decision);
     CRN_TRY(crn_decision_init(&r->decision, r->var.n));
-    return crn_decision_begin(&r->decision, &r->var, keep, r);
+    CRN_TRY(crn_decision_begin(&r->decision, &r->var, keep, r));
+    r->met_reason = REGION_SCOPE;
+    CRN_TRY(crn_scopes_decide(r, &r->decision, keep, r));
+    r->met_reason = REGION_READ;
+    return CAIRN_OK;
 }
 
 /* Collective: has the log of any rank reached its bound? Values may be longer on some ranks. */
@@ -149,7 +154,7 @@ static bool is_place(const regions *r, uint32_t site)
 static cairn_status look_ahead(regions *r, const crn_accesses *a)
 {
     if (r->count - r->place_count >= r->limit) {
-        r->met = UINT32_MAX;
+        r->met_reason = REGION_UNKNOWN;
         return crn_decision_end(&r->decision, &r->var, keep, r);
     }
     return crn_decision_step(&r->decision, &r->var, a, keep, r);
@@ -159,11 +164,12 @@ cairn_status crn_regions_before(regions *r, uint32_t list)
 {
     const region_list *l = &r->list.at[list];
     const crn_accesses a = {l->access, l->nused, l->touched};
+    r->met = list;
     if (r->armed && !r->open && is_place(r, l->site))
         begin_mark(r);
+    r->met_reason = l->scope ? REGION_SCOPE : REGION_READ;
     if (r->open && !r->failed)
         note_failure(r, look_ahead(r, &a));
-    r->met = list;
     if (r->gathers)
         CRN_TRY(crn_shadow_step(r, list));
     CRN_TRY(crn_modify(&r->var, &a));
@@ -174,20 +180,31 @@ cairn_status crn_regions_before(regions *r, uint32_t list)
 
 /* --- where the ranks agree -------------------------------------------------------------------- */
 
+const char *crn_region_why(const regions *r, const region_name *n, char *buf, size_t cap)
+{
+    static const char *const words[] = {[REGION_READ] = "read by ",
+                                        [REGION_SCOPE] = "left open by scope ",
+                                        [REGION_LISTED] = "as the program asks",
+                                        [REGION_UNKNOWN] = "undecided at the limit"};
+    const bool named = n->reason == REGION_READ || n->reason == REGION_SCOPE;
+    snprintf(buf, cap, "%s%s", words[n->reason],
+             named ? r->site.at[r->list.at[n->list].site].name : "");
+    return buf;
+}
+
 static void tell_mark(const regions *r, uint64_t version)
 {
     uint64_t kept = 0, all = 0;
-    char a[CRN_NUMBER_TEXT], b[CRN_NUMBER_TEXT];
+    char a[CRN_NUMBER_TEXT], b[CRN_NUMBER_TEXT], why[256];
     for (size_t i = 0; i < r->name.n; i++) {
         const region_name *n = &r->name.at[i];
         all += crn_box_volume(&r->var.at[i].whole) * r->var.at[i].item;
         kept += n->kept_bytes;
         if (n->kept_bytes > 0)
             crn_log_write(crn_ckpt_log(r->c), CRN_LOG_INFO, CRN_LOG_ROOT,
-                          "mark %" PRIu64 " keeps %s of '%s', %s%s", version,
+                          "mark %" PRIu64 " keeps %s of '%s', %s", version,
                           crn_format_nbytes(n->kept_bytes, a, sizeof a), n->name,
-                          n->reason < r->list.n ? "read by " : "undecided",
-                          n->reason < r->list.n ? r->site.at[r->list.at[n->reason].site].name : "");
+                          crn_region_why(r, n, why, sizeof why));
     }
     crn_log_write(crn_ckpt_log(r->c), CRN_LOG_INFO, CRN_LOG_ROOT, "mark %" PRIu64 " keeps %s of %s",
                   version, crn_format_nbytes(kept, a, sizeof a),
@@ -222,7 +239,7 @@ static cairn_status agree(regions *r)
     if (max[UNDECIDED] && !max[FAILED] && !max[LATE])
         return CAIRN_OK;
     if (max[UNDECIDED] && !max[FAILED]) {
-        r->met = UINT32_MAX;
+        r->met_reason = REGION_UNKNOWN;
         note_failure(r, crn_decision_end(&r->decision, &r->var, keep, r));
         max[FAILED] = r->failed;
         CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_MAX, &max[FAILED], 1));

@@ -104,6 +104,14 @@ static uint64_t take_number(regions *r)
     return n;
 }
 
+uint64_t crn_regions_peek(regions *r)
+{
+    const size_t at = r->at;
+    const uint64_t n = take_number(r);
+    r->at = at;
+    return n;
+}
+
 /* What the log has next, for a sentence. Leaves it there. */
 static const char *what_is_next(regions *r, char *buf, size_t cap)
 {
@@ -178,9 +186,14 @@ int crn_regions_skip(regions *r, uint32_t list)
     if (r->phase == REGION_FORWARD)
         return 0;
     CRN_TRY(crn_regions_tell(r, list));
+    if (r->list.at[list].scope && crn_scope_is_skipped(r, list)) {
+        (void)take_number(r);
+        r->count++;
+        return 0;
+    }
     if (r->at < r->log.n) {
         CRN_TRY(skip_logged(r, &r->list.at[list]));
-        return 0;
+        return r->list.at[list].scope; /* the place lies in it */
     }
     if (strcmp(r->list.at[list].text, r->place_text) != 0)
         return mismatch(r, r->list.at[list].text);

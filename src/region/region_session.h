@@ -28,13 +28,22 @@ typedef enum region_phase {
     REGION_RUN
 } region_phase;
 
+/* Why a mark keeps something. */
+typedef enum region_reason {
+    REGION_READ,   /* a region reads it before it is overwritten, */
+    REGION_SCOPE,  /* a scope may do so, */
+    REGION_LISTED, /* the program has said so: a list of data, always, */
+    REGION_UNKNOWN /* nothing had happened to it at the end of the look-ahead */
+} region_reason;
+
 /* What is known of a variable beside what decisions need. */
 typedef struct region_name {
     char *name;
     bool captured;       /* something of it is in the open mark, */
     bool whole;          /* and all of it, also of what nobody has asked for */
     uint64_t kept_bytes; /* of the open mark, */
-    uint32_t reason;     /* for this list's sake; UINT32_MAX: undecided at the end */
+    region_reason reason;
+    uint32_t list; /* of that region or scope */
 } region_name;
 
 /* What a site does in a call. */
@@ -45,6 +54,7 @@ typedef struct region_list {
     crn_access *access;
     size_t n, nused; /* given; of access: those of variables that are not empty */
     uint32_t told;   /* its number in the log; UINT32_MAX: none yet */
+    bool scope;      /* the beginning of one */
     uint64_t touched[REGION_WORDS];
 } region_list;
 
@@ -62,7 +72,15 @@ typedef struct region_site {
     crn_decision shadow;    /* its state */
     uint64_t nsamples;      /* shadows that ended, */
     double sum, sum_square; /* and what they would have kept */
+    uint64_t *mentioned;    /* of a scope: bits of variables that its regions have named; or NULL */
 } region_site;
+
+/* A scope that the program is in. */
+typedef struct region_scope {
+    uint32_t site;
+    size_t log_at; /* where the log was when it began, */
+    bool full;     /* and whether it was full */
+} region_scope;
 
 typedef struct regions {
     cairn *c;
@@ -75,13 +93,16 @@ typedef struct regions {
     CRN_VEC(region_name) name;
     CRN_VEC(region_site) site;
     CRN_VEC(region_list) list;
+    CRN_VEC(region_scope) scope;
 
     uint64_t count; /* regions met */
     crn_buf log;
     bool has_init, marked, full;
-    crn_buf payload; /* of the last forward point, */
-    bool forwarded;  /* if there was one, */
-    uint64_t base;   /* and the count there */
+    bool listed;       /* the program has a list of data */
+    uint64_t nreduced; /* calls of cairn_reduce */
+    crn_buf payload;   /* of the last forward point, */
+    bool forwarded;    /* if there was one, */
+    uint64_t base;     /* and the count there */
 
     bool gathers; /* shadows run */
     bool armed, at_once, open, failed;
@@ -91,7 +112,8 @@ typedef struct regions {
     uint32_t place;                    /* site; UINT32_MAX: any */
     uint32_t place_told;               /* that the log names, + 1 */
     uint64_t place_count;
-    uint32_t met; /* the list that is being looked at */
+    uint32_t met;             /* the list that is being looked at, */
+    region_reason met_reason; /* and why what is kept now is */
     crn_decision decision;
     crn_buf state; /* for the mark */
 
@@ -109,6 +131,13 @@ typedef struct regions {
 /* The regions of a session, which this makes when there are none yet. */
 cairn_status crn_regions_get(cairn *c, regions **ret);
 
+/* A call of the program that names a site: what it does in a session with regions, between the
+ * checks of its arguments and the record of its failure. 1: the body is to run. */
+typedef int crn_region_call(regions *r, const char *site, const cairn_access *access, size_t n);
+int crn_regions_call(cairn *c, const char *site, const cairn_access *access, size_t n,
+                     crn_region_call *call);
+int crn_regions_pass(regions *r, uint32_t list); /* go on to, or skip, what the list stands for */
+
 /* What went wrong: no marks from now on. Returns rc. */
 cairn_status crn_regions_break(regions *r, cairn_status rc);
 
@@ -118,6 +147,21 @@ cairn_status crn_regions_break(regions *r, cairn_status rc);
 cairn_status crn_regions_list(regions *r, const char *site, const cairn_access *access, size_t n,
                               uint32_t *ret);
 void crn_regions_forget_lists(regions *r);
+
+/* The same for the beginning of a scope. */
+cairn_status crn_regions_scope_list(regions *r, const char *site, const cairn_access *access,
+                                    size_t n, uint32_t *ret);
+
+/* --- scopes --------------------------------------------------------------------------------- */
+
+/* A region names variables: they are its scopes' regions' own. */
+void crn_scopes_mention(regions *r, uint32_t list);
+
+/* At a place that lies in scopes: keep what their undeclared work may touch. */
+cairn_status crn_scopes_decide(const regions *r, crn_decision *d, crn_keep_fn *keep, void *arg);
+
+/* On the way back: is the scope that the list begins over in the log, and so to be skipped? */
+bool crn_scope_is_skipped(regions *r, uint32_t list);
 
 /* --- marks ---------------------------------------------------------------------------------- */
 
@@ -133,17 +177,23 @@ cairn_status crn_regions_arm(regions *r); /* a mark is wanted. Collective. */
 bool crn_regions_poll(void *arg);         /* for cairn_due. Collective. */
 bool crn_regions_hold(void *arg);         /* is a mark to be finished before the program leaves? */
 
+/* Why a variable is in the mark, in words. */
+const char *crn_region_why(const regions *r, const region_name *n, char *buf, size_t cap);
+
 /* --- the log -------------------------------------------------------------------------------- */
 
 cairn_status crn_regions_log_list(regions *r, uint32_t list);
 cairn_status crn_regions_log_value(regions *r, const void *value, size_t nbytes);
 cairn_status crn_regions_tell(regions *r, uint32_t list); /* let it have a number */
-cairn_status crn_regions_capture_log(regions *r);         /* into the open mark */
+cairn_status crn_regions_tell_text(regions *r, const char *text, uint32_t *ret);
+cairn_status crn_regions_log_number(regions *r, uint64_t number);
+cairn_status crn_regions_capture_log(regions *r); /* into the open mark */
 
 /* --- the way back --------------------------------------------------------------------------- */
 
 cairn_status crn_regions_start(regions *r);      /* collective */
 int crn_regions_skip(regions *r, uint32_t list); /* 1: it is to run */
+uint64_t crn_regions_peek(regions *r);           /* the next number of the log; leaves it there */
 cairn_status crn_regions_take_value(regions *r, void *value, size_t nbytes);
 cairn_status crn_regions_take_payload(regions *r, void *payload, size_t nbytes);
 

@@ -30,7 +30,8 @@ static cairn_status begin_shadow(regions *r, region_site *s)
     s->shadowed = true;
     s->began = r->count;
     s->kept = 0;
-    return crn_decision_begin(&s->shadow, &r->var, count_bytes, &k);
+    CRN_TRY(crn_decision_begin(&s->shadow, &r->var, count_bytes, &k));
+    return crn_scopes_decide(r, &s->shadow, count_bytes, &k);
 }
 
 static void end_shadow(region_site *s)
