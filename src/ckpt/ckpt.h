@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "comm/comm.h"
+#include "event/event.h"
 #include "store/store.h"
 
 /* What such a module keeps with a session, zeroed at first. */
@@ -26,6 +27,9 @@ const crn_log *crn_ckpt_log(const cairn *c);
 
 /* Errors of the public line: keep the thread's record in the session and return the code. */
 int crn_ckpt_result(cairn *c, cairn_status rc);
+
+/* A line for the run's event log; rank 0 writes, all ranks release the JSON members of e. */
+void crn_ckpt_event(cairn *c, crn_event *e);
 
 /* Is a mark due, as the session sees it? Collective. */
 bool crn_ckpt_ask_due(cairn *c);

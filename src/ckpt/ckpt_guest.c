@@ -19,6 +19,11 @@ const crn_log *crn_ckpt_log(const cairn *c)
     return &c->held.log;
 }
 
+void crn_ckpt_event(cairn *c, crn_event *e)
+{
+    (void)crn_holding_event(&c->held, e);
+}
+
 const char *crn_ckpt_next_var(const cairn *c, size_t *i)
 {
     while (*i < c->var.n) {

@@ -257,6 +257,55 @@ static void print_not_kept(const cmd_contents *c)
     }
 }
 
+/* PLACE MEAN SPREAD VISITS GAP */
+static void site_cells(cmd_columns *t, json_t *one)
+{
+    const crn_event_site s = crn_event_site_decode(one);
+    char text[CRN_NUMBER_TEXT];
+    cmd_cell(t, "%s", s.name ? s.name : "-");
+    cmd_cell(t, "%s", crn_format_nbytes((uint64_t)fmax(s.mean, 0), text, sizeof text));
+    cmd_cell(t, "%s", crn_format_nbytes((uint64_t)fmax(s.spread, 0), text, sizeof text));
+    cmd_cell(t, "%" PRIu64, s.visits);
+    cmd_cell(t, "%" PRIu64, s.gap);
+}
+
+/* Where a mark of a program with regions began, what it keeps and why, and the other places. */
+static int print_regions(const crn_event_list *events, int code)
+{
+    const crn_event *e = cmd_events_find(events, CRN_EVENT_REGIONS, NULL);
+    cmd_columns kept = {.align = "lrl"}, sites = {.align = "lrrrr"};
+    char text[CRN_NUMBER_TEXT], whole[CRN_NUMBER_TEXT], share[CMD_WORDS];
+    json_t *one;
+    size_t i;
+    if (!e || !e->regions.place)
+        return code;
+    cmd_line("%s", "");
+    cmd_line("regions: begun at '%s', %s; keeps %s of %s, %s", e->regions.place,
+             e->regions.named ? "as the program asks" : "the best place so far",
+             crn_format_nbytes(e->regions.kept, text, sizeof text),
+             crn_format_nbytes(e->regions.whole, whole, sizeof whole),
+             cmd_share(e->regions.kept, e->regions.whole, share));
+    cmd_line(
+        "in the program: cairn_region_options o = {.struct_bytes = sizeof o, .place = \"%s\"};",
+        e->regions.place);
+    head_cells(&kept, (const char *const[]){"VARIABLE", "KEPT", "WHY", NULL});
+    json_array_foreach(e->regions.variables, i, one)
+    {
+        const crn_event_kept v = crn_event_kept_decode(one);
+        cmd_cell(&kept, "%s", v.name ? v.name : "-");
+        cmd_cell(&kept, "%s", crn_format_nbytes(v.nbytes, text, sizeof text));
+        cmd_cell(&kept, "%s", v.why ? v.why : "-");
+    }
+    cmd_line("%s", "");
+    code = cmd_columns_print(&kept, 0, code);
+    if (json_array_size(e->regions.sites) == 0)
+        return code;
+    head_cells(&sites, (const char *const[]){"PLACE", "MEAN", "SPREAD", "VISITS", "GAP", NULL});
+    json_array_foreach(e->regions.sites, i, one) site_cells(&sites, one);
+    cmd_line("%s", "");
+    return cmd_columns_print(&sites, 0, code);
+}
+
 static int print_mark(const cairn_run_info *run, const cmd_contents *c,
                       const crn_event_list *events, int code)
 {
@@ -272,7 +321,7 @@ static int print_mark(const cairn_run_info *run, const cmd_contents *c,
     print_way(events);
     if (!c->in_trail) {
         cmd_line("its data is on the nodes that wrote it");
-        return print_changes(c, events, code);
+        return print_changes(c, events, print_regions(events, code));
     }
     cmd_line("files   %s", crn_format_nbytes(c->file_bytes, nbytes, sizeof nbytes));
     cmd_line("%s", "");
@@ -287,7 +336,7 @@ static int print_mark(const cairn_run_info *run, const cmd_contents *c,
     }
     code = cmd_columns_print(&t, 0, code);
     print_not_kept(c);
-    return print_changes(c, events, code);
+    return print_changes(c, events, print_regions(events, code));
 }
 
 static int show_mark(const show_job *job)

@@ -75,6 +75,11 @@
 #define CRN_EVENT_CHANGES_MEMBERS(M, O)                                                            \
     M(VERSION, version) O(VERSION, as) O(TEXT, ranks) O(JSON, variables)
 
+/* variables: a crn_event_kept each; sites: a crn_event_site each, the best first */
+#define CRN_EVENT_REGIONS_MEMBERS(M, O)                                                            \
+    M(VERSION, version)                                                                            \
+    M(TEXT, place) O(FLAG, named) M(COUNT, kept) M(COUNT, whole) M(JSON, variables) O(JSON, sites)
+
 #define CRN_EVENT_DRAINED_MEMBERS(M, O) M(VERSION, version) M(REAL, seconds) M(COUNT, stored)
 
 #define CRN_EVENT_PRUNED_MEMBERS(M, O) M(COUNT, marks) M(COUNT, files)
@@ -98,6 +103,7 @@
     K(DIVERGED, diverged)                                                                          \
     K(TUNED, tuned)                                                                                \
     K(CHANGES, changes)                                                                            \
+    K(REGIONS, regions)                                                                            \
     K(DRAINED, drained)                                                                            \
     K(PRUNED, pruned)
 
@@ -118,6 +124,16 @@
     O(COUNT, hashed)                                                                               \
     O(COUNT, changed) O(COUNT, stored) O(REAL_OR_NULL, predicted) O(REAL_OR_NULL, measured)
 
-#define CRN_EVENT_PARTS(K) K(SOURCE, source) K(BELIEF, belief) K(VARIABLE, variable)
+#define CRN_EVENT_KEPT_MEMBERS(M, O) M(TEXT, name) M(COUNT, nbytes) M(TEXT, why)
+
+#define CRN_EVENT_SITE_MEMBERS(M, O)                                                               \
+    M(TEXT, name) M(REAL, mean) M(REAL, spread) M(COUNT, visits) M(COUNT, gap)
+
+#define CRN_EVENT_PARTS(K)                                                                         \
+    K(SOURCE, source)                                                                              \
+    K(BELIEF, belief)                                                                              \
+    K(VARIABLE, variable)                                                                          \
+    K(KEPT, kept)                                                                                  \
+    K(SITE, site)
 
 #endif

@@ -26,6 +26,7 @@ static void regions_free(void *self)
     regions *r = self;
     crn_regions_forget_lists(r);
     crn_vec_done(&r->scope);
+    crn_vec_done(&r->mean);
     for (size_t i = 0; i < r->var.n; i++) {
         crn_region_var_done(&r->var.at[i]);
         free(r->name.at[i].name);

@@ -138,6 +138,7 @@ static void begin_mark(regions *r)
         return;
     }
     r->open = r->marked = true;
+    r->place_site = r->list.at[r->met].site;
     r->failed = r->broken.code < 0;
     r->place_count = r->count;
     r->mark_ns = crn_now_ns();
@@ -180,37 +181,6 @@ cairn_status crn_regions_before(regions *r, uint32_t list)
 
 /* --- where the ranks agree -------------------------------------------------------------------- */
 
-const char *crn_region_why(const regions *r, const region_name *n, char *buf, size_t cap)
-{
-    static const char *const words[] = {[REGION_READ] = "read by ",
-                                        [REGION_SCOPE] = "left open by scope ",
-                                        [REGION_LISTED] = "as the program asks",
-                                        [REGION_UNKNOWN] = "undecided at the limit"};
-    const bool named = n->reason == REGION_READ || n->reason == REGION_SCOPE;
-    snprintf(buf, cap, "%s%s", words[n->reason],
-             named ? r->site.at[r->list.at[n->list].site].name : "");
-    return buf;
-}
-
-static void tell_mark(const regions *r, uint64_t version)
-{
-    uint64_t kept = 0, all = 0;
-    char a[CRN_NUMBER_TEXT], b[CRN_NUMBER_TEXT], why[256];
-    for (size_t i = 0; i < r->name.n; i++) {
-        const region_name *n = &r->name.at[i];
-        all += crn_box_volume(&r->var.at[i].whole) * r->var.at[i].item;
-        kept += n->kept_bytes;
-        if (n->kept_bytes > 0)
-            crn_log_write(crn_ckpt_log(r->c), CRN_LOG_INFO, CRN_LOG_ROOT,
-                          "mark %" PRIu64 " keeps %s of '%s', %s", version,
-                          crn_format_nbytes(n->kept_bytes, a, sizeof a), n->name,
-                          crn_region_why(r, n, why, sizeof why));
-    }
-    crn_log_write(crn_ckpt_log(r->c), CRN_LOG_INFO, CRN_LOG_ROOT, "mark %" PRIu64 " keeps %s of %s",
-                  version, crn_format_nbytes(kept, a, sizeof a),
-                  crn_format_nbytes(all, b, sizeof b));
-}
-
 static void end_mark(regions *r, bool give_up)
 {
     r->open = false;
@@ -221,9 +191,11 @@ static void end_mark(regions *r, bool give_up)
     for (size_t i = 0; i < r->name.n; i++)
         if (!r->name.at[i].captured)
             (void)cairn_omit(r->c, r->name.at[i].name); /* if that fails, all of it is kept */
-    if (cairn_commit(r->c) < 0)
+    if (cairn_commit(r->c) < 0) {
         warn(r, "a mark failed");
-    tell_mark(r, r->place_count);
+        return;
+    }
+    crn_regions_tell_mark(r);
 }
 
 /* End the open mark if all ranks have decided, or their time is over. Collective. */

@@ -112,7 +112,10 @@ typedef struct regions {
     uint32_t place;                    /* site; UINT32_MAX: any */
     uint32_t place_told;               /* that the log names, + 1 */
     uint64_t place_count;
-    uint32_t met;             /* the list that is being looked at, */
+    uint32_t place_site; /* of the open or last mark */
+    CRN_VEC(double)
+        mean;     /* of each site, over all ranks, at the last choice; 1e300: no candidate */
+    uint32_t met; /* the list that is being looked at, */
     region_reason met_reason; /* and why what is kept now is */
     crn_decision decision;
     crn_buf state; /* for the mark */
@@ -177,8 +180,9 @@ cairn_status crn_regions_arm(regions *r); /* a mark is wanted. Collective. */
 bool crn_regions_poll(void *arg);         /* for cairn_due. Collective. */
 bool crn_regions_hold(void *arg);         /* is a mark to be finished before the program leaves? */
 
-/* Why a variable is in the mark, in words. */
-const char *crn_region_why(const regions *r, const region_name *n, char *buf, size_t cap);
+/* To the log, and as an event of the run: what the mark keeps and why, its place, and others. The
+ * ranks have all come here. */
+void crn_regions_tell_mark(regions *r);
 
 /* --- the log -------------------------------------------------------------------------------- */
 

@@ -98,13 +98,14 @@ cairn_status crn_regions_choose(regions *r, uint32_t *ret_site, bool *ret_settle
 {
     crn_comm *comm = crn_ckpt_comm(r->c);
     uint64_t n[2] = {r->site.n, ~(uint64_t)r->site.n};
-    double *mean = NULL;
     *ret_site = UINT32_MAX;
     CRN_TRY(crn_comm_allreduce_u64(comm, CRN_REDUCE_MAX, n, 2));
     CRN_FAIL_IF(n[0] != ~n[1], CAIRN_EMISMATCH,
                 "the ranks have met different regions: from %" PRIu64 " to %" PRIu64 " sites",
                 ~n[1], n[0]);
-    CRN_TRY(crn_comm_agree(comm, crn_alloc(&mean, r->site.n + 1)));
+    r->mean.n = 0;
+    CRN_TRY(crn_comm_agree(comm, crn_vec_reserve(&r->mean, r->site.n + 1)));
+    double *mean = r->mean.at;
     for (size_t i = 0; i < r->site.n; i++) {
         const region_site *s = &r->site.at[i];
         mean[i] = is_candidate(r, s) ? s->sum / (double)s->nsamples : 1e300;
@@ -118,6 +119,6 @@ cairn_status crn_regions_choose(regions *r, uint32_t *ret_site, bool *ret_settle
             best = mean[i];
             *ret_site = (uint32_t)i;
         }
-    free(mean);
+    r->mean.n = rc == CAIRN_OK ? r->site.n : 0;
     return rc;
 }

@@ -43,7 +43,7 @@ class Document(unittest.TestCase):
 
     def test_parts(self):
         named = set(re.findall(r"`(\w+)`", FORMAT.read_text()))
-        for constant in ("SOURCE", "BELIEF", "VARIABLE"):
+        for constant in ("SOURCE", "BELIEF", "VARIABLE", "KEPT", "SITE"):
             self.assertEqual(set(structures()[constant]) - named, set())
 
 

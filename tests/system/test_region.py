@@ -147,6 +147,11 @@ class Clover(RegionCase):
         self.assertEqual(len(kept), 25)
         self.assert_kept(kept, 8 * (2 * n * n + 2 * (n + 1) ** 2),
                          ["density0", "energy0", "xvel0", "yvel0"])
+        last = self.events("regions")[-1]
+        self.assertEqual((last["place"], last["kept"]), ("ideal gas", sum(kept.values())))
+        self.assertEqual([s["name"] for s in last["sites"][:2]], ["ideal gas", "reset"])
+        self.assertIn({"name": "xvel0", "nbytes": kept["xvel0"], "why": "read by viscosity"},
+                      last["variables"])
 
     def test_kills_at_any_point(self):
         """Between place and commit, too: a place is every eighth step, some regions before 115."""
