@@ -3,8 +3,9 @@
  * Lorenz's model of 1996 on a ring of n variables, dx[i]/dt = (x[i+1] - x[i-2]) x[i-1] - x[i] + F,
  * by the fourth-order Runge-Kutta method, in parallel: a model for ensembles.
  *
- *     lorenz96 [--n 40] [--force 8] [--dt 0.05] [--steps 1000]
+ *     lorenz96 [--n 40] [--force 8] [--dt 0.05] [--steps 1000] [--pause US]
  *
+ * --pause sleeps so many microseconds in each step, for a model that takes its time.
  * Started alone it advances its state by so many steps and prints the mean and the variance;
  * started by a study it advances what it is given.
  */
@@ -15,11 +16,14 @@
 
 #include <cairn/ensemble.h>
 
+#include "example.h"
+
 enum { LEFT = 2, RIGHT = 1 }; /* neighbours that a variable needs */
 
 typedef struct model {
     uint64_t n, first, mine;
     double force, dt;
+    uint64_t pause;
     double *x, *slope, *sum, *stage; /* mine each; stage has the neighbours around it */
     int rank, size;
 } model;
@@ -57,6 +61,7 @@ static void stage(model *m, double h, double weight)
 static void advance(model *m, uint64_t nsteps)
 {
     for (uint64_t s = 0; s < nsteps; s++) {
+        pause_us(m->pause);
         memset(m->sum, 0, m->mine * sizeof *m->sum);
         stage(m, 0, 1);
         stage(m, m->dt / 2, 2);
@@ -95,6 +100,8 @@ static int read_options(model *m, int argc, char **argv, uint64_t *nsteps)
             m->dt = strtod(argv[i + 1], NULL);
         else if (strcmp(argv[i], "--steps") == 0)
             *nsteps = strtoull(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--pause") == 0)
+            m->pause = strtoull(argv[i + 1], NULL, 10);
         else
             return -1;
     }
@@ -145,8 +152,10 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &m.size);
     if (read_options(&m, argc, argv, &nsteps) < 0 || m.n / (uint64_t)m.size < LEFT) {
-        fprintf(stderr, "usage: lorenz96 [--n N] [--force F] [--dt T] [--steps S]; at least two "
-                        "variables on each rank\n");
+        fprintf(
+            stderr,
+            "usage: lorenz96 [--n N] [--force F] [--dt T] [--steps S] [--pause US]; at least two "
+            "variables on each rank\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     int rc = model_init(&m);

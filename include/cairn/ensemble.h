@@ -82,6 +82,13 @@ CAIRN_API CAIRN_CHECK int cairn_member_field(cairn_ensemble *e, cairn_role role,
  */
 CAIRN_API CAIRN_CHECK int cairn_member_next(cairn_ensemble *e, cairn_task *task);
 
+/*
+ * The model could not advance the state that it was given: say why, instead of handing over what it
+ * has reached. The member is tried again on another runner, and in the end dealt with as the study
+ * says. Alone it does nothing. CAIRN_EINVAL.
+ */
+CAIRN_API CAIRN_CHECK int cairn_member_refuse(cairn_ensemble *e, const char *why);
+
 /* Is there no study, and this a program that runs alone? Not collective. */
 CAIRN_API bool cairn_member_is_alone(const cairn_ensemble *e);
 

@@ -12,6 +12,7 @@ const cmd_row cmd_table[] = {
     {"bench", cmd_bench, "measure what a choice would mean on this machine"},
     {"diff", cmd_diff, "say where two runs part, or that they agree within a bound"},
     {"drain", cmd_drain, "bring a dead program's newest mark from its nodes into the trail"},
+    {"ensemble", cmd_ensemble, "run a study of many members, which no failure stops"},
     {"explain", cmd_explain, "say what happened in another order before two runs parted"},
     {"export", cmd_export, "make an HDF5 file of a mark, for other tools"},
     {"gate", cmd_gate, "check a run against a golden file, or make one"},

@@ -3,35 +3,49 @@
  * ensemble: studies of many members. Row 5. A library of its own, libcairn-ensemble; states pass
  * through the public <cairn/state.h>.
  *
- *     ensemble_member.c   the model's side: fields, tasks
+ *     ensemble_member.c     the model's side: what <cairn/ensemble.h> declares
+ *     ensemble_field.c      which fields a model may declare
+ *     ensemble_runner.c     the model's side in a study: orders from launcher and server
+ *     ensemble_server.c     the server's loop: runners, messages, the order of a study
+ *     ensemble_schedule.c   which member goes to which runner, due dates, failures
+ *     ensemble_analysis.c   the first members, the update, observations made by a twin
+ *     ensemble_states.c     states on the shelf: putting them behind the loop, taking up a study
+ *     ensemble_obs.c        observations from a file
+ *     ensemble_launcher.c   the launcher: jobs that are started, watched and replaced
+ *     ensemble_jobs.c       jobs of this machine
+ *     ensemble_study.c      a study's configuration and directory
+ *     ensemble_layout.c     states in memory, pieces of them, rows for the filter
+ *     ensemble_wire.c       headers of messages
+ *     ensemble_zmq.c        sockets
  */
 #ifndef CAIRN_ENSEMBLE_ENSEMBLE_H
 #define CAIRN_ENSEMBLE_ENSEMBLE_H
 
-#include <mpi.h>
-
-#include <cairn/ensemble.h>
-
 #include "base/base.h"
-#include "comm/comm.h"
+#include "ensemble/ensemble_study.h"
 
-enum { CRN_MEMBER_FIELDS = 256 };
+/* --- the server ----------------------------------------------------------------------------- */
 
-/* A field of the state, as the model declared it. */
-typedef struct crn_member_field {
-    char name[64];
-    cairn_role role;
-    cairn_field piece; /* its name points to name */
-} crn_member_field;
+/*
+ * Be the server of a study whose launcher has started this process (by its environment). Returns
+ * when the study is over: CAIRN_OK, or a failure whose sentence the launcher has got, too.
+ */
+cairn_status crn_server_run(crn_study *study, bool twin);
 
-struct cairn_ensemble {
-    crn_comm *comm;
-    uint64_t alone_steps;
-    bool begun;
-    CRN_VEC(crn_member_field *) field;
-};
+/* --- the launcher --------------------------------------------------------------------------- */
 
-/* Is the field one that may be declared beside those that are there? CAIRN_EINVAL. */
-cairn_status crn_member_field_check(const cairn_ensemble *e, cairn_role role, const cairn_field *f);
+/* Takes a line about what goes on; progress is shown in place of the last such one. */
+typedef void crn_study_say_fn(const char *sentence, bool progress);
+
+/*
+ * Run a study until it is over: CAIRN_OK; CAIRN_NOTHING: it was asked to stop, and goes on when it
+ * is run again; or a failure. twin: make a truth and its observations instead.
+ */
+cairn_status crn_launcher_run(crn_study *study, bool twin, const char *program,
+                              crn_study_say_fn *say);
+
+/* Give the launcher of a study an order ("stop", "scale 4", "kill r3"); its answer into text.
+ * CAIRN_NOTHING: nobody runs the study now. */
+cairn_status crn_launcher_order(crn_study *study, const char *order, char *text, size_t cap);
 
 #endif

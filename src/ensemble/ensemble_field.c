@@ -2,7 +2,7 @@
  *
  * Fields of a model: what may be declared.
  */
-#include "ensemble/ensemble.h"
+#include "ensemble/ensemble_member.h"
 
 static cairn_status check_name(const cairn_ensemble *e, const char *name)
 {

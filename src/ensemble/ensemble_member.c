@@ -2,7 +2,7 @@
  *
  * The model's side: what <cairn/ensemble.h> declares.
  */
-#include "ensemble/ensemble.h"
+#include "ensemble/ensemble_member.h"
 
 const char *cairn_member_error(void)
 {
@@ -21,9 +21,14 @@ int cairn_member_open(MPI_Comm comm, uint64_t nsteps, cairn_ensemble **ret)
         return rc;
     }
     crn_comm_set_patient(e->comm, true);
+    e->mpi = comm;
     e->alone_steps = nsteps;
-    *ret = e;
-    return CAIRN_OK;
+    rc = crn_runner_create(e, &e->runner);
+    if (rc < 0)
+        cairn_member_close(e);
+    else
+        *ret = e;
+    return rc;
 }
 
 static cairn_status add_field(cairn_ensemble *e, cairn_role role, const cairn_field *field)
@@ -65,22 +70,30 @@ int cairn_member_next(cairn_ensemble *e, cairn_task *task)
     cairn_task mine;
     CRN_FAIL_IF(!e || !task, CAIRN_EINVAL, "cairn_member_next: an argument is NULL");
     CRN_TRY(crn_struct_check(task));
-    int more = next_alone(e, &mine);
+    int more = e->runner ? crn_runner_next(e, &mine) : next_alone(e, &mine);
     if (more > 0)
         CRN_TRY(crn_struct_out(&mine, task));
     return more;
 }
 
+int cairn_member_refuse(cairn_ensemble *e, const char *why)
+{
+    CRN_FAIL_IF(!e, CAIRN_EINVAL, "cairn_member_refuse: an argument is NULL");
+    if (e->runner)
+        crn_runner_refuse(e->runner, why);
+    return CAIRN_OK;
+}
+
 bool cairn_member_is_alone(const cairn_ensemble *e)
 {
-    (void)e;
-    return true;
+    return !e->runner;
 }
 
 void cairn_member_close(cairn_ensemble *e)
 {
     if (!e)
         return;
+    crn_runner_free(e->runner);
     for (size_t i = 0; i < e->field.n; i++)
         free(e->field.at[i]);
     crn_vec_done(&e->field);

@@ -93,6 +93,10 @@ cairn_status crn_orphans_sign(void);
  */
 void crn_orphans_end(const crn_variable *has, size_t n, crn_signals *s, int leave, crn_say_fn *say);
 
+/* Signal all processes of this machine, but for this one, whose environment has these variables
+ * (0: none is sent); how many there are. */
+size_t crn_marked_signal(const crn_variable *has, size_t nvariables, int number);
+
 /* --- commands ----------------------------------------------------------------------------- */
 
 /*

@@ -72,6 +72,14 @@ static const char *find_variable(const char *text, size_t n, const char *name)
     return "";
 }
 
+static bool has_all(const char *text, size_t n, const crn_variable *has, size_t nvariables)
+{
+    for (size_t i = 0; i < nvariables; i++)
+        if (strcmp(find_variable(text, n, has[i].name), has[i].value) != 0)
+            return false;
+    return true;
+}
+
 /* Does the mark name a supervisor of this machine that is no more? */
 static bool is_forsaken(const char *mark, const char *machine)
 {
@@ -93,11 +101,35 @@ static bool is_orphan(const sought *s, const char *machine, pid_t pid)
     char *text = read_environment(pid, &n);
     if (!text)
         return false;
-    bool found = is_forsaken(find_variable(text, n, mark_name), machine);
-    for (size_t i = 0; found && i < s->n; i++)
-        found = strcmp(find_variable(text, n, s->has[i].name), s->has[i].value) == 0;
+    bool found =
+        is_forsaken(find_variable(text, n, mark_name), machine) && has_all(text, n, s->has, s->n);
     free(text);
     return found;
+}
+
+static bool is_marked(const crn_proc *p, const crn_variable *has, size_t nvariables)
+{
+    size_t n;
+    if (p->pid == getpid() || p->ended)
+        return false;
+    char *text = read_environment(p->pid, &n);
+    const bool found = text && has_all(text, n, has, nvariables);
+    free(text);
+    return found;
+}
+
+size_t crn_marked_signal(const crn_variable *has, size_t nvariables, int number)
+{
+    crn_procs list = {0};
+    size_t n = 0;
+    crn_proc_list(&list);
+    for (size_t i = 0; i < list.n; i++)
+        if (is_marked(&list.at[i], has, nvariables)) {
+            kill(list.at[i].pid, number);
+            n++;
+        }
+    crn_vec_done(&list);
+    return n;
 }
 
 /* How many there are, which get this signal (0: none). */

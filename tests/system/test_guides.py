@@ -206,6 +206,9 @@ class Guides(system.Case):
     def test_hdf5(self):
         self.play_document("docs/guide/hdf5.md")
 
+    def test_ensemble(self):
+        self.play_document("docs/guide/ensemble.md")
+
     def test_plan(self):
         self.play_document("docs/guide/plan.md")
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Jobs of a study on this machine: commands in sessions of their own. The name of a job is written
+ * down before it is started and stands in the environment of all its processes; so a launcher that
+ * was killed leaves no job that the next one does not find.
+ */
+#ifndef CAIRN_ENSEMBLE_JOBS_H
+#define CAIRN_ENSEMBLE_JOBS_H
+
+#include <sys/types.h>
+
+#include "ensemble/ensemble.h"
+
+typedef struct crn_job {
+    char name[32];       /* r12: a runner; s3: the server's third incarnation */
+    pid_t pid;           /* 0: an earlier launcher's child, known by its environment */
+    bool hello;          /* it has said that it is there */
+    bool ending;         /* it was killed, or asked to leave */
+    uint64_t started_ns; /* crn_now_ns */
+} crn_job;
+
+typedef CRN_VEC(crn_job *) crn_jobs;
+
+/* Names that were ever used: the highest number of each kind, and jobs of them that are alive. */
+cairn_status crn_jobs_find(const crn_study *s, uint32_t *ret_runner, uint32_t *ret_server,
+                           crn_jobs *ret);
+
+/* Start a command as a job; its output goes to log/NAME in the study's directory. */
+cairn_status crn_job_start(const crn_study *s, const char *name, const char *command,
+                           crn_job **ret);
+
+/* Has it ended? Then how, in words. */
+bool crn_job_ended(const crn_study *s, crn_job *job, char *how, size_t cap);
+
+/* End all its processes at once. */
+void crn_job_kill(const crn_study *s, crn_job *job);
+
+/* The last line that it printed, or "". */
+void crn_job_last_words(const crn_study *s, const crn_job *job, char *text, size_t cap);
+
+#endif

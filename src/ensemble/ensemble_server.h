@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The server, inside. One thread runs the loop; a second one, behind it, puts the analysis on the
+ * shelf while members propagate, and shares nothing with the loop but what crn_keeper says.
+ */
+#ifndef CAIRN_ENSEMBLE_SERVER_H
+#define CAIRN_ENSEMBLE_SERVER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <cairn/state.h>
+
+#include "ensemble/ensemble.h"
+#include "ensemble/ensemble_layout.h"
+
+/* --- members -------------------------------------------------------------------------------- */
+
+typedef enum crn_member_state {
+    CRN_MEMBER_TODO,
+    CRN_MEMBER_RUNNING, /* on one runner or more */
+    CRN_MEMBER_DONE,    /* its background is here */
+    CRN_MEMBER_FAILED,  /* no attempt is left; waits for the end of the cycle */
+    CRN_MEMBER_DROPPED
+} crn_member_state;
+
+enum { CRN_AVOID = 4 };
+
+typedef struct crn_member_row {
+    crn_member_state state;
+    uint32_t attempt;          /* of the last task */
+    uint32_t burned;           /* attempts that count against it in this cycle */
+    uint32_t losses;           /* runners that were lost or hung with it */
+    uint32_t copies;           /* runners that have it now */
+    bool overdue;              /* it may be started once more */
+    uint32_t avoid[CRN_AVOID]; /* runners on which it failed last */
+} crn_member_row;
+
+/* --- runners -------------------------------------------------------------------------------- */
+
+typedef struct crn_runner_rank {
+    bool known;
+    crn_state_fields piece;
+    uint64_t came[CRN_MEMBER_FIELDS / 64]; /* whose pieces of the result are here, by bits */
+} crn_runner_rank;
+
+typedef struct crn_runner_row {
+    uint32_t number; /* of its job */
+    uint32_t nranks, nknown;
+    crn_runner_rank *rank;
+    bool idle, busy;
+    bool waits;    /* its result is announced, but pieces of other ranks are still to come */
+    crn_wire task; /* the one that it has, while it is busy */
+    crn_wire done; /* the announcement */
+    uint64_t begun_ns, heard_ns;
+    unsigned char *incoming;        /* the state that comes, piece by piece, */
+    uint32_t in_member, in_attempt; /* and of which task it is the result */
+    size_t ncame, nwanted;          /* pieces */
+} crn_runner_row;
+
+/* --- observations --------------------------------------------------------------------------- */
+
+typedef struct crn_observation {
+    uint64_t cycle, row;
+    double value, variance;
+} crn_observation;
+
+typedef CRN_VEC(crn_observation) crn_observations;
+
+/* Read a file of observations: "CYCLE FIELD INDEX VALUE VARIANCE" in each line; sorted by cycle,
+ * keeping the order within one. CAIRN_EINVAL names the line. */
+cairn_status crn_observations_read(const char *path, const crn_state_layout *layout,
+                                   crn_observations *ret);
+
+/* --- the keeper of states ------------------------------------------------------------------- */
+
+typedef struct crn_keeper {
+    cairn_shelf *shelf; /* the keeper's while it works, else the loop's */
+    pthread_t thread;
+    bool works;         /* the loop's: the thread is to be joined */
+    _Atomic bool ended; /* set last by the thread */
+    uint32_t cycle;     /* what it keeps: set before it starts */
+    bool put, drop;
+    cairn_status rc; /* the thread's until ended */
+    char text[CRN_ERR_TEXT];
+    uint64_t begun_ns;
+} crn_keeper;
+
+/* --- the server ----------------------------------------------------------------------------- */
+
+typedef enum crn_phase {
+    CRN_PHASE_FIELDS,
+    CRN_PHASE_FIRST,
+    CRN_PHASE_CYCLE,
+    CRN_PHASE_OVER
+} crn_phase;
+
+typedef struct crn_server {
+    crn_study *study;
+    bool twin;
+    uint32_t incarnation;
+    crn_link *hub, *launcher;
+    crn_phase phase;
+    uint32_t cycle; /* that is being propagated */
+    crn_state_layout layout;
+    unsigned char **analysis, **background; /* a state for each member */
+    crn_member_row *member;
+    uint32_t nmembers, nactive, ndone;
+    CRN_VEC(crn_runner_row *) runner;
+    CRN_VEC(double) seconds; /* durations of tasks, the last ones, by index modulo */
+    uint64_t nseconds;
+    crn_observations obs;
+    FILE *twin_file;
+    crn_keeper keeper;
+    uint64_t nbad, nstale, nfailures, nrepeated, beat_ns, cycle_ns, moved_ns;
+    bool stopping; /* the launcher asked */
+} crn_server;
+
+/* schedule */
+void crn_schedule_begin(crn_server *s); /* of a cycle: every active member is to do */
+bool crn_schedule_choose(crn_server *s, const crn_runner_row *r, uint32_t *ret);
+double crn_schedule_due_s(const crn_server *s); /* how long a task may take */
+void crn_schedule_took(crn_server *s, double seconds);
+cairn_status crn_schedule_failed(crn_server *s, uint32_t member, uint32_t runner, bool model,
+                                 const char *why);
+
+/* states */
+cairn_status crn_states_open(crn_server *s);
+cairn_status crn_states_take_up(crn_server *s, bool *ret_analyse); /* CAIRN_NOTHING: nothing kept */
+cairn_status crn_states_put_background(crn_server *s, uint32_t member);
+void crn_keeper_start(crn_server *s, uint32_t cycle);
+void crn_keeper_join(crn_server *s);
+void crn_states_close(crn_server *s);
+cairn_status crn_ledger_read(crn_server *s);
+
+/* analysis */
+cairn_status crn_analysis_first(crn_server *s); /* members from background[0] */
+cairn_status crn_analysis_update(crn_server *s);
+
+#endif

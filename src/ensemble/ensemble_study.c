@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ensemble/ensemble_study.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CRN_STUDY_ROW(id, section, key, type, def, range, help)                                    \
+    [CRN_STUDY_##id] = {section, key, CRN_OPT_##type, def, range, help},
+const crn_opt crn_study_table[CRN_STUDY_COUNT_OF] = {
+#include "ensemble/ensemble_study_table.h"
+};
+#undef CRN_STUDY_ROW
+
+enum { FILE_MAX = 1 << 20 };
+
+/* --- files ---------------------------------------------------------------------------------- */
+
+static cairn_status read_whole(const char *path, char **ret)
+{
+    char *text;
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return crn_fail_sys(errno, "cannot open '%s'", path);
+    cairn_status rc = fstat(fd, &st) < 0 ? crn_fail_sys(errno, "cannot read '%s'", path) : CAIRN_OK;
+    if (rc == CAIRN_OK && st.st_size > FILE_MAX)
+        rc = crn_fail(CAIRN_EINVAL, "'%s' is too long", path);
+    if (rc == CAIRN_OK)
+        rc = crn_alloc(&text, (size_t)st.st_size + 1);
+    if (rc == CAIRN_OK) {
+        ssize_t n = read(fd, text, (size_t)st.st_size);
+        text[n > 0 ? n : 0] = 0;
+        *ret = text;
+    }
+    close(fd);
+    return rc;
+}
+
+static cairn_status join(const char *dir, const char *name, char **ret)
+{
+    CRN_FAIL_IF(asprintf(ret, "%s/%s", dir, name) < 0, CAIRN_ENOMEM, "no memory for a path");
+    return CAIRN_OK;
+}
+
+cairn_status crn_study_path(const crn_study *s, const char *name, char **ret)
+{
+    return join(s->dir, name, ret);
+}
+
+cairn_status crn_study_read(const char *dir, const char *name, char **ret)
+{
+    char *path;
+    CRN_TRY(join(dir, name, &path));
+    cairn_status rc = read_whole(path, ret);
+    free(path);
+    return rc;
+}
+
+cairn_status crn_study_write(const crn_study *s, const char *name, const char *text)
+{
+    char *path;
+    CRN_TRY(join(s->dir, name, &path));
+    cairn_status rc = crn_output_write(path, text, strlen(text));
+    if (rc == CAIRN_OK && chmod(path, 0600) < 0)
+        rc = crn_fail_sys(errno, "cannot protect '%s'", path);
+    free(path);
+    return rc;
+}
+
+static cairn_status append(const crn_study *s, const char *name, const char *line, bool durable)
+{
+    char *path;
+    cairn_status rc = CAIRN_OK;
+    CRN_TRY(join(s->dir, name, &path));
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 || write(fd, line, strlen(line)) != (ssize_t)strlen(line) ||
+        (durable && fdatasync(fd) < 0))
+        rc = crn_fail_sys(errno, "cannot add to '%s'", path);
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return rc;
+}
+
+cairn_status crn_study_append(const crn_study *s, const char *name, const char *fmt, ...)
+{
+    char line[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(line, sizeof line - 1, fmt, ap);
+    va_end(ap);
+    CRN_FAIL_IF(n < 0 || n >= (int)sizeof line - 1, CAIRN_EINTERNAL, "a line of '%s' is too long",
+                name);
+    line[n] = '\n';
+    line[n + 1] = 0;
+    return append(s, name, line, true);
+}
+
+void crn_study_event(const crn_study *s, const char *kind, const char *fmt, ...)
+{
+    char more[768], line[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(more, sizeof more, fmt, ap);
+    va_end(ap);
+    snprintf(line, sizeof line, "{\"at\":%" PRIu64 ",\"event\":\"%s\"%s%s}\n", crn_wall_ns(), kind,
+             more[0] ? "," : "", more);
+    if (append(s, "events.jsonl", line, false) < 0)
+        crn_err_take(&(crn_err){0}); /* what happened counts, not that it was written down */
+}
+
+/* --- keys ----------------------------------------------------------------------------------- */
+
+static uint64_t number_of(const crn_keys *k)
+{
+    uint64_t id = 1469598103934665603u;
+    for (const char *c = k->hub_public; *c; c++)
+        id = (id ^ (unsigned char)*c) * 1099511628211u;
+    return id;
+}
+
+cairn_status crn_keys_read(const char *dir, crn_keys *ret, uint64_t *ret_id)
+{
+    char *text;
+    CRN_TRY(crn_study_read(dir, "keys", &text));
+    int n = sscanf(text, "%40s %40s %40s %40s", ret->hub_public, ret->hub_secret, ret->spoke_public,
+                   ret->spoke_secret);
+    free(text);
+    CRN_FAIL_IF(n != 4 || strlen(ret->hub_public) != 40 || strlen(ret->hub_secret) != 40 ||
+                    strlen(ret->spoke_public) != 40 || strlen(ret->spoke_secret) != 40,
+                CAIRN_ECORRUPT, "'%s/keys' is damaged; a study with other keys is another one",
+                dir);
+    *ret_id = number_of(ret);
+    return CAIRN_OK;
+}
+
+static cairn_status make_dir(crn_study *s)
+{
+    struct stat st;
+    char text[256];
+    if (mkdir(s->dir, 0700) < 0 && errno != EEXIST)
+        return crn_fail_sys(errno, "cannot make '%s'", s->dir);
+    if (lstat(s->dir, &st) < 0)
+        return crn_fail_sys(errno, "cannot look at '%s'", s->dir);
+    CRN_FAIL_IF(!S_ISDIR(st.st_mode) || st.st_uid != geteuid(), CAIRN_EINVAL,
+                "'%s' is no directory of this user", s->dir);
+    CRN_FAIL_IF((st.st_mode & 077) != 0, CAIRN_EINVAL,
+                "'%s' is open to others, and has the keys of the study; chmod 700", s->dir);
+    cairn_status rc = crn_keys_read(s->dir, &s->keys, &s->id);
+    if (rc != CAIRN_ENOTFOUND)
+        return rc;
+    CRN_TRY(crn_keys_make(&s->keys));
+    snprintf(text, sizeof text, "%s\n%s\n%s\n%s\n", s->keys.hub_public, s->keys.hub_secret,
+             s->keys.spoke_public, s->keys.spoke_secret);
+    CRN_TRY(crn_study_write(s, "keys", text));
+    s->id = number_of(&s->keys);
+    return CAIRN_OK;
+}
+
+/* --- configuration -------------------------------------------------------------------------- */
+
+static cairn_status take_real(const crn_study *s, crn_study_opt id, double low, double *ret)
+{
+    const crn_opt *row = &crn_study_table[id];
+    const char *text = crn_config_text(s->config, (crn_opt_id)id);
+    if (crn_parse_real(text, ret) < 0 || *ret < low)
+        return crn_fail(CAIRN_EINVAL, "'%s': %s.%s is '%s', not a number from %g on", s->file,
+                        row->section, row->key, text, low);
+    return CAIRN_OK;
+}
+
+static uint64_t count_of(const crn_study *s, crn_study_opt id)
+{
+    return crn_config_count(s->config, (crn_opt_id)id);
+}
+
+static const char *text_of(const crn_study *s, crn_study_opt id)
+{
+    return crn_config_text(s->config, (crn_opt_id)id);
+}
+
+static cairn_status take_numbers(crn_study *s)
+{
+    s->seed = count_of(s, CRN_STUDY_SEED);
+    s->members = (uint32_t)count_of(s, CRN_STUDY_MEMBERS);
+    s->cycles = (uint32_t)count_of(s, CRN_STUDY_CYCLES);
+    s->steps = count_of(s, CRN_STUDY_STEPS);
+    s->runners = (uint32_t)count_of(s, CRN_STUDY_RUNNERS);
+    s->attempts = (uint32_t)count_of(s, CRN_STUDY_ATTEMPTS);
+    s->min_members = (uint32_t)CRN_MIN(count_of(s, CRN_STUDY_MIN_MEMBERS), UINT32_MAX);
+    s->twin_every = count_of(s, CRN_STUDY_TWIN_EVERY);
+    s->spin = count_of(s, CRN_STUDY_SPIN);
+    s->register_s = crn_config_seconds(s->config, (crn_opt_id)CRN_STUDY_REGISTER);
+    s->due_s = crn_config_seconds(s->config, (crn_opt_id)CRN_STUDY_DUE);
+    s->server_s = crn_config_seconds(s->config, (crn_opt_id)CRN_STUDY_SERVER_TIMEOUT);
+    s->rotate = crn_config_bool(s->config, (crn_opt_id)CRN_STUDY_ROTATE);
+    s->keep = (crn_keep)crn_config_word(s->config, (crn_opt_id)CRN_STUDY_KEEP);
+    s->failing = (crn_failing)crn_config_word(s->config, (crn_opt_id)CRN_STUDY_FAILING);
+    CRN_TRY(take_real(s, CRN_STUDY_SPREAD, 0, &s->spread));
+    CRN_TRY(take_real(s, CRN_STUDY_INFLATION, 1e-6, &s->inflation));
+    CRN_TRY(take_real(s, CRN_STUDY_TWIN_VARIANCE, 1e-300, &s->twin_variance));
+    return CAIRN_OK;
+}
+
+static cairn_status take_texts(crn_study *s)
+{
+    const char *filter = text_of(s, CRN_STUDY_FILTER);
+    s->observations = text_of(s, CRN_STUDY_OBSERVATIONS);
+    s->runner = text_of(s, CRN_STUDY_RUNNER);
+    s->server = text_of(s, CRN_STUDY_SERVER);
+    s->address = text_of(s, CRN_STUDY_ADDRESS);
+    CRN_FAIL_IF(!s->runner[0], CAIRN_EINVAL,
+                "'%s': runner.command is missing: how is the model started?", s->file);
+    s->filter = crn_filter_of_name(filter);
+    if (!s->filter) {
+        crn_nearest near = crn_nearest_to(filter);
+        for (size_t i = 0; crn_filter_at(i); i++)
+            crn_nearest_offer(&near, crn_filter_name(crn_filter_at(i)));
+        return crn_fail(CAIRN_EINVAL, "'%s': filter.name '%s' is no filter%s", s->file, filter,
+                        near.hint);
+    }
+    return CAIRN_OK;
+}
+
+/* As given, from where the file is; or beside it, by its name without ".ini". */
+static cairn_status choose_dir(crn_study *s)
+{
+    const char *given = text_of(s, CRN_STUDY_DIR);
+    int n;
+    s->path = realpath(s->file, NULL);
+    if (!s->path)
+        return crn_fail_sys(errno, "cannot find '%s'", s->file);
+    size_t stem = strlen(s->path);
+    const bool ini = stem > 4 && strcmp(s->path + stem - 4, ".ini") == 0;
+    if (given[0] == '/')
+        n = asprintf(&s->dir, "%s", given);
+    else if (given[0])
+        n = asprintf(&s->dir, "%.*s/%s", (int)(strrchr(s->path, '/') - s->path), s->path, given);
+    else if (ini)
+        n = asprintf(&s->dir, "%.*s", (int)(stem - 4), s->path);
+    else
+        n = asprintf(&s->dir, "%s.study", s->path);
+    CRN_FAIL_IF(n < 0, CAIRN_ENOMEM, "no memory for a path");
+    return CAIRN_OK;
+}
+
+static cairn_status load(crn_study *s)
+{
+    char *text;
+    CRN_TRY(read_whole(s->file, &text));
+    cairn_status rc = crn_config_parse_with(crn_study_table, CRN_STUDY_COUNT_OF, s->file, text,
+                                            strlen(text), &s->config);
+    free(text);
+    CRN_TRY(rc);
+    CRN_TRY(choose_dir(s));
+    CRN_TRY(take_numbers(s));
+    CRN_TRY(take_texts(s));
+    return make_dir(s);
+}
+
+cairn_status crn_study_open(const char *file, crn_study **ret)
+{
+    crn_study *s;
+    CRN_TRY(crn_alloc(&s, 1));
+    cairn_status rc = crn_strdup(file, &s->file);
+    if (rc == CAIRN_OK)
+        rc = load(s);
+    if (rc < 0) {
+        crn_study_free(s);
+        return rc;
+    }
+    *ret = s;
+    return CAIRN_OK;
+}
+
+void crn_study_free(crn_study *s)
+{
+    if (!s)
+        return;
+    crn_config_free(s->config);
+    free(s->file);
+    free(s->path);
+    free(s->dir);
+    free(s);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A study: its configuration (a file of its own, study.ini) and its directory, which holds its
+ * keys, where its launcher listens, its states, its observations' copy, its log and its events.
+ *
+ *     study.ini, jobs          what was asked for; the jobs that were ever started
+ *     keys, launcher           for those who may talk to it
+ *     shelf/                   states: a<member> of the analysis, b<member> of the background
+ *     ledger                   decisions about members, before they count
+ *     events.jsonl, log/JOB    what happened; what jobs printed
+ */
+#ifndef CAIRN_ENSEMBLE_STUDY_H
+#define CAIRN_ENSEMBLE_STUDY_H
+
+#include "base/base.h"
+#include "ensemble/ensemble_zmq.h"
+#include "filter/filter.h"
+
+#define CRN_STUDY_ROW(id, section, key, type, def, range, help) CRN_STUDY_##id,
+typedef enum crn_study_opt {
+#include "ensemble/ensemble_study_table.h"
+    CRN_STUDY_COUNT_OF
+} crn_study_opt;
+#undef CRN_STUDY_ROW
+
+extern const crn_opt crn_study_table[CRN_STUDY_COUNT_OF];
+
+typedef enum crn_keep { CRN_KEEP_BOTH, CRN_KEEP_ANALYSIS, CRN_KEEP_BACKGROUND } crn_keep;
+typedef enum crn_failing { CRN_FAILING_STOP, CRN_FAILING_DROP, CRN_FAILING_DONOR } crn_failing;
+
+typedef struct crn_study {
+    crn_config *config;
+    char *file; /* as given, for sentences */
+    char *path, *dir;
+    uint64_t seed, steps, spin;
+    uint64_t id; /* on the wire: of the directory's keys */
+    uint32_t members, cycles, runners, attempts, min_members;
+    double spread, inflation, register_s, due_s, server_s, twin_variance;
+    uint64_t twin_every;
+    bool rotate;
+    crn_keep keep;
+    crn_failing failing;
+    const crn_filter_ops *filter;
+    const char *observations, *runner, *server, *address; /* "": not given */
+    crn_keys keys;
+} crn_study;
+
+/* Read the file, and make the directory and its keys where there are none. CAIRN_EINVAL says what
+ * is wrong with it. */
+cairn_status crn_study_open(const char *file, crn_study **ret);
+void crn_study_free(crn_study *s); /* NULL is allowed */
+
+/* dir/name as text: valid until the caller frees it. */
+cairn_status crn_study_path(const crn_study *s, const char *name, char **ret);
+
+/* A small file of the directory, whole; text is the caller's to free. CAIRN_ENOTFOUND. */
+cairn_status crn_study_read(const char *dir, const char *name, char **ret);
+cairn_status crn_study_write(const crn_study *s, const char *name, const char *text);
+
+/* Add a line to a file of the directory, durably; one write, so that lines of several processes
+ * never mix. */
+cairn_status crn_study_append(const crn_study *s, const char *name, const char *fmt, ...)
+    CAIRN_PRINTF(3);
+
+/* An event: {"at":..., "event":"kind", members}; members is JSON without braces, or "". */
+void crn_study_event(const crn_study *s, const char *kind, const char *fmt, ...) CAIRN_PRINTF(3);
+
+/* Keys as their file has them. */
+cairn_status crn_keys_read(const char *dir, crn_keys *ret, uint64_t *ret_id);
+
+#endif

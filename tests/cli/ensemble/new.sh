@@ -1,0 +1,4 @@
+cairn ensemble new study.ini
+cairn ensemble new study.ini
+head -5 study.ini
+cairn ensemble run study.ini

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Studies of real processes that are killed, stopped and started again: each ends with the analysis
+of an undisturbed study, bit for bit."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+BUILD = pathlib.Path(os.environ["CAIRN_BUILD_DIR"])
+CAIRN = BUILD / "bin" / "cairn"
+LORENZ = BUILD / "examples" / "lorenz96"
+ODD = BUILD / "tests" / "system" / "odd_model"
+MPIRUN = "mpirun --oversubscribe --allow-run-as-root"
+MEMBERS, CYCLES = 5, 5
+PATIENCE = 240  # seconds, for what must happen at all
+
+
+class Study:
+    """A study in a folder of its own."""
+
+    def __init__(self, folder, name, runner, runners=2, **more):
+        self.file = folder / f"{name}.ini"
+        self.dir = folder / name
+        self.observations = folder / "observations"
+        options = {"study": {"members": MEMBERS, "cycles": CYCLES, "spin": 50},
+                   "filter": {"inflation": 1.02, "rotate": "yes",
+                              "observations": self.observations},
+                   "runner": {"command": runner, "number": runners, "due": "30s"}}
+        for key, value in more.items():
+            section, key = key.split("_", 1)
+            options.setdefault(section, {})[key] = value
+        text = "".join(f"[{s}]\n" + "".join(f"{k} = {v}\n" for k, v in keys.items())
+                       for s, keys in options.items())
+        self.file.write_text(text)
+
+    def command(self, *words):
+        return [str(CAIRN), "ensemble", words[0], str(self.file), *map(str, words[1:])]
+
+    def must(self, *words):
+        return subprocess.run(self.command(*words), check=True, text=True, capture_output=True,
+                              timeout=PATIENCE).stdout
+
+    def start(self, **env):
+        return subprocess.Popen(self.command("run"), stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env=dict(os.environ, **env))
+
+    def events(self, kind=None):
+        try:
+            lines = (self.dir / "events.jsonl").read_text().splitlines()
+        except FileNotFoundError:
+            return []
+        every = [json.loads(line) for line in lines]
+        return [e for e in every if kind is None or e["event"] == kind]
+
+    def digests(self):
+        """The analysis of each cycle; one that was computed again must be the same."""
+        found = {}
+        for e in self.events("analysis"):
+            assert found.setdefault(e["cycle"], e["digest"]) == e["digest"], e
+        return found
+
+    def processes(self, job):
+        """Those whose environment names the job."""
+        marks = {f"CAIRN_ENSEMBLE_JOB={job}".encode(), f"CAIRN_ENSEMBLE_DIR={self.dir}".encode()}
+        pids = []
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and marks <= set(
+                        (entry / "environ").read_bytes().split(b"\0")):
+                    pids.append(int(entry.name))
+            except OSError:
+                continue
+        return pids
+
+    def signal(self, job, number):
+        for pid in self.processes(job):
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+
+    def jobs(self):
+        return (self.dir / "jobs").read_text().split()
+
+
+def until(what, condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"never: {what}")
+        time.sleep(0.01)
+
+
+class Ensemble(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="scratch-", dir=".")).resolve()
+        cls.addClassCleanup(shutil.rmtree, cls.dir)
+        plain = Study(cls.dir, "plain", LORENZ)
+        plain.must("twin")
+        shutil.rmtree(plain.dir)
+        plain.must("run")
+        cls.expected = plain.digests()
+        assert len(cls.expected) == CYCLES, cls.expected
+
+    def study(self, runner=f"{LORENZ} --pause 50000", **more):
+        s = Study(self.dir, self.id().split(".")[-1], runner, **more)
+        self.addCleanup(self.clear, s)
+        return s
+
+    @staticmethod
+    def clear(s):
+        for job in s.jobs() if s.dir.exists() else []:
+            s.signal(job, signal.SIGKILL)
+
+    def finish(self, s, run):
+        """The study ends well, as the undisturbed one did, and leaves no process behind."""
+        out, err = run.communicate(timeout=PATIENCE)
+        self.assertEqual(run.returncode, 0, out + err + (s.dir / "events.jsonl").read_text())
+        self.assertEqual(s.digests(), self.expected)
+        self.assertEqual([job for job in s.jobs() if s.processes(job)], [])
+        return err
+
+    def wait_for(self, s, kind, cycle, n=1):
+        until(f"{kind} in cycle {cycle}",
+              lambda: len([e for e in s.events(kind) if e.get("cycle") == cycle]) >= n)
+
+    def test_other_decompositions_give_the_same_bits(self):
+        s = self.study(f"{MPIRUN} -n 3 {LORENZ}", runners=1)
+        self.finish(s, s.start())
+        self.assertEqual(s.events("registered")[0]["ranks"], 3)
+
+    def test_a_runner_is_killed(self):
+        s = self.study()
+        run = s.start()
+        self.wait_for(s, "task", 2)
+        s.signal(s.events("task")[-1]["runner"], signal.SIGKILL)
+        self.finish(s, run)
+        self.assertTrue(s.events("ended"))
+        self.assertLessEqual(s.events("over")[-1]["repeated"], 2)
+
+    def test_the_server_is_killed_while_members_propagate(self):
+        s = self.study()
+        run = s.start()
+        self.wait_for(s, "done", 3, 2)
+        self.wait_for(s, "kept", 2)
+        s.signal("s1", signal.SIGKILL)
+        self.finish(s, run)
+        resumed = s.events("resumed")[0]
+        tasks = len([e for e in s.events("task") if e["cycle"] == 3])
+        self.assertEqual(resumed["cycle"], 3)
+        self.assertGreaterEqual(resumed["members"], 2)
+        self.assertLessEqual(tasks, MEMBERS + 2)  # those in flight, at most
+
+    def test_the_server_is_killed_in_an_update(self):
+        s = self.study()
+        run = s.start()
+        self.wait_for(s, "update", 3)
+        s.signal("s1", signal.SIGKILL)
+        self.finish(s, run)
+
+    def test_only_the_analysis_is_kept(self):
+        s = self.study(study_keep="analysis")
+        run = s.start()
+        self.wait_for(s, "done", 3, 2)
+        s.signal("s1", signal.SIGKILL)
+        self.finish(s, run)
+
+    def test_only_the_background_is_kept(self):
+        s = self.study(study_keep="background")
+        run = s.start()
+        self.wait_for(s, "done", 3, 2)
+        s.signal("s1", signal.SIGKILL)
+        self.finish(s, run)
+        self.assertEqual(s.events("resumed")[0]["from"], "background")
+
+    def test_the_launcher_is_killed_and_started_again(self):
+        s = self.study()
+        run = s.start()
+        self.wait_for(s, "task", 2)
+        run.kill()
+        run.communicate()
+        err = self.finish(s, s.start())
+        self.assertRegex(err, "going on with [23] jobs")
+
+    def test_all_are_killed(self):
+        s = self.study()
+        run = s.start()
+        self.wait_for(s, "done", 3)
+        run.kill()
+        run.communicate()
+        for job in s.jobs():
+            s.signal(job, signal.SIGKILL)
+        until("all are gone", lambda: not any(s.processes(job) for job in s.jobs()))
+        self.finish(s, s.start())
+
+    def test_a_runner_is_stopped(self):
+        s = self.study(runner_due="1s")
+        run = s.start()
+        self.wait_for(s, "task", 2)
+        s.signal(s.events("task")[-1]["runner"], signal.SIGSTOP)
+        self.finish(s, run)
+        self.assertIn("hang", {e["cause"] for e in s.events("failed")})
+
+    def test_orders(self):
+        s = self.study()
+        run = s.start()
+        self.wait_for(s, "task", 2)
+        self.assertEqual(s.must("scale", 3), "3 runners\n")
+        self.assertRegex(s.must("kill", s.events("registered")[0]["runner"]), "killed r")
+        self.assertEqual(s.must("stop"), "stopping\n")
+        out, _ = run.communicate(timeout=PATIENCE)
+        self.assertEqual((run.returncode, out), (1, "stopped; run it again to go on\n"))
+        self.finish(s, s.start())
+
+    def test_runners_that_die_before_they_register(self):
+        s = self.study("echo no such model && exit 7")
+        _, err = s.start().communicate(timeout=PATIENCE)
+        self.assertRegex(err, "ended before they said hello, the last with exit code 7: "
+                              "'no such model'")
+
+    def test_a_runner_that_never_registers(self):
+        script = self.dir / "sleepy"
+        script.write_text(f"test -e {self.dir}/slept || {{ touch {self.dir}/slept; sleep 1000; }}\n"
+                          f"exec {LORENZ}\n")
+        s = self.study(f"sh {script}", runners=1, runner_register="4s")
+        self.finish(s, s.start())
+        self.assertGreaterEqual(len([job for job in s.jobs() if job[0] == "r"]), 2)
+
+
+class OddModel(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="scratch-", dir=".")).resolve()
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def run_odd(self, how, **more):
+        s = Study(self.dir, how or "well", ODD, study_cycles=3, study_members=4, study_spin=0,
+                  **more)
+        (self.dir / "observations").write_text("1 x 0 2.0 1.0\n2 x 4 3 0.5 # comment\n")
+        run = s.start(ODD=how)
+        out, err = run.communicate(timeout=PATIENCE)
+        return s, run.returncode, out + err
+
+    def test_carried_fields_go_with_their_member(self):
+        s, code, text = self.run_odd("")
+        self.assertEqual(code, 0, text)
+        self.assertEqual([e["observations"] for e in s.events("analysis")], [1, 1, 0])
+
+    def test_lost_once_is_no_failure(self):
+        well, _, _ = self.run_odd("")
+        once, code, text = self.run_odd("once")
+        self.assertEqual(code, 0, text)
+        self.assertEqual(well.digests(), once.digests())
+
+    def test_a_member_that_keeps_failing_stops_the_study(self):
+        for how, why in (("nan", "element 3 of field 'x' is not finite"),
+                         ("refuse", "the model refuses: too hot"), ("exit", "lost process")):
+            s, code, text = self.run_odd(how)
+            self.assertEqual(code, 2, text)
+            self.assertRegex(text, f"member 2 failed 3 times in cycle 2: {why}")
+
+    def test_or_is_dropped(self):
+        s, code, text = self.run_odd("nan", runner_failing="drop")
+        self.assertEqual(code, 0, text)
+        self.assertEqual([e["members"] for e in s.events("analysis")], [4, 3, 3])
+        self.assertEqual(s.events("dropped")[0]["member"], 2)
+
+    def test_or_has_a_donor(self):
+        s, code, text = self.run_odd("refuse", runner_failing="donor")
+        self.assertEqual(code, 0, text)
+        self.assertEqual([e["members"] for e in s.events("analysis")], [4, 4, 4])
+
+    def test_too_few_members(self):
+        _, code, text = self.run_odd("nan", runner_failing="drop", runner_min_members=4)
+        self.assertEqual(code, 2, text)
+        self.assertIn("fewer than min_members (4)", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
