@@ -173,8 +173,9 @@ CAIRN_API int cairn_describe(cairn *c, const char *name, const char *key, const 
 /*
  * Set the error bounds within which the numbers of a variable count as the same when runs are
  * compared (<cairn/compare.h>), instead of those of the configuration: "1e-6", "rel 1e-4", "1e-6
- * rel 1e-4", or several with commas between them. Not collective; from the next mark on. The
- * digests for the bounds are made in the background. CAIRN_ENOTFOUND, CAIRN_EINVAL.
+ * rel 1e-4", or several with commas between them; members of structures may have their own, as in
+ * "1e-6, x=rel 1e-4, id=0". Not collective; from the next mark on. The digests for the bounds are
+ * made in the background. CAIRN_ENOTFOUND, CAIRN_EINVAL, CAIRN_ENOMEM.
  */
 CAIRN_API int cairn_set_bounds(cairn *c, const char *name, const char *bounds);
 

@@ -79,7 +79,8 @@ CRN_OPT_ROW(VARIABLE_CODEC, "variable", "codec", WORD, "none", "none|lz4|zstd|zf
             "store blocks in fewer bytes, losing none; zfp and fpzip are for floating-point values")
 CRN_OPT_ROW(
     VARIABLE_BOUND, "variable", "bound", TEXT, "", "",
-    "error bounds for comparing runs, as '1e-6', 'rel 1e-4' or several with commas; empty: exact")
+    "error bounds for comparing runs, as '1e-6', 'rel 1e-4' or several with commas, members of "
+    "structures as 'x=1e-6'; empty: exact")
 CRN_OPT_ROW(STOP_SIGNALS, "stop", "signals", TEXT, "TERM USR1 INT", "",
             "signals that mean: leave with a mark; empty: none")
 CRN_OPT_ROW(STOP_LIMIT, "stop", "limit", SECONDS, "0", "0..",

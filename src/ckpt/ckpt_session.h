@@ -88,8 +88,9 @@ typedef struct ckpt_var {
     uint64_t ncells;                 /* an index's and its items': of all ranks */
     crn_bound bound[CRN_BOUNDS_MAX]; /* for comparing runs */
     size_t nbounds;
-    bool own_bounds;          /* given by call, not by the configuration */
-    uint64_t captured;        /* in the mark that was begun as this one, c->nbegun for the open */
+    char *members;     /* bounds of members instead, as of crn_named_bounds_format; or NULL */
+    bool own_bounds;   /* given by call, not by the configuration */
+    uint64_t captured; /* in the mark that was begun as this one, c->nbegun for the open */
     struct ckpt_share *share; /* what the open mark is to have of it; NULL: all */
     ckpt_change change;
     bool small;    /* it stands among those of ckpt_small.c */

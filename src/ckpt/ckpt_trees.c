@@ -21,6 +21,7 @@
 typedef struct tree_var {
     crn_bound bound[CRN_BOUNDS_MAX];
     size_t nbounds;
+    char *members;        /* bounds of members instead; NULL: none has its own */
     uint32_t block, leaf; /* bytes */
     uint64_t nbytes, nleaves;
     crn_digester *digester;               /* NULL: the part has all that is wanted */
@@ -63,6 +64,7 @@ static void forget_vars(ckpt_trees *t)
         crn_digester_free(v->digester);
         for (size_t k = 0; k < v->nbounds; k++)
             free(v->tolerant[k]);
+        free(v->members);
         free(v->exact);
         free(v->nan);
         free(v->seen);
@@ -139,7 +141,10 @@ static cairn_status give_up_bounds(tree_var *tv, const ckpt_var *v, bool own)
 {
     while (tv->nbounds > 0)
         free(tv->tolerant[--tv->nbounds]);
-    return own ? crn_digester_create(v->type, v->item, tv->leaf, NULL, 0, &tv->digester) : CAIRN_OK;
+    free(tv->members);
+    tv->members = NULL;
+    return own ? crn_digester_create(v->type, v->item, tv->leaf, NULL, 0, NULL, &tv->digester)
+               : CAIRN_OK;
 }
 
 /* What the digests of a variable's leaves need. own: the part has none that would do. */
@@ -153,14 +158,16 @@ static cairn_status add_digests(tree_var *tv, const ckpt_var *v, bool own)
         CRN_TRY(crn_alloc(&tv->seen, tv->nleaves / 8 + 1));
     if (tolerant)
         CRN_TRY(crn_alloc(&tv->nan, tv->nleaves / 8 + 1));
+    if (tolerant && v->members)
+        CRN_TRY(crn_strdup(v->members, &tv->members));
     for (; tolerant && tv->nbounds < v->nbounds; tv->nbounds++) {
         tv->bound[tv->nbounds] = v->bound[tv->nbounds];
         CRN_TRY(crn_alloc(&tv->tolerant[tv->nbounds], tv->nleaves));
     }
     if (!own && !tolerant)
         return CAIRN_OK;
-    cairn_status rc =
-        crn_digester_create(v->type, v->item, tv->leaf, tv->bound, tv->nbounds, &tv->digester);
+    cairn_status rc = crn_digester_create(v->type, v->item, tv->leaf, tv->bound, tv->nbounds,
+                                          tv->members, &tv->digester);
     return rc == CAIRN_EUNSUPPORTED ? give_up_bounds(tv, v, own) : rc;
 }
 
@@ -234,13 +241,23 @@ void crn_ckpt_trees_put(cairn *c, const ckpt_var *v, size_t number)
 
 /* --- before the commit: blocks that are not written ------------------------------------------ */
 
+/* Have trees these bounds of members? */
+static bool has_members(const crn_trees_var *v, const char *members)
+{
+    const char *line = crn_var_attribute(&v->var.spec, CRN_TREES_BOUNDS);
+    if (!line || !members)
+        return !line && !members;
+    const size_t n = strlen(members);
+    return strncmp(line, members, n) == 0 && (line[n] == '\n' || line[n] == 0);
+}
+
 /* The variable in trees, if its digests are for the same bounds and leaves. */
 static const crn_trees_var *find_alike(const crn_trees_mark *m, const crn_var_spec *spec,
                                        const tree_var *tv)
 {
     const crn_trees_var *old = m ? crn_trees_find(m, spec->name) : NULL;
     if (!old || !old->loaded || old->nbounds != tv->nbounds || old->var.spec.block != tv->leaf ||
-        strcmp(old->var.spec.type, spec->type) != 0)
+        strcmp(old->var.spec.type, spec->type) != 0 || !has_members(old, tv->members))
         return NULL;
     return memcmp(old->bound, tv->bound, tv->nbounds * sizeof *tv->bound) == 0 ? old : NULL;
 }
@@ -342,7 +359,7 @@ static cairn_status declare(crn_trees_var *v, const crn_var_spec *spec, const tr
 {
     crn_var_spec leaves = *spec;
     leaves.block = tv->leaf;
-    return crn_trees_declare(v, &leaves);
+    return crn_trees_declare(v, &leaves, tv->members);
 }
 
 /* Declarations, and exact leaves where they are the part's: both are lost with the draft. */

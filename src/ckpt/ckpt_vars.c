@@ -62,17 +62,39 @@ const crn_codec_ops *crn_ckpt_codec(const void *cfg, const char *name)
     return crn_codec_of_name(crn_config_for_variable(cfg, CRN_OPT_VARIABLE_CODEC, name));
 }
 
+/* Bounds in words for a variable, and for members of its structures. */
+static cairn_status parse_bounds(const char *text, bool all, ckpt_var *v)
+{
+    crn_named_bounds named = {0};
+    const bool is_structure = v->type[0] == '{';
+    char *members = NULL;
+    cairn_status rc = crn_bounds_parse_named(text, v->bound, &v->nbounds, &named);
+    if (rc == CAIRN_OK && named.n > 0 && (is_structure || !all))
+        rc = crn_members_check(v->type, &named);
+    if (rc == CAIRN_OK && is_structure)
+        rc = crn_named_bounds_format(&named, &members);
+    if (rc == CAIRN_OK && members && v->nbounds == 0)
+        v->bound[v->nbounds++] = (crn_bound){0}; /* that of all other members */
+    crn_named_bounds_done(&named);
+    v->members = members;
+    return rc;
+}
+
 /* Bounds that were given by call stay when a variable is protected again. */
 static cairn_status take_bounds(const cairn *c, const ckpt_var *old, ckpt_var *v)
 {
+    v->members = NULL;
+    if (crn_ckpt_is_companion(v))
+        return CAIRN_OK;
     if (old && old->own_bounds) {
         memcpy(v->bound, old->bound, sizeof v->bound);
         v->nbounds = old->nbounds;
         v->own_bounds = true;
-        return CAIRN_OK;
+        const bool keeps = old->members && strcmp(old->type, v->type) == 0;
+        return keeps ? crn_strdup(old->members, &v->members) : CAIRN_OK;
     }
     const char *text = crn_config_for_variable(c->held.cfg, CRN_OPT_VARIABLE_BOUND, v->name);
-    cairn_status rc = crn_bounds_parse(text, v->bound, &v->nbounds);
+    cairn_status rc = parse_bounds(text, true, v);
     if (rc < 0)
         crn_err_prefix("configuration, bound of variable '%s': ", v->name);
     return rc;
@@ -99,6 +121,7 @@ void crn_ckpt_undeclare(cairn *c, ckpt_var *v)
     free(v->remarks);
     free(v->lines);
     free(v->cell);
+    free(v->members);
     crn_share_forget(v);
     crn_change_done(&v->change);
     crn_look_done(&v->look);
@@ -140,6 +163,26 @@ static void forget(cairn *c, const char *name)
     crn_ckpt_undeclare(c, crn_ckpt_find(c, name));
 }
 
+/* A variable of a new name; its members' bounds are freed when that fails. */
+static cairn_status add_new(cairn *c, ckpt_var *v)
+{
+    const char *name = v->name;
+    v->name = NULL;
+    cairn_status rc = crn_vec_reserve(&c->var, 1);
+    if (rc == CAIRN_OK)
+        rc = crn_strdup(name, &v->name);
+    if (rc == CAIRN_OK)
+        rc = crn_index_add(&c->var_name, crn_hash_text(name), c->var.n);
+    if (rc < 0) {
+        free(v->name);
+        free(v->members);
+        return rc;
+    }
+    c->var.at[c->var.n++] = *v;
+    c->leg.unchecked = true;
+    return CAIRN_OK;
+}
+
 cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
 {
     ckpt_var *old = crn_ckpt_find(c, v->name), new = *v;
@@ -147,22 +190,12 @@ cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
     CRN_FAIL_IF(c->leg.open && old && (crn_ckpt_is_captured(c, old) || old->share), CAIRN_EINVAL,
                 "variable '%s' is part of the mark that is open", v->name);
     crn_blocks_declare(c, old, &new);
-    CRN_TRY(take_bounds(c, old, &new));
     CRN_TRY(check_codec(c, v->name));
     crn_var_spec spec = crn_ckpt_spec(&new);
     CRN_TRY(crn_var_spec_check(&spec));
-    if (!old) {
-        CRN_TRY(crn_vec_reserve(&c->var, 1));
-        CRN_TRY(crn_strdup(v->name, &new.name));
-        cairn_status rc = crn_index_add(&c->var_name, crn_hash_text(v->name), c->var.n);
-        if (rc < 0) {
-            free(new.name);
-            return rc;
-        }
-        c->var.at[c->var.n++] = new;
-        c->leg.unchecked = true;
-        return CAIRN_OK;
-    }
+    CRN_TRY(take_bounds(c, old, &new));
+    if (!old)
+        return add_new(c, &new);
     c->leg.unchecked = c->leg.unchecked || !same_share(old, v);
     drop_companions(c, old, v);
     old = crn_ckpt_find(c, v->name); /* another may have moved to its place */
@@ -170,6 +203,7 @@ cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
     new.remarks = old->remarks;
     new.change = old->change;
     free(old->cell);
+    free(old->members);
     if (crn_ckpt_is_companion(v))
         free(old->lines);
     else
@@ -300,14 +334,15 @@ int cairn_protect_part(cairn *c, const char *name, void *data, cairn_type type, 
 static cairn_status set_bounds(cairn *c, const char *name, const char *bounds)
 {
     ckpt_var *v = crn_ckpt_find_declared(c, name);
-    crn_bound bound[CRN_BOUNDS_MAX];
-    size_t n;
     CRN_FAIL_IF(!v, CAIRN_ENOTFOUND, "no variable '%s' is protected", name);
     CRN_FAIL_IF(c->leg.open && crn_ckpt_is_captured(c, v), CAIRN_EINVAL,
                 "variable '%s' is part of the mark that is open", name);
-    CRN_TRY(crn_bounds_parse(bounds, bound, &n));
-    memcpy(v->bound, bound, n * sizeof *bound);
-    v->nbounds = n;
+    ckpt_var new = *v;
+    CRN_TRY(parse_bounds(bounds, false, &new));
+    free(v->members);
+    memcpy(v->bound, new.bound, sizeof v->bound);
+    v->nbounds = new.nbounds;
+    v->members = new.members;
     c->small.listed = false;
     v->own_bounds = true;
     return CAIRN_OK;

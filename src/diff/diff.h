@@ -256,20 +256,14 @@ enum {
     DIFF_START_WIDTH = 64 /* trees are compared from the level with so many nodes on */
 };
 
-/* A bound for a variable, "field", or a member of its structures, "atoms.x". */
-typedef struct diff_bound {
-    char *name;
-    crn_bound bound;
-} diff_bound;
-
 /* What is asked. */
 typedef struct diff_question {
     bool has_bound;  /* else: the loosest that both sides have trees for, or exact */
     bool own_bounds; /* or rather the loosest that the first side has */
     crn_bound bound;
-    CRN_VEC(diff_bound) named; /* for some instead */
-    const char *variable;      /* NULL: all */
-    const char *exclude;       /* patterns of names that are left out; NULL: none */
+    crn_named_bounds named; /* for some instead */
+    const char *variable;   /* NULL: all */
+    const char *exclude;    /* patterns of names that are left out; NULL: none */
     bool nan_differs, direct;
 } diff_question;
 
@@ -282,10 +276,17 @@ void crn_diff_bounds_done(diff_question *ask);
 bool crn_diff_asks_bound(const diff_question *ask, const char *variable);
 crn_bound crn_diff_bound_of(const diff_question *ask, const char *variable, const char *path);
 
-/* The numbers of a variable's type, with one bound for all of them, or with those that are asked
- * for (all is NULL). None for what is compared as bytes. */
-void crn_diff_fields(const diff_question *ask, const crn_var_spec *spec, const crn_bound *all,
-                     crn_fields *ret);
+/* The numbers of a variable's type, with the bounds that are asked for. None for what is compared
+ * as bytes. */
+void crn_diff_fields(const diff_question *ask, const crn_var_spec *spec, crn_fields *ret);
+
+/* The same with the bounds that trees are for: one for all, but for members that have their own. */
+void crn_diff_tree_fields(const crn_var_spec *spec, const crn_bound *bound, const char *members,
+                          crn_fields *ret);
+
+/* The bounds of members that trees are for, up to the end of the line; NULL: none has its own. */
+const char *crn_diff_members(const crn_trees_var *v);
+bool crn_diff_same_members(const crn_trees_var *a, const crn_trees_var *b);
 
 /* Are they the one number that the type is? */
 bool crn_diff_is_plain(const crn_fields *f);

@@ -5,56 +5,20 @@
  */
 #include "diff/diff.h"
 
-static cairn_status add_named(diff_question *ask, const char *name, size_t n, crn_bound bound)
-{
-    diff_bound b = {.bound = bound};
-    while (n > 0 && name[n - 1] == ' ')
-        n--;
-    CRN_FAIL_IF(n == 0, CAIRN_EINVAL, "a bound has no name before '='");
-    CRN_TRY(crn_alloc(&b.name, n + 1));
-    memcpy(b.name, name, n);
-    b.name[n] = 0;
-    cairn_status rc = crn_vec_push(&ask->named, b);
-    if (rc < 0)
-        free(b.name);
-    return rc;
-}
-
-/* "BOUND" or "NAME=BOUND" */
-static cairn_status parse_item(diff_question *ask, const char *item)
-{
-    const char *equal = strrchr(item, '=');
-    crn_bound bound[CRN_BOUNDS_MAX];
-    size_t n;
-    item += strspn(item, " \t");
-    CRN_TRY(crn_bounds_parse(equal ? equal + 1 : item, bound, &n));
-    CRN_FAIL_IF(n == 0, CAIRN_EINVAL, "'%s' is no bound, such as '1e-6' or 'field=1e-6'", item);
-    if (equal)
-        return add_named(ask, item, (size_t)(equal - item), bound[0]);
-    CRN_FAIL_IF(ask->has_bound, CAIRN_EINVAL, "'%s' is more than one bound for all variables",
-                item);
-    ask->has_bound = true;
-    ask->bound = bound[0];
-    return CAIRN_OK;
-}
-
 cairn_status crn_diff_bounds_parse(const char *text, diff_question *ask)
 {
-    char *list, *rest, *item;
-    cairn_status rc = CAIRN_OK;
-    CRN_TRY(crn_strdup(text, &list));
-    for (rest = list; rc == CAIRN_OK && (item = strsep(&rest, ",")) != NULL;)
-        if (item != list || rest || item[strspn(item, " \t")] != 0) /* an empty text is no bound */
-            rc = parse_item(ask, item);
-    free(list);
-    return rc;
+    crn_bound bound[CRN_BOUNDS_MAX];
+    size_t n;
+    CRN_TRY(crn_bounds_parse_named(text, bound, &n, &ask->named));
+    CRN_FAIL_IF(n > 1, CAIRN_EINVAL, "'%s' has more than one bound for all variables", text);
+    ask->has_bound = n == 1;
+    ask->bound = n == 1 ? bound[0] : (crn_bound){0};
+    return CAIRN_OK;
 }
 
 void crn_diff_bounds_done(diff_question *ask)
 {
-    for (size_t i = 0; i < ask->named.n; i++)
-        free(ask->named.at[i].name);
-    crn_vec_done(&ask->named);
+    crn_named_bounds_done(&ask->named);
 }
 
 bool crn_diff_asks_bound(const diff_question *ask, const char *variable)
@@ -68,30 +32,15 @@ bool crn_diff_asks_bound(const diff_question *ask, const char *variable)
     return ask->has_bound;
 }
 
-/* The bound that is asked for by this very name. */
-static const crn_bound *find_named(const diff_question *ask, const char *name)
-{
-    for (size_t i = ask->named.n; i-- > 0;)
-        if (strcmp(ask->named.at[i].name, name) == 0)
-            return &ask->named.at[i].bound;
-    return NULL;
-}
-
 /* Of a member, or else of what it is a member of, or else of all variables, or else none. */
 crn_bound crn_diff_bound_of(const diff_question *ask, const char *variable, const char *path)
 {
     char full[CRN_VAR_NAME + CRN_FIELD_PATH + 2];
-    const size_t least = CRN_MIN(strlen(variable), sizeof full - 1);
     snprintf(full, sizeof full, "%s%s%s", variable, *path ? "." : "", path);
-    for (;;) {
-        const crn_bound *b = find_named(ask, full);
-        char *dot = strrchr(full, '.');
-        if (b)
-            return *b;
-        if (strlen(full) <= least || !dot)
-            return ask->has_bound ? ask->bound : (crn_bound){0};
-        *(dot < full + least ? full + least : dot) = 0;
-    }
+    const crn_bound *b = crn_named_bounds_find(&ask->named, full, strlen(variable));
+    if (b)
+        return *b;
+    return ask->has_bound ? ask->bound : (crn_bound){0};
 }
 
 typedef struct lookup {
@@ -105,21 +54,56 @@ static crn_bound look_up(const void *arg, const char *path)
     return crn_diff_bound_of(l->ask, l->variable, path);
 }
 
-static crn_bound same_for_all(const void *arg, const char *path)
-{
-    (void)path;
-    return *(const crn_bound *)arg;
-}
-
-void crn_diff_fields(const diff_question *ask, const crn_var_spec *spec, const crn_bound *all,
-                     crn_fields *ret)
+void crn_diff_fields(const diff_question *ask, const crn_var_spec *spec, crn_fields *ret)
 {
     const lookup l = {ask, spec->name};
-    crn_bound_fn *bound_of = all ? same_for_all : look_up;
-    const void *arg = all ? (const void *)all : &l;
     /* Cairn's own numbers of cells are no values of the program */
-    if (crn_var_has_layout(spec, "index") || crn_fields_read(spec->type, bound_of, arg, ret) < 0)
+    if (crn_var_has_layout(spec, "index") || crn_fields_read(spec->type, look_up, &l, ret) < 0)
         ret->n = 0; /* it is compared as bytes */
+}
+
+/* --- bounds that trees are for --------------------------------------------------------------- */
+
+const char *crn_diff_members(const crn_trees_var *v)
+{
+    return v ? crn_var_attribute(&v->var.spec, CRN_TREES_BOUNDS) : NULL;
+}
+
+bool crn_diff_same_members(const crn_trees_var *a, const crn_trees_var *b)
+{
+    const char *line[2] = {crn_diff_members(a), crn_diff_members(b)};
+    const size_t n = line[0] ? strcspn(line[0], "\n") : 0;
+    if (!line[0] || !line[1])
+        return line[0] == line[1];
+    return strcspn(line[1], "\n") == n && memcmp(line[0], line[1], n) == 0;
+}
+
+typedef struct tree_bounds {
+    crn_named_bounds named;
+    crn_bound others;
+} tree_bounds;
+
+static crn_bound look_up_tree(const void *arg, const char *path)
+{
+    const tree_bounds *t = arg;
+    const crn_bound *b = crn_named_bounds_find(&t->named, path, 0);
+    return b ? *b : t->others;
+}
+
+void crn_diff_tree_fields(const crn_var_spec *spec, const crn_bound *bound, const char *members,
+                          crn_fields *ret)
+{
+    tree_bounds t = {.others = *bound};
+    crn_bound none[CRN_BOUNDS_MAX];
+    size_t n;
+    char *text = members ? strndup(members, strcspn(members, "\n")) : NULL;
+    const bool read =
+        !members || (text && crn_bounds_parse_named(text, none, &n, &t.named) == CAIRN_OK);
+    if (!read || crn_var_has_layout(spec, "index") ||
+        crn_fields_read(spec->type, look_up_tree, &t, ret) < 0)
+        ret->n = 0;
+    crn_named_bounds_done(&t.named);
+    free(text);
 }
 
 bool crn_diff_is_plain(const crn_fields *f)

@@ -120,7 +120,8 @@ static cairn_status digest_all(cutting *c, diff_share *s, crn_var *from)
 cairn_status crn_diff_digester_of(const crn_trees_var *v, crn_digester **ret)
 {
     const crn_var_spec *s = &v->var.spec;
-    return crn_digester_create(s->type, s->item, s->block, v->bound, v->nbounds, ret);
+    return crn_digester_create(s->type, s->item, s->block, v->bound, v->nbounds,
+                               crn_diff_members(v), ret);
 }
 
 static cairn_status furnish(cutting *c, const crn_trees_var *like)
@@ -157,7 +158,7 @@ static cairn_status cut_like(diff_share *s, crn_var *from, const crn_trees_var *
     cutting c = {.to = to};
     crn_var_spec spec = from->spec;
     spec.block = like->var.spec.block;
-    CRN_TRY(crn_trees_declare(to, &spec));
+    CRN_TRY(crn_trees_declare(to, &spec, crn_diff_members(like)));
     cairn_status rc = furnish(&c, like);
     if (rc == CAIRN_OK)
         rc = digest_all(&c, s, from);

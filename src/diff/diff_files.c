@@ -518,7 +518,7 @@ static cairn_status look_at(diff_worker *w, const diff_files *f, const pair *p, 
 {
     crn_fields fields = {0};
     cairn_status rc = CAIRN_OK;
-    crn_diff_fields(w->ask, spec, NULL, &fields);
+    crn_diff_fields(w->ask, spec, &fields);
     if (fields.n > 0)
         row->bound = crn_diff_bound_of(w->ask, spec->name, "");
     row->fields = fields.n > 0 && !crn_diff_is_plain(&fields) ? &fields : NULL;

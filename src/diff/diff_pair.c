@@ -266,10 +266,21 @@ static bool is_kept_alike(diff_unit *u, const diff_var v[2], bool same_rank)
     return false;
 }
 
-/* Do digests that are equal within the bound of the trees tell that numbers of items are equal? */
+/* Do digests that are equal within the bounds of the trees tell that numbers of items are equal? A
+ * bound below 1 lets no integers differ. */
 static bool keeps_numbers(const diff_unit *u, const diff_var v[2])
 {
-    return !u->tolerant || v[0].trees->bound[u->number[0]].absolute < 1;
+    crn_fields f = {0};
+    if (!u->tolerant)
+        return true;
+    const crn_trees_var *t = v[0].trees;
+    crn_diff_tree_fields(&t->var.spec, &t->bound[u->number[0]], crn_diff_members(t), &f);
+    bool keeps = true;
+    for (size_t i = 0; i < f.n; i++)
+        keeps &= (f.at[i].kind != CRN_VALUE_INT && f.at[i].kind != CRN_VALUE_UINT) ||
+                 f.at[i].bound.absolute < 1;
+    crn_vec_done(&f);
+    return keeps;
 }
 
 /* Do values at the same place belong together? */

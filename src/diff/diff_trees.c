@@ -10,19 +10,25 @@ static bool same_bound(const crn_bound *a, const crn_bound *b)
     return a->absolute == b->absolute && a->relative == b->relative;
 }
 
-/* Do numbers that agree within a bound, all of a value's, agree as is asked? */
-static bool implies(const crn_bound *b, const crn_fields *asked)
+/* Do numbers that agree within the bounds of trees, all of a value's, agree as is asked? */
+static bool implies(const crn_trees_var *v, size_t i, const crn_fields *asked)
 {
-    for (size_t i = 0; i < asked->n; i++)
-        if (asked->at[i].kind != CRN_VALUE_OTHER && !crn_bound_implies(b, &asked->at[i].bound))
-            return false;
-    return true;
+    crn_fields f = {0};
+    crn_diff_tree_fields(&v->var.spec, &v->bound[i], crn_diff_members(v), &f);
+    bool all = f.n == asked->n;
+    for (size_t k = 0; all && k < f.n; k++)
+        all = f.at[k].kind == CRN_VALUE_OTHER ||
+              crn_bound_implies(&f.at[k].bound, &asked->at[k].bound);
+    crn_vec_done(&f);
+    return all;
 }
 
 /* The loosest bound that both sides have trees for; false: there is none. */
 static bool common_bound(const diff_var v[2], crn_bound *ret)
 {
-    for (size_t i = 0; v[0].trees && v[1].trees && i < v[0].trees->nbounds; i++)
+    if (!v[0].trees || !v[1].trees || !crn_diff_same_members(v[0].trees, v[1].trees))
+        return false;
+    for (size_t i = 0; i < v[0].trees->nbounds; i++)
         for (size_t k = 0; k < v[1].trees->nbounds; k++)
             if (same_bound(&v[0].trees->bound[i], &v[1].trees->bound[k])) {
                 *ret = v[0].trees->bound[i];
@@ -35,12 +41,13 @@ static bool common_bound(const diff_var v[2], crn_bound *ret)
  * digests then prove more than was asked. */
 static bool find_trees(const crn_fields *asked, const diff_var v[2], size_t number[2])
 {
-    if (!v[0].trees || !v[1].trees)
+    if (!v[0].trees || !v[1].trees || !crn_diff_same_members(v[0].trees, v[1].trees))
         return false;
     for (size_t i = 0; i < v[0].trees->nbounds; i++) {
-        const crn_bound *b = &v[0].trees->bound[i];
-        for (size_t k = 0; implies(b, asked) && k < v[1].trees->nbounds; k++) {
-            if (!same_bound(b, &v[1].trees->bound[k]))
+        if (!implies(v[0].trees, i, asked))
+            continue;
+        for (size_t k = 0; k < v[1].trees->nbounds; k++) {
+            if (!same_bound(&v[0].trees->bound[i], &v[1].trees->bound[k]))
                 continue;
             number[0] = i;
             number[1] = k;
@@ -185,15 +192,21 @@ static bool is_sketched(const diff_unit *u, const diff_var v[2])
            crn_diff_sketch_find(&u->share[golden], v[golden].trees, &sketch);
 }
 
-/* The bound to compare with where none is asked for. */
-static crn_bound own_bound(const diff_unit *u, const diff_var v[2])
+/* The bounds to compare with where none are asked for: those of trees, or exact. */
+static crn_bound own_bounds(diff_unit *u, const diff_var v[2])
 {
     const int golden = crn_diff_golden_side(u);
+    const crn_trees_var *from = NULL;
     crn_bound b = {0};
-    if (u->w->ask->own_bounds && v[0].trees && v[0].trees->nbounds > 0)
-        return v[0].trees->bound[0];
-    if (!common_bound(v, &b) && is_sketched(u, v))
+    if (u->w->ask->own_bounds && v[0].trees && v[0].trees->nbounds > 0) {
+        from = v[0].trees;
+        b = from->bound[0];
+    } else if (common_bound(v, &b)) {
+        from = v[0].trees;
+    } else if (is_sketched(u, v)) {
         b = v[golden].trees->bound[0]; /* which needs no trees of the run */
+    }
+    crn_diff_tree_fields(&v[0].var->spec, &b, crn_diff_members(from), &u->fields);
     return b;
 }
 
@@ -201,9 +214,13 @@ void crn_diff_settle_bound(diff_unit *u, const diff_var v[2])
 {
     const diff_question *ask = u->w->ask;
     const crn_var_spec *spec = &v[0].var->spec;
-    const bool given = crn_diff_asks_bound(ask, spec->name);
-    const crn_bound bound = given ? crn_diff_bound_of(ask, spec->name, "") : own_bound(u, v);
-    crn_diff_fields(ask, spec, given ? NULL : &bound, &u->fields);
+    crn_bound bound;
+    if (crn_diff_asks_bound(ask, spec->name)) {
+        bound = crn_diff_bound_of(ask, spec->name, "");
+        crn_diff_fields(ask, spec, &u->fields);
+    } else {
+        bound = own_bounds(u, v);
+    }
     u->row.fields = NULL;
     if (strcmp(spec->type, "bytes") == 0)
         u->fields.n = 0;

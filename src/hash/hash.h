@@ -55,6 +55,14 @@ typedef struct crn_bound {
     double absolute, relative;
 } crn_bound;
 
+/* A bound for a variable, "field", or a member of structures, "x", "cell.i". */
+typedef struct crn_named_bound {
+    char *name;
+    crn_bound bound;
+} crn_named_bound;
+
+typedef CRN_VEC(crn_named_bound) crn_named_bounds;
+
 /*
  * The tolerant digest of a block for a bound: blocks with equal digests have no two values, at the
  * same place, that differ. The converse does not hold: values on two sides of a cell's edge have
@@ -85,24 +93,28 @@ bool crn_tolerant_keys(crn_tolerant *t, size_t k, const void *src, void *dst, si
 
 /*
  * The same for elements of any other type, integers, complex numbers and structures, in blocks of
- * up to block bytes; hash_structured.c explains the digest. The relative part of a bound helps
- * floating-point numbers only. off is where the block begins in the variable: elements may lie
- * across its ends. As crn_fields_read; CAIRN_ENOMEM.
+ * up to block bytes; members (or NULL) have bounds of their own, whichever the others have;
+ * hash_structured.c explains the digest. The relative part of a bound helps floating-point numbers
+ * only. off is where the block begins in the variable: elements may lie across its ends. As
+ * crn_fields_read; CAIRN_ENOMEM.
  */
 typedef struct crn_structured crn_structured;
 cairn_status crn_structured_create(const char *type, uint32_t item, uint32_t block,
-                                   const crn_bound *bound, size_t n, crn_structured **ret);
+                                   const crn_bound *bound, size_t n,
+                                   const crn_named_bounds *members, crn_structured **ret);
 void crn_structured_free(crn_structured *s); /* NULL is allowed */
 bool crn_structured_digest(crn_structured *s, uint64_t off, const void *data, uint32_t nbytes,
                            crn_digest *ret);
 
 /*
  * Either of them, and the exact digest: for leaves of up to leaf bytes of a variable of any type, n
- * bounds or none. As crn_structured_create.
+ * bounds or none. members: a text as of crn_named_bounds_format, up to the end of its line; or
+ * NULL. As crn_structured_create.
  */
 typedef struct crn_digester crn_digester;
 cairn_status crn_digester_create(const char *type, uint32_t item, uint32_t leaf,
-                                 const crn_bound *bound, size_t n, crn_digester **ret);
+                                 const crn_bound *bound, size_t n, const char *members,
+                                 crn_digester **ret);
 void crn_digester_free(crn_digester *d); /* NULL is allowed */
 
 /* The digests of a leaf that begins at off in the variable, exact (or NULL) and for all bounds; is
@@ -116,6 +128,25 @@ bool crn_digester_leaf(crn_digester *d, uint64_t off, const void *data, uint32_t
  * empty text is no bound. CAIRN_EINVAL says what is wrong.
  */
 cairn_status crn_bounds_parse(const char *text, crn_bound *ret, size_t *ret_n);
+
+/* The same, with others for some names among them, "1e-3, x=1e-6, cell.i=0", which are added to
+ * *named. What was added stays there on failure. */
+cairn_status crn_bounds_parse_named(const char *text, crn_bound *ret, size_t *ret_n,
+                                    crn_named_bounds *named);
+cairn_status crn_named_bounds_add(crn_named_bounds *named, const char *name, size_t n,
+                                  crn_bound bound); /* name: n bytes */
+void crn_named_bounds_done(crn_named_bounds *named);
+
+/* The bound of a path, or else of what it is a member of, down to its first least bytes; NULL: it
+ * has none. Of several the last counts. */
+const crn_bound *crn_named_bounds_find(const crn_named_bounds *named, const char *path,
+                                       size_t least);
+
+/* A text that is the same for the same bounds, and can be parsed; NULL for none. Sorts them. */
+cairn_status crn_named_bounds_format(crn_named_bounds *named, char **ret);
+
+/* Are they all members of a type? CAIRN_EINVAL says which is not. */
+cairn_status crn_members_check(const char *type, const crn_named_bounds *named);
 
 /* The same words back, into buf of CRN_BOUND_TEXT bytes; returns buf. "0" for exact. */
 enum { CRN_BOUND_TEXT = 64 };

@@ -57,40 +57,66 @@ static int loosest_first(const void *a, const void *b)
     return (x->relative < y->relative) - (x->relative > y->relative);
 }
 
-static cairn_status parse_list(char *list, crn_bound *ret, size_t *ret_n)
+/* Sorted, each once; how many are left? */
+static size_t sort_bounds(crn_bound *b, size_t n)
+{
+    size_t kept = 0;
+    qsort(b, n, sizeof *b, loosest_first);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || loosest_first(&b[i], &b[kept - 1]) != 0)
+            b[kept++] = b[i];
+    return kept;
+}
+
+/* "NAME=BOUND" */
+static cairn_status parse_named(const char *item, const char *equal, crn_named_bounds *named)
+{
+    crn_bound b;
+    item += strspn(item, " \t");
+    CRN_TRY(parse_bound(equal + 1, &b));
+    return crn_named_bounds_add(named, item, (size_t)(equal - item), b);
+}
+
+static cairn_status parse_list(char *list, crn_bound *ret, size_t *ret_n, crn_named_bounds *named)
 {
     size_t n = 0;
     for (char *part = list; part;) {
         char *comma = strchr(part, ',');
         if (comma)
             *comma = 0;
-        CRN_FAIL_IF(n == CRN_BOUNDS_MAX, CAIRN_EINVAL, "more than %d bounds", CRN_BOUNDS_MAX);
-        CRN_TRY(parse_bound(part, &ret[n++]));
+        const char *equal = named ? strrchr(part, '=') : NULL;
+        CRN_FAIL_IF(n == CRN_BOUNDS_MAX && !equal, CAIRN_EINVAL, "more than %d bounds",
+                    CRN_BOUNDS_MAX);
+        if (equal)
+            CRN_TRY(parse_named(part, equal, named));
+        else
+            CRN_TRY(parse_bound(part, &ret[n++]));
         part = comma ? comma + 1 : NULL;
     }
-    qsort(ret, n, sizeof *ret, loosest_first);
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++)
-        if (i == 0 || loosest_first(&ret[i], &ret[kept - 1]) != 0)
-            ret[kept++] = ret[i];
-    *ret_n = kept;
+    *ret_n = sort_bounds(ret, n);
     return CAIRN_OK;
 }
 
-cairn_status crn_bounds_parse(const char *text, crn_bound *ret, size_t *ret_n)
+cairn_status crn_bounds_parse_named(const char *text, crn_bound *ret, size_t *ret_n,
+                                    crn_named_bounds *named)
 {
     crn_bound found[CRN_BOUNDS_MAX] = {0};
     char *list;
     size_t n = 0;
     if (text[strspn(text, " \t")] != 0) {
         CRN_TRY(crn_strdup(text, &list));
-        cairn_status rc = parse_list(list, found, &n);
+        cairn_status rc = parse_list(list, found, &n, named);
         free(list);
         CRN_TRY(rc);
     }
     memcpy(ret, found, n * sizeof *ret);
     *ret_n = n;
     return CAIRN_OK;
+}
+
+cairn_status crn_bounds_parse(const char *text, crn_bound *ret, size_t *ret_n)
+{
+    return crn_bounds_parse_named(text, ret, ret_n, NULL);
 }
 
 char *crn_bound_format(const crn_bound *b, char *buf)

@@ -9,8 +9,27 @@ struct crn_digester {
     crn_structured *others; /* of all other types, likewise */
 };
 
+/* A digester of structures, whose members may have bounds of their own. */
+static cairn_status create_others(const char *type, uint32_t item, uint32_t leaf,
+                                  const crn_bound *bound, size_t n, const char *members,
+                                  crn_structured **ret)
+{
+    crn_named_bounds named = {0};
+    crn_bound none[CRN_BOUNDS_MAX];
+    size_t nnone;
+    char *text = members ? strndup(members, strcspn(members, "\n")) : NULL;
+    CRN_FAIL_IF(members && !text, CAIRN_ENOMEM, "no memory for bounds");
+    cairn_status rc = text ? crn_bounds_parse_named(text, none, &nnone, &named) : CAIRN_OK;
+    if (rc == CAIRN_OK)
+        rc = crn_structured_create(type, item, leaf, bound, n, &named, ret);
+    crn_named_bounds_done(&named);
+    free(text);
+    return rc;
+}
+
 cairn_status crn_digester_create(const char *type, uint32_t item, uint32_t leaf,
-                                 const crn_bound *bound, size_t n, crn_digester **ret)
+                                 const crn_bound *bound, size_t n, const char *members,
+                                 crn_digester **ret)
 {
     crn_digester *d;
     cairn_status rc = CAIRN_OK;
@@ -18,7 +37,7 @@ cairn_status crn_digester_create(const char *type, uint32_t item, uint32_t leaf,
     if (n > 0 && crn_value_is_float(type))
         rc = crn_tolerant_create(item, bound, n, &d->floats);
     else if (n > 0)
-        rc = crn_structured_create(type, item, leaf, bound, n, &d->others);
+        rc = create_others(type, item, leaf, bound, n, members, &d->others);
     if (rc == CAIRN_OK)
         *ret = d;
     else

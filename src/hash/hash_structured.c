@@ -14,6 +14,8 @@
  *       |a - b| <= sqrt(2) max(0.7 A, 0.7 R m) <= 0.99 max(A, R max(|a|, |b|)),
  *   and what is left takes the rounding of the comparison.
  *
+ *   A member of a structure may have a bound of its own, which then takes the place of A and R.
+ *
  *   Bytes are their own keys; and so are numbers that lie across the end of a block, which only
  *   structures of odd sizes have.
  */
@@ -48,19 +50,34 @@ static uint32_t width_of(const crn_field *f)
     return f->is_complex ? f->item / 2 : f->item;
 }
 
+/* The bound of a member that has one of its own; else a negative one. */
+static crn_bound own_bound(const void *arg, const char *path)
+{
+    const crn_bound *b = arg ? crn_named_bounds_find(arg, path, 0) : NULL;
+    return b ? *b : (crn_bound){-1, -1};
+}
+
+static crn_bound bound_at(const crn_structured *s, const crn_field *f, size_t k)
+{
+    return f->bound.absolute < 0 ? s->bound[k] : f->bound;
+}
+
 static cairn_status make_keys(crn_structured *s, const crn_field *f, crn_tolerant **ret)
 {
     crn_bound scaled[CRN_BOUNDS_MAX];
     const double part = f->is_complex ? 0.7 : 1;
     if (!is_real(f))
         return CAIRN_OK;
-    for (size_t k = 0; k < s->n; k++)
-        scaled[k] = (crn_bound){part * s->bound[k].absolute, part * s->bound[k].relative};
+    for (size_t k = 0; k < s->n; k++) {
+        const crn_bound b = bound_at(s, f, k);
+        scaled[k] = (crn_bound){part * b.absolute, part * b.relative};
+    }
     return crn_tolerant_create(width_of(f), scaled, s->n, ret);
 }
 
 cairn_status crn_structured_create(const char *type, uint32_t item, uint32_t block,
-                                   const crn_bound *bound, size_t n, crn_structured **ret)
+                                   const crn_bound *bound, size_t n,
+                                   const crn_named_bounds *members, crn_structured **ret)
 {
     crn_structured *s;
     cairn_status rc;
@@ -68,7 +85,7 @@ cairn_status crn_structured_create(const char *type, uint32_t item, uint32_t blo
     s->item = item;
     s->n = n;
     memcpy(s->bound, bound, n * sizeof *bound);
-    CRN_TRY_OUT(rc, crn_fields_read(type, NULL, NULL, &s->fields));
+    CRN_TRY_OUT(rc, crn_fields_read(type, own_bound, members, &s->fields));
     CRN_TRY_OUT(rc, crn_alloc(&s->keys, s->fields.n));
     CRN_TRY_OUT(rc, crn_alloc(&s->image, block));
     for (size_t i = 0; i < s->fields.n; i++)
@@ -123,7 +140,7 @@ static void take_number(crn_structured *s, size_t field, size_t k, const unsigne
     if (f->kind == CRN_VALUE_OTHER) {
         memcpy(s->image + at, data + at, width);
     } else if (!is_real(f)) {
-        key_integer(f, s->bound[k].absolute, data + at, s->image + at);
+        key_integer(f, bound_at(s, f, k).absolute, data + at, s->image + at);
     } else {
         memcpy(s->packed + s->npacked * width, data + at, width);
         s->at[s->npacked++] = at;

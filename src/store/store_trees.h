@@ -46,7 +46,11 @@ crn_trees_var *crn_trees_find(const crn_trees_mark *m, const char *name); /* NUL
 cairn_status crn_trees_index(crn_trees_mark *m);
 
 /* Make v's declaration a copy of spec, with its strings; its blocks are the leaves of the trees. */
-cairn_status crn_trees_declare(crn_trees_var *v, const crn_var_spec *spec);
+cairn_status crn_trees_declare(crn_trees_var *v, const crn_var_spec *spec, const char *members);
+
+/* The attribute that has the bounds of members, in trees only: a text of crn_named_bounds_format.
+ */
+#define CRN_TREES_BOUNDS "cairn_bounds"
 
 void crn_trees_var_done(crn_trees_var *v); /* one that is in no mark */
 

@@ -74,9 +74,21 @@ crn_trees_var *crn_trees_find(const crn_trees_mark *m, const char *name)
     return NULL;
 }
 
-cairn_status crn_trees_declare(crn_trees_var *v, const crn_var_spec *spec)
+cairn_status crn_trees_declare(crn_trees_var *v, const crn_var_spec *spec, const char *members)
 {
-    return crn_var_declare(&v->var, spec);
+    crn_var_spec with = *spec;
+    crn_buf lines = {0};
+    if (!members)
+        return crn_var_declare(&v->var, spec);
+    crn_put_text(&lines, "%s%s=%.*s\n", spec->attributes ? spec->attributes : "", CRN_TREES_BOUNDS,
+                 (int)strcspn(members, "\n"), members);
+    crn_put_u8(&lines, 0);
+    cairn_status rc = crn_buf_status(&lines);
+    with.attributes = (const char *)lines.at;
+    if (rc == CAIRN_OK)
+        rc = crn_var_declare(&v->var, &with);
+    crn_buf_done(&lines);
+    return rc;
 }
 
 bool crn_trees_has_nan(const crn_trees_var *v, uint64_t i)

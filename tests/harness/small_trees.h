@@ -52,7 +52,7 @@ static inline crn_trees_mark *small_trees_mark(uint64_t version)
     m->nranks = 4;
     for (size_t i = 0; i < 3; i++) {
         crn_trees_var *v = &m->var[i];
-        assert_ok(crn_trees_declare(v, &spec[i]));
+        assert_ok(crn_trees_declare(v, &spec[i], NULL));
         small_tree(i == 1 ? 0 : version, 10 * i, v->var.nblocks, &v->exact);
         v->var.root = crn_tree_root(&v->exact);
         for (size_t k = 0; i == 0 && k < 2; k++) {

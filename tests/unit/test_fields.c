@@ -87,10 +87,20 @@ static void test_digests_prove(void **state)
     static thing a[N], b[N];
     size_t nequal = 0;
     for (int turn = 0; turn < 500; turn++) {
-        const crn_bound k = {pow(10, 1 - (double)crn_rng_below(&r, 7)), 0}, all[] = {k, k, k};
+        const crn_bound k = {pow(10, 1 - (double)crn_rng_below(&r, 7)), 0};
+        const crn_bound id = {(double)crn_rng_below(&r, 300), 0};
+        const crn_bound z = {0, pow(10, -(double)crn_rng_below(&r, 5))};
+        const bool named = crn_rng_below(&r, 2);
+        const crn_bound all[] = {named ? id : k, named ? z : k, k};
+        crn_named_bounds members = {0};
         crn_structured *s;
         bool differs[N] = {false};
-        assert_ok(crn_structured_create(thing_type, sizeof *a, BLOCK, &k, 1, &s));
+        if (named) {
+            assert_ok(crn_named_bounds_add(&members, "id", 2, id));
+            assert_ok(crn_named_bounds_add(&members, "z", 1, z));
+        }
+        assert_ok(crn_structured_create(thing_type, sizeof *a, BLOCK, &k, 1, &members, &s));
+        crn_named_bounds_done(&members);
         fill(&r, a, b);
         for (int i = 0; i < N; i++)
             differs[i] = plain_differs(&a[i], &b[i], all);
@@ -115,7 +125,7 @@ static bool digests_agree(const char *type, uint32_t item, double bound, const v
 {
     crn_structured *s;
     crn_digest d[2];
-    assert_ok(crn_structured_create(type, item, BLOCK, &(crn_bound){bound, 0}, 1, &s));
+    assert_ok(crn_structured_create(type, item, BLOCK, &(crn_bound){bound, 0}, 1, NULL, &s));
     crn_structured_digest(s, 0, a, item, &d[0]);
     crn_structured_digest(s, 0, b, item, &d[1]);
     crn_structured_free(s);

@@ -113,7 +113,7 @@ static void test_shortest_names(void **state)
             const char name[2] = {(char)('a' + i), 0};
             const crn_var_spec spec = {
                 .name = name, .type = "i", .item = 1, .block = 1024, .nbytes = 3};
-            assert_ok(crn_trees_declare(&m->var[i], &spec));
+            assert_ok(crn_trees_declare(&m->var[i], &spec, NULL));
             small_tree(7, i, 1, &m->var[i].exact);
             m->var[i].var.root = crn_tree_root(&m->var[i].exact);
             m->var[i].loaded = true;
