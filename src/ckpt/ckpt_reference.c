@@ -32,6 +32,7 @@ struct ckpt_reference {
     diff_side side[2]; /* this run, of which only the name counts, and the reference */
     diff_question ask;
     diff_worker *worker;
+    diff_mark mine;      /* the mark under way */
     diff_rows rows;      /* what this rank found of the mark under way, */
     finding found;       /* and what comes of it */
     finding first;       /* the divergence; written before it is said, and not after */
@@ -188,27 +189,35 @@ static void sum_up(finding *f, const diff_rows *rows, uint32_t rank)
         note_row(f, &rows->at[gravest], gravest, rank);
 }
 
-static cairn_status compare(cairn *c, const diff_mark *theirs)
+/* This rank's share of the mark under way; its data is to be freed. */
+static cairn_status open_own(cairn *c, diff_share *ret)
 {
     ckpt_reference *r = c->leg.reference;
     const ckpt_job *j = &c->leg.job;
-    const diff_mark mine = {.version = j->version,
-                            .wall_ns = j->wall_ns,
-                            .series = c->held.series,
-                            .nranks = (uint32_t)crn_comm_size(c->held.comm)};
-    diff_share share = {.side = &r->side[0],
-                        .mark = &mine,
+    r->mine = (diff_mark){.version = j->version,
+                          .wall_ns = j->wall_ns,
+                          .series = c->held.series,
+                          .nranks = (uint32_t)crn_comm_size(c->held.comm)};
+    *ret = (diff_share){.side = &r->side[0],
+                        .mark = &r->mine,
                         .rank = (uint32_t)crn_comm_rank(c->held.comm),
                         .described = crn_ckpt_trees_made(c)};
-    const diff_mark *mark[2] = {&mine, theirs};
-    CRN_FAIL_IF(!share.described, CAIRN_ENOTFOUND, "it has no trees");
+    CRN_FAIL_IF(!ret->described, CAIRN_ENOTFOUND, "it has no trees");
     if (j->only_trees) {
         (void)crn_fail(CAIRN_ENOTFOUND, "this run's mark is for comparing only");
-        crn_err_take(&share.err);
-    } else {
-        CRN_TRY(crn_vault_own(c->held.vault, &share.part));
-        CRN_TRY(crn_part_load(share.part, j->version, &share.data));
+        crn_err_take(&ret->err);
+        return CAIRN_OK;
     }
+    CRN_TRY(crn_vault_own(c->held.vault, &ret->part));
+    return crn_part_load(ret->part, j->version, &ret->data);
+}
+
+static cairn_status compare(cairn *c, const diff_mark *theirs)
+{
+    ckpt_reference *r = c->leg.reference;
+    diff_share share;
+    CRN_TRY(open_own(c, &share));
+    const diff_mark *mark[2] = {&r->mine, theirs};
     cairn_status rc = crn_diff_share(r->worker, &share, r->side, mark, &r->rows);
     crn_mark_free(share.data);
     return rc;
@@ -312,6 +321,8 @@ static cairn_status conclude(cairn *c, crn_comm *comm, finding *ret)
     const diff_mark *theirs = find_mark(&r->side[1], c->leg.job.version);
     if (theirs && theirs->nranks != (uint32_t)crn_comm_size(comm))
         CRN_TRY(crn_reference_alike(comm, crn_ckpt_trees_made(c), &r->rows));
+    if (theirs)
+        CRN_TRY(crn_reference_items(c, comm, &r->side[1], theirs, open_own, &r->rows));
     if (r->found.verdict == CAIRN_SAME)
         sum_up(&r->found, &r->rows, (uint32_t)crn_comm_rank(comm));
     *ret = r->found;

@@ -574,6 +574,12 @@ void crn_reference_agree(cairn *c, crn_comm *comm);
  * says that it could not tell. mine: this rank's variables; NULL: not known. Collective. */
 cairn_status crn_reference_alike(crn_comm *comm, const crn_trees_mark *mine, diff_rows *rows);
 
+/* Has the reference items that no rank of this run has, in variables with rows that are numbered?
+ * These say so afterwards. open gives this rank's share. Collective. */
+typedef cairn_status ckpt_share_fn(cairn *c, diff_share *ret);
+cairn_status crn_reference_items(cairn *c, crn_comm *comm, diff_side *side, const diff_mark *mark,
+                                 ckpt_share_fn *open, diff_rows *rows);
+
 /* Does this rank know of a divergence that the program is to stop for? */
 bool crn_reference_stops(const cairn *c);
 

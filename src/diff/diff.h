@@ -182,6 +182,7 @@ typedef struct diff_row {
     bool global;              /* indices are those of the global array */
     const crn_fields *fields; /* while it is compared: of a structure; NULL: none */
     bool excluded;            /* nobody has looked at it: its name is left out */
+    bool numbered;            /* a share was compared alone, and its items found by their numbers */
     bool alike;               /* no piece of an array, and compared as what all ranks hold alike */
     uint32_t ndims;
     uint64_t shape[CRN_DIMS_MAX];
@@ -348,7 +349,8 @@ cairn_status crn_diff_unit(diff_worker *w, diff_side side[2], const diff_mark *m
 
 /* The same for a share of the first side that the caller has opened, and which stays as it is: of a
  * mark, say, that is being taken. Nobody else's share of that side is looked at: whether its ranks
- * hold alike what rows with alike were made for is left to the caller. */
+ * hold alike what rows with alike were made for, and whether the second side has more items than
+ * all of them where rows are numbered, is left to the caller. */
 cairn_status crn_diff_share(diff_worker *w, const diff_share *first, diff_side side[2],
                             const diff_mark *mark[2], diff_rows *rows);
 
@@ -504,6 +506,12 @@ void crn_diff_index_name(const char *name, char ret[CRN_VAR_NAME + 8]);      /* 
 /* Compare the items of the first share with those of n shares, which are all of the second side. */
 cairn_status crn_diff_items(diff_worker *w, diff_share *first, diff_share *second, size_t n,
                             const crn_var_spec *spec, diff_row *row);
+
+/* A sum that stands for the numbers of items, whoever has which: all that a share has are added;
+ * and for those of all ranks. Equal sums, of as many, stand for the same numbers. */
+cairn_status crn_diff_sum_numbers(diff_share *s, const crn_var_spec *spec, uint64_t *sum);
+cairn_status crn_diff_sum_all_numbers(diff_side *s, const diff_mark *m, const crn_var_spec *spec,
+                                      uint64_t *ret);
 
 /* How many items do all ranks have? */
 cairn_status crn_diff_count_items(diff_side *s, const diff_mark *m, const char *name,

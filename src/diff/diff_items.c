@@ -304,6 +304,42 @@ cairn_status crn_diff_items(diff_worker *w, diff_share *first, diff_share *secon
     return rc == CAIRN_NOTHING ? CAIRN_OK : rc;
 }
 
+/* So that sums of numbers tell them apart (the finalizer of splitmix64). */
+static uint64_t mix(uint64_t x)
+{
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+cairn_status crn_diff_sum_numbers(diff_share *s, const crn_var_spec *spec, uint64_t *sum)
+{
+    matching m = {.spec = spec};
+    keys k = {0};
+    (void)crn_diff_item_id(spec, m.id);
+    cairn_status rc = add_share(&m, s, 0, &k);
+    for (size_t i = 0; rc == CAIRN_OK && i < k.n; i++)
+        *sum += mix(k.at[i].key);
+    crn_vec_done(&k);
+    return rc;
+}
+
+cairn_status crn_diff_sum_all_numbers(diff_side *s, const diff_mark *m, const crn_var_spec *spec,
+                                      uint64_t *ret)
+{
+    uint64_t sum = 0;
+    for (uint32_t r = 0; r < m->nranks; r++) {
+        diff_share share;
+        CRN_TRY(crn_diff_share_open(s, m, r, &share));
+        cairn_status rc = crn_diff_sum_numbers(&share, spec, &sum);
+        crn_diff_share_close(&share);
+        CRN_TRY(rc);
+    }
+    *ret = sum;
+    return CAIRN_OK;
+}
+
 cairn_status crn_diff_count_items(diff_side *s, const diff_mark *m, const char *name, uint64_t *ret)
 {
     uint64_t n = 0;

@@ -38,36 +38,36 @@ bool crn_diff_is_numbered_within(const diff_unit *u, const crn_var_spec *spec)
     return crn_diff_item_id(spec, id) && !crn_diff_share_find(&u->share[0], id, &v);
 }
 
-/* Has this share the variable first of all of its side? */
-static bool is_first_with(diff_unit *u, const char *name)
-{
-    diff_share other = {0};
-    diff_var v;
-    const bool found = crn_diff_find_elsewhere(u, 0, name, &other, &v);
-    const bool first = !found || other.rank == u->share[0].rank;
-    crn_diff_share_close(&other);
-    return first;
-}
-
-/* Numbers that the first side does not have are noticed by how many there are. */
+/* How many items there are on both sides. */
 static cairn_status count_items(diff_unit *u, const crn_var_spec *spec)
 {
     uint64_t n[2];
-    if (u->lonely) {
-        crn_diff_row_judge(&u->row, CAIRN_INCONCLUSIVE,
-                           "all items of rank %u are in '%s', but whether that has others only "
-                           "cairn diff can tell",
-                           u->share[0].rank, u->side[1].name);
-        return CAIRN_OK;
-    }
-    if (!is_first_with(u, spec->name))
-        return CAIRN_OK;
     for (int k = 0; k < 2; k++)
         CRN_TRY(crn_diff_count_items(&u->side[k], u->mark[k], spec->name, &n[k]));
     if (n[0] != n[1])
         crn_diff_row_judge(&u->row, CAIRN_DIFFERENT,
                            "there are %" PRIu64 " items in '%s' and %" PRIu64 " in '%s'", n[0],
                            u->side[0].name, n[1], u->side[1].name);
+    return CAIRN_OK;
+}
+
+/* All items of the share are on the second side. That this has no others, and that no two ranks of
+ * the first have the same one, is noticed by how many there are and by the sums of their numbers;
+ * any unit may be the only one that sees to it. */
+static cairn_status check_numbers(diff_unit *u, const crn_var_spec *spec)
+{
+    uint64_t sum[2];
+    if (u->lonely) {
+        u->row.numbered = true;
+        return CAIRN_OK;
+    }
+    CRN_TRY(count_items(u, spec));
+    for (int k = 0; k < 2; k++)
+        CRN_TRY(crn_diff_sum_all_numbers(&u->side[k], u->mark[k], spec, &sum[k]));
+    if (sum[0] != sum[1])
+        crn_diff_row_judge(&u->row, CAIRN_DIFFERENT,
+                           "the items in '%s' and in '%s' are not the same", u->side[0].name,
+                           u->side[1].name);
     return CAIRN_OK;
 }
 
@@ -100,5 +100,5 @@ cairn_status crn_diff_compare_items(diff_unit *u, const diff_var v[2])
         return CAIRN_OK;
     }
     CRN_TRY(crn_diff_compare_all(u, a, crn_diff_items));
-    return numbered ? crn_diff_judge_failure(u, count_items(u, a), 0) : CAIRN_OK;
+    return numbered ? crn_diff_judge_failure(u, check_numbers(u, a), 0) : CAIRN_OK;
 }

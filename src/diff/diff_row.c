@@ -274,6 +274,7 @@ void crn_diff_row_add(diff_row *to, const diff_row *r)
     to->nfalse += r->nfalse;
     to->read_bytes += r->read_bytes;
     to->alike |= r->alike;
+    to->numbered |= r->numbered;
     to->excluded |= r->excluded;
     to->nproven += r->nproven;
     to->nslices = CRN_MAX(to->nslices, r->nslices);

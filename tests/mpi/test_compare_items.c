@@ -277,6 +277,38 @@ static void test_missing(void **state)
     }
 }
 
+/* On the same ranks: all but the last have what they had, which must not hide that the last has an
+ * item more, or one that another rank has, too, in the place of its own. */
+static void test_others_agree(void **state)
+{
+    for (int w = BY_CELL_AND_ID; w < NWAYS; w++)
+        for (int twice = 0; twice < 2; twice++) {
+            place p;
+            run a, b;
+            char reference[96];
+            with_place(state, &p, true);
+            pair(&p, (way)w, true, &a, &b);
+            b.turn = 0;
+            b.backwards = false;
+            a.s = b.s = state_of(10);
+            const uint64_t last = CELLS - 1, n = a.s.nitems[last] = 3;
+            b.s.nitems[last] = twice ? n : n + 1;
+            a.s.nitems[0] = b.s.nitems[0] = 1;
+            for (uint32_t i = 0; i <= n; i++)
+                a.s.at[last][i] = b.s.at[last][i] = (item){{i, 7}, 1, 1000000 + i};
+            if (twice) /* of the run that is asked about: all its items are in the other */
+                a.s.at[last][0] = a.s.at[0][0];
+            take_mark(&p, (way)w, &b);
+            snprintf(reference, sizeof reference, "%s/trail/b", p.dir);
+            setenv("CAIRN_COMPARE_REFERENCE", reference, 1);
+            assert_true(take_mark(&p, (way)w, &a));
+            unsetenv("CAIRN_COMPARE_REFERENCE");
+            assert_int_equal(compare(&p, "a", "b", NULL, false).sum.verdict, CAIRN_DIFFERENT);
+            assert_int_equal(compare(&p, "b", "a", NULL, false).sum.verdict, CAIRN_DIFFERENT);
+            place_done(&p);
+        }
+}
+
 /* Items with the same number are not to be told apart, and those of a cell not without numbers. */
 static void test_unclear(void **state)
 {
@@ -372,8 +404,8 @@ static void test_golden(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values), cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_unclear), cmocka_unit_test(test_reference),
-        cmocka_unit_test(test_golden)};
+        cmocka_unit_test(test_values),       cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_others_agree), cmocka_unit_test(test_unclear),
+        cmocka_unit_test(test_reference),    cmocka_unit_test(test_golden)};
     return run_mpi_tests(argc, argv, tests);
 }

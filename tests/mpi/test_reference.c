@@ -225,6 +225,33 @@ static void test_golden_reference(void **state)
     place_done(&p);
 }
 
+/* A golden file of one rank, and of all, and a run on the others: leaves that a rank has all of are
+ * compared. */
+static void test_golden_of_other_ranks(void **state)
+{
+    for (int alone = 0; alone < 2; alone++) {
+        const int n[2] = {alone ? 1 : 0, alone ? 0 : 1};
+        place p;
+        char config[160], golden[96], run[96];
+        place_init(&p, *state, "");
+        snprintf(golden, sizeof golden, "%s/golden", p.dir);
+        snprintf(run, sizeof run, "%s/trail/a", p.dir);
+        setenv("CAIRN_COMPARE_LEAF", "1KiB", 1);
+        take_marks(&p, "a", &(story){.nranks = n[0], .edge = 0x1p-21});
+        if (p.rank == 0)
+            assert_ok(cairn_bless(run, golden));
+        assert_ok(crn_comm_barrier(p.comm));
+        snprintf(config, sizeof config, "[compare]\nreference = %s\n", golden);
+        take_marks(&p, "b",
+                   &(story){.nranks = n[1], .edge = 0x1p-21, .kick = 0.5, .config = config});
+        unsetenv("CAIRN_COMPARE_LEAF");
+        if (p.rank == 0)
+            assert_int_equal(count_events(&p, "diverged", "variable", "grid"), 1);
+        assert_ok(crn_comm_barrier(p.comm));
+        place_done(&p);
+    }
+}
+
 static void test_other_number_of_ranks(void **state)
 {
     place p;
@@ -295,10 +322,13 @@ static void test_no_such_reference(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_divergence_is_told),    cmocka_unit_test(test_within_the_bound),
-        cmocka_unit_test(test_golden_reference),      cmocka_unit_test(test_other_number_of_ranks),
-        cmocka_unit_test(test_missing_is_a_sentence), cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_no_such_reference)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_divergence_is_told),
+                                       cmocka_unit_test(test_within_the_bound),
+                                       cmocka_unit_test(test_golden_reference),
+                                       cmocka_unit_test(test_golden_of_other_ranks),
+                                       cmocka_unit_test(test_other_number_of_ranks),
+                                       cmocka_unit_test(test_missing_is_a_sentence),
+                                       cmocka_unit_test(test_stop),
+                                       cmocka_unit_test(test_no_such_reference)};
     return run_mpi_tests(argc, argv, tests);
 }
