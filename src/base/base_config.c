@@ -439,6 +439,11 @@ static const setting *setting_for(const crn_config *cfg, crn_opt_id id, const ch
     return o ? &o->set : &cfg->settings[id];
 }
 
+bool crn_config_is_given_for(const crn_config *cfg, crn_opt_id id, const char *name)
+{
+    return find_override(cfg, id, name) || cfg->settings[id].given;
+}
+
 crn_opt_value crn_config_variable(const crn_config *cfg, crn_opt_id id, const char *name)
 {
     return setting_for(cfg, id, name)->value;

@@ -30,6 +30,9 @@ void crn_config_free(crn_config *cfg);
  * cannot be met must be refused, where a default may be relaxed. */
 bool crn_config_is_given(const crn_config *cfg, crn_opt_id id);
 
+/* The same of an option of the section "variable", for one of them. */
+bool crn_config_is_given_for(const crn_config *cfg, crn_opt_id id, const char *name);
+
 /* Values; the type must be the row's. crn_config_word gives the index of the word in the range. */
 bool crn_config_bool(const crn_config *cfg, crn_opt_id id);
 uint64_t crn_config_count(const crn_config *cfg, crn_opt_id id);

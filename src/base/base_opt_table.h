@@ -75,8 +75,15 @@ CRN_OPT_ROW(
     "how to know what was written: by the kernel where that pays, wherever it can, or never")
 CRN_OPT_ROW(VARIABLE_DIFFERENTIAL, "variable", "differential", WORD, "auto", "auto|always|never",
             "write blocks that changed; auto: digest them before or while copying; never: all")
-CRN_OPT_ROW(VARIABLE_CODEC, "variable", "codec", WORD, "none", "none|lz4|zstd|zfp|fpzip",
-            "store blocks in fewer bytes, losing none; zfp and fpzip are for floating-point values")
+CRN_OPT_ROW(VARIABLE_CODEC, "variable", "codec", TEXT, "none", "",
+            "store blocks in fewer bytes: none, lz4, zstd[:level=N], each with [shuffle]; zfp and "
+            "fpzip; and with loss zfp:accuracy=|precision=|rate=, fpzip:precision=, round:bits=, "
+            "f32, f16, auto")
+CRN_OPT_ROW(VARIABLE_LOSS, "variable", "loss", TEXT, "", "",
+            "the largest error that a codec may make, checked for each value, as 'abs 1e-6', 'rel "
+            "1e-4' or both; with zfp, fpzip, round or auto: as few bytes as it allows")
+CRN_OPT_ROW(VARIABLE_SHAPE, "variable", "shape", BOOL, "on", "",
+            "let zfp and fpzip see the dimensions of arrays; off: they are one row of values")
 CRN_OPT_ROW(
     VARIABLE_BOUND, "variable", "bound", TEXT, "", "",
     "error bounds for comparing runs, as '1e-6', 'rel 1e-4' or several with commas, members of "

@@ -13,11 +13,27 @@ enum {
     WORTH = 8 << 10   /* bytes of a variable */
 };
 
+/* Arrays whose codec sees dimensions want larger blocks; 0: any will do. */
+static uint32_t block_of_codec(const cairn *c, const ckpt_var *v)
+{
+    const crn_codec_setting s = crn_ckpt_codec(c->held.cfg, v->name);
+    const crn_elem elem = strcmp(v->type, "float64") == 0   ? CRN_ELEM_F64
+                          : strcmp(v->type, "float32") == 0 ? CRN_ELEM_F32
+                                                            : CRN_ELEM_BYTES;
+    const crn_codec_shape shape = crn_codec_shape_of(v->ndims, v->dims + 2 * (size_t)v->ndims);
+    uint32_t block = v->ndims > 1 ? crn_codec_block(&s, elem, &shape) : 0;
+    while (block > START && block / 2 >= v->nbytes)
+        block /= 2;
+    return block;
+}
+
 void crn_blocks_declare(const cairn *c, const ckpt_var *old, ckpt_var *v)
 {
     const uint64_t n = crn_config_variable(c->held.cfg, CRN_OPT_VARIABLE_BLOCK, v->name).n;
     const bool found = n == UINT64_MAX;
     v->block = found ? START : (uint32_t)n;
+    if (!found && !crn_config_is_given_for(c->held.cfg, CRN_OPT_VARIABLE_BLOCK, v->name))
+        v->block = CRN_MAX(v->block, block_of_codec(c, v));
     v->seeks = found;
     if (old) {
         v->block = found ? old->block : v->block;
@@ -51,8 +67,8 @@ static cairn_status look_once(ckpt_var *v)
 
 static uint32_t choose(const cairn *c, const ckpt_var *v)
 {
-    const crn_codec_ops *codec = crn_ckpt_codec(c->held.cfg, v->name);
-    return crn_look_choose(&v->look, codec && crn_codec_id(codec) != 0, v->block);
+    const crn_codec_setting s = crn_ckpt_codec(c->held.cfg, v->name);
+    return crn_look_choose(&v->look, s.family != CRN_FAMILY_NONE, v->block);
 }
 
 void crn_blocks_look(const cairn *c, ckpt_var *v)

@@ -235,7 +235,8 @@ static cairn_status put_own(cairn *c, ckpt_var *v)
     cairn_status rc = crn_draft_add(c->leg.job.draft, &spec, &number);
     crn_ckpt_trees_add(c, v);
     CRN_TRY(rc);
-    crn_draft_encode(c->leg.job.draft, number, crn_ckpt_codec(c->held.cfg, v->name));
+    const crn_codec_setting codec = crn_ckpt_codec(c->held.cfg, v->name);
+    crn_draft_encode(c->leg.job.draft, number, &codec);
     CRN_TRY(crn_change_put(c, v, number));
     crn_ckpt_trees_put(c, v, number);
     return CAIRN_OK;

@@ -77,11 +77,11 @@ static cairn_status put_block(void *arg, uint64_t i, const unsigned char *data, 
 {
     const putting *p = arg;
     const crn_digest now = crn_digest_of(data, nbytes);
-    const crn_digest *old = crn_draft_inherited(p->draft, p->number, i);
-    const bool same = old && crn_digest_equal(old, &now);
+    const bool fresh = !crn_draft_inherited(p->draft, p->number, i);
+    const bool same = crn_draft_keeps(p->draft, p->number, i, data, &now);
     const bool put = !same || p->how->way == CRN_PUT_FULL;
     p->how->hashed += nbytes;
-    p->how->fresh += old ? 0 : nbytes;
+    p->how->fresh += fresh ? nbytes : 0;
     p->how->changed += same ? 0 : nbytes;
     p->how->stored += put ? nbytes : 0;
     return put ? crn_draft_put(p->draft, p->number, i, data, &now) : CAIRN_OK;

@@ -72,7 +72,7 @@ typedef struct ckpt_var {
     char *name;
     const void *data;
     crn_var_layout layout;
-    char attributes[48]; /* lines for the mark that say so */
+    char attributes[144]; /* lines for the mark that say so, and what a codec may lose */
     char *remarks;       /* lines that the program said, or NULL; */
     char *lines;         /* then all of them together; or a companion's own */
     const char *type;    /* as text; the session's */

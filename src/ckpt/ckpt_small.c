@@ -213,7 +213,8 @@ static cairn_status take(cairn *c, size_t i, const ckpt_small_changed *changed, 
     crn_ckpt_trees_add(c, like);
     if (!changed)
         return CAIRN_OK;
-    crn_draft_encode(d, number, crn_ckpt_codec(c->held.cfg, spec->name));
+    const crn_codec_setting codec = crn_ckpt_codec(c->held.cfg, spec->name);
+    crn_draft_encode(d, number, &codec);
     return crn_draft_put(d, number, 0, s->copy + changed->off, &s->at.at[i].digest);
 }
 
@@ -255,7 +256,11 @@ static cairn_status divert_rest(cairn *c, crn_mark *before, crn_part *part)
         else
             CRN_TRY(crn_mark_read(part, before, v, 0, 1, block, NULL));
         CRN_TRY(crn_draft_add(j->draft, &v->spec, &number));
-        crn_draft_encode(j->draft, number, crn_ckpt_codec(c->held.cfg, v->spec.name));
+        const crn_codec_setting codec = crn_ckpt_codec(c->held.cfg, v->spec.name);
+        if (data == block) /* it has lost what it may */
+            crn_draft_encode_copy(j->draft, number, &codec);
+        else
+            crn_draft_encode(j->draft, number, &codec);
         CRN_TRY(crn_draft_put_changed(j->draft, number, data, &how));
     }
     return CAIRN_OK;

@@ -296,6 +296,13 @@ static cairn_status read_leaf(cairn *c, const tree_look *l, uint64_t leaf, unsig
     const uint64_t off = leaf * tv->leaf, first = off / tv->block;
     const uint64_t last = (off + leaf_bytes(tv, leaf) - 1) / tv->block;
     CRN_TRY(crn_vault_own(c->held.vault, &part));
+    for (uint64_t i = first; i <= last; i++)
+        CRN_FAIL_IF(!crn_digest_equal(&m->var[l->number].table[i].digest,
+                                      &m->var[l->number].table[i].origin),
+                    CAIRN_EUNSUPPORTED,
+                    "what the program had in block %" PRIu64
+                    " of variable '%s' is stored with loss",
+                    i, m->var[l->number].spec.name);
     CRN_TRY(crn_mark_read(part, m, &m->var[l->number], first, last - first + 1, data, NULL));
     digest_leaf(l->v, leaf, data + off % tv->block);
     return CAIRN_OK;
@@ -348,7 +355,7 @@ static cairn_status tree_of_table(const crn_var *v, crn_tree *ret)
     crn_digest *leaf;
     CRN_TRY(crn_alloc(&leaf, v->nblocks));
     for (uint64_t b = 0; b < v->nblocks; b++)
-        leaf[b] = v->table[b].digest;
+        leaf[b] = v->table[b].origin;
     cairn_status rc = crn_tree_build(leaf, v->nblocks, ret);
     free(leaf);
     return rc;

@@ -57,9 +57,23 @@ crn_var_spec crn_ckpt_spec(const ckpt_var *v)
                           .attributes = v->lines ? v->lines : v->attributes};
 }
 
-const crn_codec_ops *crn_ckpt_codec(const void *cfg, const char *name)
+static cairn_status parse_codec(const crn_config *cfg, const char *name, crn_codec_setting *ret)
 {
-    return crn_codec_of_name(crn_config_for_variable(cfg, CRN_OPT_VARIABLE_CODEC, name));
+    const char *codec = crn_config_for_variable(cfg, CRN_OPT_VARIABLE_CODEC, name);
+    const char *loss = crn_config_for_variable(cfg, CRN_OPT_VARIABLE_LOSS, name);
+    cairn_status rc = crn_codec_parse(codec, loss, ret);
+    if (rc < 0)
+        crn_err_prefix("configuration, codec of variable '%s': ", name);
+    else
+        ret->flat = !crn_config_variable(cfg, CRN_OPT_VARIABLE_SHAPE, name).yes;
+    return rc;
+}
+
+crn_codec_setting crn_ckpt_codec(const void *cfg, const char *name)
+{
+    crn_codec_setting s = {0};
+    (void)parse_codec(cfg, name, &s); /* it was checked when the variable was declared */
+    return s;
 }
 
 /* Bounds in words for a variable, and for members of its structures. */
@@ -100,13 +114,20 @@ static cairn_status take_bounds(const cairn *c, const ckpt_var *old, ckpt_var *v
     return rc;
 }
 
-/* Before a mark needs it: is the variable's codec in this build, and can it be loaded? */
-static cairn_status check_codec(const cairn *c, const char *name)
+/* Before a mark needs it: is the variable's codec in this build, and can it be loaded? What it may
+ * lose is a line of the variable's, for readers and for the marks to come. */
+static cairn_status take_codec(const cairn *c, ckpt_var *v)
 {
-    cairn_status rc = crn_codec_ready(crn_ckpt_codec(c->held.cfg, name));
-    if (rc < 0)
-        crn_err_prefix("configuration, codec of variable '%s': ", name);
-    return rc;
+    crn_codec_setting s;
+    char text[CRN_CODEC_TEXT];
+    CRN_TRY(parse_codec(c->held.cfg, v->name, &s));
+    if (!crn_codec_is_lossy(&s) || !crn_value_is_float(v->type))
+        return CAIRN_OK;
+    const size_t n = strlen(v->attributes);
+    snprintf(v->attributes + n, sizeof v->attributes - n, "%s%s=%s\n",
+             n > 0 && v->attributes[n - 1] != '\n' ? "\n" : "", CRN_LOSS_KEY,
+             s.bounded ? crn_loss_print(&s.loss, text) : "unbounded");
+    return CAIRN_OK;
 }
 
 /* The last variable takes its place: to move all that follow would cost n of them n * n. */
@@ -190,7 +211,7 @@ cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
     CRN_FAIL_IF(c->leg.open && old && (crn_ckpt_is_captured(c, old) || old->share), CAIRN_EINVAL,
                 "variable '%s' is part of the mark that is open", v->name);
     crn_blocks_declare(c, old, &new);
-    CRN_TRY(check_codec(c, v->name));
+    CRN_TRY(take_codec(c, &new));
     crn_var_spec spec = crn_ckpt_spec(&new);
     CRN_TRY(crn_var_spec_check(&spec));
     CRN_TRY(take_bounds(c, old, &new));

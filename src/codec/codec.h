@@ -161,8 +161,12 @@ enum { CRN_CODEC_TEXT = 96 };
 char *crn_codec_print(const crn_codec_setting *s, char *buf);
 char *crn_loss_print(const crn_loss *loss, char *buf);
 
-/* May it lose anything? */
+/* A loss in words; "" is none. CAIRN_EINVAL. */
+cairn_status crn_loss_parse(const char *text, crn_loss *ret);
+
+/* May it lose anything? The same, losing nothing: for copies of what has lost something. */
 bool crn_codec_is_lossy(const crn_codec_setting *s);
+crn_codec_setting crn_codec_without_loss(const crn_codec_setting *s);
 
 /* Values [first, first + n) of an array, the last index fastest; n is the block's. */
 enum { CRN_CODEC_DIMS = 4 };

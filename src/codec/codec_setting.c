@@ -149,7 +149,7 @@ static cairn_status parse_part(const char *word, const char *value, crn_loss *l)
     return CAIRN_OK;
 }
 
-static cairn_status parse_loss(const char *text, crn_loss *ret)
+cairn_status crn_loss_parse(const char *text, crn_loss *ret)
 {
     crn_loss l = {0};
     while (text[strspn(text, " \t,")] != 0) {
@@ -200,6 +200,13 @@ bool crn_codec_is_lossy(const crn_codec_setting *s)
     return s->mode != CRN_MODE_EXACT;
 }
 
+crn_codec_setting crn_codec_without_loss(const crn_codec_setting *s)
+{
+    if (!crn_codec_is_lossy(s))
+        return *s;
+    return (crn_codec_setting){.family = CRN_FAMILY_AUTO, .level = s->level};
+}
+
 static cairn_status settle(crn_codec_setting *s)
 {
     const bool stated = s->loss.absolute > 0 || s->loss.relative > 0;
@@ -220,7 +227,7 @@ cairn_status crn_codec_parse(const char *text, const char *loss, crn_codec_setti
 {
     crn_codec_setting s = {.level = LEVEL_USUAL};
     const char *colon = strchr(text, ':');
-    CRN_TRY(parse_loss(loss, &s.loss));
+    CRN_TRY(crn_loss_parse(loss, &s.loss));
     CRN_TRY(parse_family(text, colon ? (size_t)(colon - text) : strlen(text), &s.family));
     const struct family *f = &families[s.family];
     s.mode = s.loss.absolute > 0 || s.loss.relative > 0 ? f->by_loss : f->usual;

@@ -12,8 +12,9 @@
 #define ZFP_CALLS(X)                                                                               \
     X(stream_open)                                                                                 \
     X(stream_close)                                                                                \
-    X(zfp_stream_open) X(zfp_stream_close) X(zfp_field_1d) X(zfp_field_free) X(zfp_field_2d)       \
-        X(zfp_field_3d) X(zfp_field_4d) X(zfp_stream_set_reversible) X(zfp_stream_set_accuracy)    \
+    X(zfp_stream_open)                                                                             \
+    X(zfp_stream_close) X(zfp_field_1d) X(zfp_field_free) X(zfp_field_2d) X(zfp_field_3d)          \
+        X(zfp_field_4d) X(zfp_stream_set_reversible) X(zfp_stream_set_accuracy)                    \
             X(zfp_stream_set_precision) X(zfp_stream_set_rate) X(zfp_stream_mode)                  \
                 X(zfp_stream_set_mode) X(zfp_stream_maximum_size) X(zfp_compress)                  \
                     X(zfp_decompress)

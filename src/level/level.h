@@ -47,7 +47,7 @@ typedef enum crn_form {
 typedef cairn_status crn_frame_fn(int dirfd, const char *name, crn_frame *f, bool pieces);
 
 /* The codec for the blocks of a variable, or NULL. */
-typedef const crn_codec_ops *crn_codec_fn(const void *arg, const char *variable);
+typedef crn_codec_setting crn_codec_fn(const void *arg, const char *variable);
 
 typedef struct crn_vault_options {
     crn_run *run;       /* in the trail; stays the caller's */

@@ -67,14 +67,15 @@ static cairn_status add_var(const crn_vault_options *opt, crn_copy *c, size_t v,
     size_t number;
     CRN_TRY(crn_draft_add(c->draft, &var->spec, &number));
     assert(number == v);
-    if (opt->codec)
-        crn_draft_encode(c->draft, v, opt->codec(opt->codec_arg, var->spec.name));
     for (uint64_t i = 0; i < var->nblocks; i++) {
-        const crn_digest *had = anew ? NULL : crn_draft_inherited(c->draft, v, i);
-        if (had && crn_digest_equal(had, &var->table[i].digest))
+        if (!anew && crn_draft_adopts(c->draft, v, i, &var->table[i]))
             continue;
         crn_bit_set(c->lacking, base + i);
         c->nblocks++;
+    }
+    if (opt->codec) {
+        const crn_codec_setting own = opt->codec(opt->codec_arg, var->spec.name);
+        crn_draft_encode_copy(c->draft, v, &own);
     }
     return CAIRN_OK;
 }
@@ -120,7 +121,7 @@ cairn_status crn_copy_put(crn_copy *c, size_t v, uint64_t i, const void *data)
     CRN_FAIL_IF(!crn_digest_equal(&d, &var->table[i].digest), CAIRN_ECORRUPT,
                 "mark %" PRIu64 ", variable '%s', block %" PRIu64 " arrived damaged",
                 c->mark->version, var->spec.name, i);
-    return crn_draft_put(c->draft, v, i, data, &d);
+    return crn_draft_put_copy(c->draft, v, i, data, &var->table[i]);
 }
 
 /* --- finishing ---------------------------------------------------------------------------- */

@@ -72,9 +72,9 @@ static cairn_status put_window(haul *h)
         const crn_want *want = &h->want.at[w];
         const size_t v = (size_t)(want->var - h->share->var);
         for (uint64_t i = 0; i < want->n; i++)
-            CRN_TRY(crn_draft_put(h->copy.draft, v, want->first + i,
-                                  want->dst + i * want->var->spec.block,
-                                  &want->var->table[want->first + i].digest));
+            CRN_TRY(crn_draft_put_copy(h->copy.draft, v, want->first + i,
+                                       want->dst + i * want->var->spec.block,
+                                       &want->var->table[want->first + i]));
     }
     return CAIRN_OK;
 }

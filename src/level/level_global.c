@@ -32,8 +32,8 @@ static cairn_status copy_blocks(crn_part *from, crn_mark *mark, crn_copy *copy)
         rc = crn_mark_read(from, mark, var, w.first, w.n, piece, NULL);
         /* just verified against the digest that it is put with */
         for (uint64_t i = 0; i < w.n && rc == CAIRN_OK; i++)
-            rc = crn_draft_put(copy->draft, w.v, w.first + i, piece + i * var->spec.block,
-                               &var->table[w.first + i].digest);
+            rc = crn_draft_put_copy(copy->draft, w.v, w.first + i, piece + i * var->spec.block,
+                                    &var->table[w.first + i]);
     }
     free(piece);
     return rc;

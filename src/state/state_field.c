@@ -26,9 +26,16 @@ static uint32_t block_of(const cairn_shelf *s, const char *name)
     return n == UINT64_MAX ? USUAL : (uint32_t)n;
 }
 
-const crn_codec_ops *crn_field_codec(const cairn_shelf *s, const char *name)
+cairn_status crn_field_codec(const cairn_shelf *s, const char *name, crn_codec_setting *ret)
 {
-    return crn_codec_of_name(crn_config_for_variable(s->cfg, CRN_OPT_VARIABLE_CODEC, name));
+    const char *codec = crn_config_for_variable(s->cfg, CRN_OPT_VARIABLE_CODEC, name);
+    const char *loss = crn_config_for_variable(s->cfg, CRN_OPT_VARIABLE_LOSS, name);
+    CRN_TRY(crn_codec_parse(codec, loss, ret));
+    CRN_FAIL_IF(crn_codec_is_lossy(ret), CAIRN_EINVAL,
+                "field '%s': codec '%s' may lose something; states are stored without loss", name,
+                codec);
+    ret->flat = !crn_config_variable(s->cfg, CRN_OPT_VARIABLE_SHAPE, name).yes;
+    return CAIRN_OK;
 }
 
 cairn_status crn_field_spec(const cairn_shelf *s, const cairn_field *f, crn_var_spec *ret)

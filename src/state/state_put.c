@@ -55,7 +55,7 @@ static cairn_status check(putting *p)
     CRN_TRY(crn_alloc(&p->spec, p->n));
     for (size_t i = 0; i < p->n; i++) {
         CRN_TRY(crn_field_spec(p->s, &p->field[i], &p->spec[i]));
-        CRN_TRY(crn_codec_ready(crn_field_codec(p->s, p->spec[i].name)));
+        CRN_TRY(crn_field_codec(p->s, p->spec[i].name, &(crn_codec_setting){0}));
     }
     return CAIRN_OK;
 }
@@ -124,9 +124,11 @@ static cairn_status prepare(putting *p)
     crn_draft_set_time(p->draft, p->entry.wall_ns);
     for (size_t i = 0; i < p->n; i++) {
         crn_put how = {.way = CRN_PUT_COPY};
+        crn_codec_setting codec;
         size_t v;
         CRN_TRY(crn_draft_add(p->draft, &p->spec[i], &v));
-        crn_draft_encode(p->draft, v, crn_field_codec(p->s, p->spec[i].name));
+        CRN_TRY(crn_field_codec(p->s, p->spec[i].name, &codec));
+        crn_draft_encode(p->draft, v, &codec);
         CRN_TRY(crn_draft_put_changed(p->draft, v, p->field[i].data, &how));
         crn_stage_enter(CRN_STAGE_CAPTURE);
     }

@@ -190,8 +190,9 @@ cairn_status crn_reader_sum(cairn_shelf *s, const state_entry *e, crn_digest *re
 /* What a program says of a field, as the store wants it. The dimensions stay the field's. */
 cairn_status crn_field_spec(const cairn_shelf *s, const cairn_field *f, crn_var_spec *ret);
 
-/* What the configuration wants its blocks to be stored by. */
-const crn_codec_ops *crn_field_codec(const cairn_shelf *s, const char *name);
+/* What the configuration wants its blocks to be stored by. CAIRN_EINVAL: it would lose something,
+ * which states do not; CAIRN_EUNSUPPORTED. */
+cairn_status crn_field_codec(const cairn_shelf *s, const char *name, crn_codec_setting *ret);
 
 /* Digest of what one process has of a state: n variables by their roots. CAIRN_ENOMEM. */
 cairn_status crn_share_digest(const crn_var_spec *spec, const crn_digest *root, size_t n,

@@ -173,6 +173,9 @@ cairn_status crn_var_spec_check(const crn_var_spec *spec);
  */
 const char *crn_var_attribute(const crn_var_spec *spec, const char *key);
 
+/* The key of the line that states what a codec may have lost of a variable. */
+#define CRN_LOSS_KEY "cairn_loss"
+
 /* Is this the word of its layout (docs/format.md, section 4.6)? */
 bool crn_var_has_layout(const crn_var_spec *spec, const char *word);
 
@@ -362,12 +365,32 @@ cairn_status crn_draft_take(crn_draft *d, size_t number, size_t *ret);
 /* Is there a newest mark, and was nothing of it found damaged? */
 bool crn_draft_is_whole(const crn_draft *d);
 
-/* Let a codec store the blocks of v that are put from now on, where it makes them smaller; NULL:
- * none. */
-void crn_draft_encode(crn_draft *d, size_t v, const crn_codec_ops *codec);
+/*
+ * Let a codec store the blocks of v that are put from now on, where it makes them smaller.
+ * Inherited blocks that have lost more than the setting allows are not inherited any more.
+ */
+void crn_draft_encode(crn_draft *d, size_t v, const crn_codec_setting *setting);
 
-/* The digest that block i of variable v inherited, or NULL when it must be put. */
+/* The same for copies, whose blocks have lost what their originals have. */
+void crn_draft_encode_copy(crn_draft *d, size_t v, const crn_codec_setting *setting);
+
+/* The loss that a variable of a mark states, as crn_codec_parse has it; false: none. */
+bool crn_var_loss(const crn_var_spec *spec, crn_loss *ret);
+
+/* The digest of what the program had in the block i of variable v that is inherited, or NULL when
+ * it must be put. */
 const crn_digest *crn_draft_inherited(const crn_draft *d, size_t v, uint64_t i);
+
+/*
+ * Is the inherited block i what the program has now, data with the digest now? So it is when the
+ * program had the same, and when a reader gets the same, as after a resume from blocks that have
+ * lost something: then what the program has now is what it had, from this mark on.
+ */
+bool crn_draft_keeps(crn_draft *d, size_t v, uint64_t i, const void *data, const crn_digest *now);
+
+/* For copies: does a reader of the inherited block i get the same as of another one? Then it stands
+ * for what the program had there. */
+bool crn_draft_adopts(crn_draft *d, size_t v, uint64_t i, const crn_block *other);
 
 /*
  * Write block i. The bytes are copied before the call returns; digest NULL means that it is
@@ -376,6 +399,10 @@ const crn_digest *crn_draft_inherited(const crn_draft *d, size_t v, uint64_t i);
  */
 cairn_status crn_draft_put(crn_draft *d, size_t v, uint64_t i, const void *data,
                            const crn_digest *digest);
+
+/* Write a copy of another part's block: what a reader gets of it, which is stored without loss. */
+cairn_status crn_draft_put_copy(crn_draft *d, size_t v, uint64_t i, const void *data,
+                                const crn_block *other);
 
 /* The mark that d inherits from: its version, and when it was taken; CRN_NO_VERSION: none. */
 uint64_t crn_draft_base(const crn_draft *d, uint64_t *ret_wall_ns);

@@ -25,19 +25,12 @@ crn_elem crn_elem_of(const crn_var_spec *spec)
     return strcmp(spec->type, "float32") == 0 ? CRN_ELEM_F32 : CRN_ELEM_BYTES;
 }
 
-cairn_status crn_coder_encode(crn_coder *c, const crn_codec_ops *codec, crn_elem elem,
-                              const void *data, uint32_t nbytes, const unsigned char **ret,
-                              uint32_t *ret_n)
+cairn_status crn_coder_store(crn_coder *c, const crn_codec_setting *s, const crn_codec_values *v,
+                             crn_codec_result *ret)
 {
-    size_t n;
-    CRN_TRY(make_room(&c->work, crn_codec_encode_scratch(codec, nbytes)));
-    CRN_TRY(make_room(&c->copy, crn_codec_bound(codec, nbytes)));
-    cairn_status rc = crn_codec_encode(codec, elem, data, nbytes, c->copy.at, c->work.at, &n);
-    if (rc != CAIRN_OK)
-        return rc;
-    *ret = c->copy.at;
-    *ret_n = (uint32_t)n;
-    return CAIRN_OK;
+    CRN_TRY(make_room(&c->work, crn_codec_store_scratch(s, v->nbytes)));
+    CRN_TRY(make_room(&c->copy, crn_codec_store_bound(v->nbytes)));
+    return crn_codec_store(s, v, c->copy.at, c->work.at, ret);
 }
 
 static cairn_status decode(crn_coder *c, const crn_var *v, uint64_t i, const unsigned char *stored,

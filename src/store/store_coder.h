@@ -20,11 +20,10 @@ void crn_coder_done(crn_coder *c); /* a zeroed one is allowed */
 /* The kind of values that a variable has. */
 crn_elem crn_elem_of(const crn_var_spec *spec);
 
-/* Encode the bytes of a block; *ret is the coder's until its next use. CAIRN_NOTHING: they are to
- * be stored as they are. CAIRN_ENOMEM, CAIRN_EINTERNAL. */
-cairn_status crn_coder_encode(crn_coder *c, const crn_codec_ops *codec, crn_elem elem,
-                              const void *data, uint32_t nbytes, const unsigned char **ret,
-                              uint32_t *ret_n);
+/* Store values; what is made lies in c->copy, and what a reader gets in c->work, until the coder's
+ * next use. As crn_codec_store. */
+cairn_status crn_coder_store(crn_coder *c, const crn_codec_setting *s, const crn_codec_values *v,
+                             crn_codec_result *ret);
 
 /* Bring the stored bytes of block i of v, which has its table, to memory; they may lie there. Are
  * they what was written? CAIRN_ENOMEM. */

@@ -310,7 +310,7 @@ static void count_stored(crn_draft *d)
 {
     for (size_t i = 0; i < d->var.n; i++) {
         crn_var *v = &d->mark->var[i];
-        if (!d->var.at[i].encoding.codec)
+        if (!crn_encodes(&d->var.at[i].encoding))
             continue;
         v->stored_bytes = 0;
         for (uint64_t b = 0; b < v->nblocks; b++)

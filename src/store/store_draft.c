@@ -241,15 +241,111 @@ cairn_status crn_draft_take(crn_draft *d, size_t number, size_t *ret)
     return CAIRN_OK;
 }
 
-void crn_draft_encode(crn_draft *d, size_t v, const crn_codec_ops *codec)
+bool crn_var_loss(const crn_var_spec *spec, crn_loss *ret)
 {
-    const bool any = codec && crn_codec_id(codec) != 0;
-    d->var.at[v].encoding = (crn_encoding){any ? codec : NULL, crn_elem_of(&d->mark->var[v].spec)};
+    char text[CRN_CODEC_TEXT];
+    const char *line = crn_var_attribute(spec, CRN_LOSS_KEY);
+    const size_t n = line ? strcspn(line, "\n") : 0;
+    if (n == 0 || n >= sizeof text)
+        return false;
+    memcpy(text, line, n);
+    text[n] = 0;
+    return crn_loss_parse(text, ret) == CAIRN_OK;
+}
+
+static bool has_lost(const crn_block *b)
+{
+    return !crn_digest_equal(&b->digest, &b->origin);
+}
+
+/* May blocks of the newest mark's variable that have lost something stand for those of v? */
+static bool is_enough(const crn_draft *d, size_t v, const crn_codec_setting *s)
+{
+    const crn_mark *tip = d->part->tip;
+    const crn_var *old = tip ? crn_mark_find(tip, d->mark->var[v].spec.name) : NULL;
+    crn_loss was;
+    if (!crn_codec_is_lossy(s))
+        return false;
+    return !s->bounded ||
+           (old && crn_var_loss(&old->spec, &was) && (was.absolute > 0 || was.relative > 0) &&
+            crn_loss_implies(&was, &s->loss));
+}
+
+static void set_encoding(crn_draft *d, size_t v, const crn_codec_setting *setting)
+{
+    const crn_var_spec *spec = &d->mark->var[v].spec;
+    crn_encoding e = {.setting = *setting, .elem = crn_elem_of(spec)};
+    if (spec->ndims > 1 && !setting->flat)
+        e.shape = crn_codec_shape_of(spec->ndims, spec->count);
+    d->var.at[v].encoding = e;
+}
+
+void crn_draft_encode_copy(crn_draft *d, size_t v, const crn_codec_setting *setting)
+{
+    const crn_codec_setting exact = crn_codec_without_loss(setting);
+    set_encoding(d, v, &exact);
+}
+
+void crn_draft_encode(crn_draft *d, size_t v, const crn_codec_setting *setting)
+{
+    const crn_var *var = &d->mark->var[v];
+    draft_var *dv = &d->var.at[v];
+    set_encoding(d, v, setting);
+    const bool enough = is_enough(d, v, setting);
+    for (uint64_t i = 0; !enough && i < var->nblocks; i++)
+        if (dv->state[i] == BLOCK_INHERITED && has_lost(&var->table[i])) {
+            dv->state[i] = BLOCK_MISSING;
+            dv->missing++;
+            dv->same_table = false;
+        }
+}
+
+/* How block i of v is stored. */
+static crn_encoding encoding_of(const crn_draft *d, size_t v, uint64_t i)
+{
+    crn_encoding e = d->var.at[v].encoding;
+    e.shape.first = i * d->mark->var[v].spec.block / crn_elem_nbytes(e.elem);
+    return e;
 }
 
 const crn_digest *crn_draft_inherited(const crn_draft *d, size_t v, uint64_t i)
 {
-    return d->var.at[v].state[i] == BLOCK_INHERITED ? &d->mark->var[v].table[i].digest : NULL;
+    return d->var.at[v].state[i] == BLOCK_INHERITED ? &d->mark->var[v].table[i].origin : NULL;
+}
+
+/* An inherited block stands for something else from now on. */
+static void keep_for(crn_draft *d, size_t v, uint64_t i, const crn_digest *origin)
+{
+    crn_block *b = &d->mark->var[v].table[i];
+    if (crn_digest_equal(&b->origin, origin))
+        return;
+    b->origin = *origin;
+    d->var.at[v].state[i] = BLOCK_KEPT;
+    d->var.at[v].same_table = false;
+}
+
+bool crn_draft_keeps(crn_draft *d, size_t v, uint64_t i, const void *data, const crn_digest *now)
+{
+    const crn_block *b = &d->mark->var[v].table[i];
+    if (d->var.at[v].state[i] != BLOCK_INHERITED)
+        return false;
+    if (crn_digest_equal(&b->origin, now))
+        return true;
+    if (!crn_digest_equal(&b->digest, now))
+        return false;
+    keep_for(d, v, i, now);
+    if (d->watch)
+        d->watch(d->watch_arg, v, i, data, crn_var_block_bytes(&d->mark->var[v], i));
+    return true;
+}
+
+bool crn_draft_adopts(crn_draft *d, size_t v, uint64_t i, const crn_block *other)
+{
+    if (d->var.at[v].state[i] != BLOCK_INHERITED ||
+        !crn_digest_equal(&d->mark->var[v].table[i].digest, &other->digest))
+        return false;
+    keep_for(d, v, i, &other->origin);
+    return true;
 }
 
 /* --- blocks ------------------------------------------------------------------------------- */
@@ -281,8 +377,9 @@ cairn_status crn_draft_put(crn_draft *d, size_t v, uint64_t i, const void *data,
                            const crn_digest *digest)
 {
     crn_block *block = block_to_put(d, v, i);
+    const crn_encoding encoding = encoding_of(d, v, i);
     unsigned char *to;
-    CRN_TRY(stay(d, crn_gather_add(d->gather, block, d->var.at[v].encoding, &to)));
+    CRN_TRY(stay(d, crn_gather_add(d->gather, block, &encoding, &to)));
     if (digest) {
         memcpy(to, data, block->nbytes);
         block->digest = *digest;
@@ -298,13 +395,21 @@ cairn_status crn_draft_put_stored(crn_draft *d, size_t v, uint64_t i, const crn_
 {
     crn_block *block = block_to_put(d, v, i);
     block->nbytes = as->nbytes;
-    CRN_TRY(stay(d, crn_gather_add(d->gather, block, (crn_encoding){0}, ret)));
+    CRN_TRY(stay(d, crn_gather_add(d->gather, block, &(crn_encoding){0}, ret)));
     block->digest = as->digest;
     note_put(d, v, i);
     block->origin = as->origin;
     block->codec = as->codec;
     if (as->codec != 0)
         block->stored = as->stored;
+    return CAIRN_OK;
+}
+
+cairn_status crn_draft_put_copy(crn_draft *d, size_t v, uint64_t i, const void *data,
+                                const crn_block *other)
+{
+    CRN_TRY(crn_draft_put(d, v, i, data, &other->digest));
+    d->mark->var[v].table[i].origin = other->origin;
     return CAIRN_OK;
 }
 
@@ -317,16 +422,11 @@ typedef struct candidate {
     const crn_digest *old; /* that it inherited, or NULL */
 } candidate;
 
-static bool is_same(const crn_digest *old, const crn_digest *now)
-{
-    return old && crn_digest_equal(old, now);
-}
-
 /* Digest first: what did not change is read once and not copied. */
 static cairn_status put_compared(crn_draft *d, const candidate *c, crn_put *how)
 {
     const crn_digest now = crn_digest_of(c->data, c->nbytes);
-    if (is_same(c->old, &now))
+    if (crn_draft_keeps(d, c->v, c->i, c->data, &now))
         return CAIRN_OK;
     how->changed += c->nbytes;
     if (crn_draft_share(d, c->v, c->i, &now))
@@ -338,7 +438,7 @@ static cairn_status put_compared(crn_draft *d, const candidate *c, crn_put *how)
 static cairn_status put_lent(crn_draft *d, const candidate *c, crn_put *how)
 {
     const crn_digest now = crn_digest_of(c->data, c->nbytes);
-    const bool same = is_same(c->old, &now);
+    const bool same = crn_draft_keeps(d, c->v, c->i, c->data, &now);
     how->changed += same ? 0 : c->nbytes;
     if (how->way != CRN_PUT_FULL && (same || crn_draft_share(d, c->v, c->i, &now)))
         return CAIRN_OK;
@@ -354,22 +454,21 @@ static cairn_status put_copied(crn_draft *d, const candidate *c, crn_put *how)
 {
     crn_block *block = &d->mark->var[c->v].table[c->i];
     const crn_block before = *block;
+    const crn_encoding encoding = encoding_of(d, c->v, c->i);
     unsigned char *to;
     (void)block_to_put(d, c->v, c->i);
-    CRN_TRY(stay(d, crn_gather_add(d->gather, block, d->var.at[c->v].encoding, &to)));
-    block->digest = crn_digest_copy(to, c->data, c->nbytes);
-    const bool same = c->old && crn_digest_equal(&before.digest, &block->digest);
+    CRN_TRY(stay(d, crn_gather_add(d->gather, block, &encoding, &to)));
+    const crn_digest now = crn_digest_copy(to, c->data, c->nbytes);
+    const crn_block fresh = *block;
+    *block = before;
+    const bool same = crn_draft_keeps(d, c->v, c->i, c->data, &now);
     how->changed += same ? 0 : c->nbytes;
-    if (same && how->way != CRN_PUT_FULL) {
-        crn_gather_take_back(d->gather, block);
-        *block = before;
+    if (how->way != CRN_PUT_FULL && (same || crn_draft_share(d, c->v, c->i, &now))) {
+        crn_gather_take_back(d->gather, &fresh);
         return CAIRN_OK;
     }
-    const crn_digest now = block->digest;
-    if (how->way != CRN_PUT_FULL && crn_draft_share(d, c->v, c->i, &now)) {
-        crn_gather_take_back(d->gather, block);
-        return CAIRN_OK;
-    }
+    *block = fresh;
+    block->digest = now;
     note_put(d, c->v, c->i);
     return CAIRN_OK;
 }
@@ -390,7 +489,7 @@ static bool is_worth_lending(const crn_draft *d, size_t v, crn_put_way way)
 {
     const crn_var *var = &d->mark->var[v];
     const uint64_t nblocks = way == CRN_PUT_COMPARE ? d->var.at[v].missing : var->nblocks;
-    return d->gather->staging == 0 && !d->var.at[v].encoding.codec &&
+    return d->gather->staging == 0 && !crn_encodes(&d->var.at[v].encoding) &&
            nblocks * var->spec.block >= GATHER_LENT;
 }
 
@@ -430,6 +529,7 @@ void crn_draft_put_outside(crn_draft *d, size_t v, uint32_t codec, uint64_t off,
         block->off = off;
         block->digest = table[i].digest;
         note_put(d, v, i);
+        block->origin = table[i].origin;
     }
 }
 

@@ -8,7 +8,13 @@
 #include "store/store_gather.h"
 
 /* What a block of a draft is. */
-enum { BLOCK_MISSING, BLOCK_INHERITED, BLOCK_PUT, BLOCK_SHARED };
+enum {
+    BLOCK_MISSING,
+    BLOCK_INHERITED,
+    BLOCK_PUT,
+    BLOCK_SHARED,
+    BLOCK_KEPT /* inherited, but what the program had is another: see crn_draft_keeps */
+};
 
 typedef struct draft_var {
     unsigned char *state; /* of each block */

@@ -5,7 +5,8 @@
 #include "store/store_format.h"
 
 static const char super_magic[8] = {'C', 'A', 'I', 'R', 'N', 'P', 'T', '\n'};
-static const uint32_t mark_magic = 0x4b52414d; /* "MARK" */
+static const uint32_t mark_magic = 0x4b52414d;  /* "MARK" */
+static const uint32_t lossy_magic = 0x4c4b524d; /* "MRKL": a description with origins */
 
 enum { SUPER_DIGEST_AT = SUPER_BYTES - 16, VAR_BYTES_MIN = 55 };
 
@@ -14,10 +15,10 @@ bool crn_format_extent_fits(uint64_t off, uint64_t nbytes, uint64_t end)
     return off >= DATA_START && off % GRAIN == 0 && off <= end && nbytes <= end - off;
 }
 
-uint64_t crn_format_block_room(uint32_t nbytes)
+uint64_t crn_format_block_room(const crn_block *b)
 {
-    uint64_t unit = nbytes < PAGE ? GRAIN : PAGE;
-    return CRN_ROUND_UP(nbytes, unit);
+    const uint64_t unit = b->nbytes < PAGE || b->codec != 0 ? GRAIN : PAGE;
+    return CRN_ROUND_UP(b->nbytes, unit);
 }
 
 uint64_t crn_format_blob_room(uint64_t nbytes)
@@ -128,29 +129,42 @@ void crn_format_put_declaration(crn_buf *buf, const crn_var *v)
     crn_format_put_digest(buf, &v->root);
 }
 
-static void put_head(const crn_mark *m, crn_buf *buf)
+static void put_head(const crn_mark *m, uint32_t magic, crn_buf *buf)
 {
-    crn_put_u32(buf, mark_magic);
+    crn_put_u32(buf, magic);
     crn_put_u32(buf, (uint32_t)m->nvars);
     crn_put_u64(buf, m->version);
     crn_put_u64(buf, m->seq);
     crn_put_u64(buf, m->wall_ns);
 }
 
+static bool has_origins(const crn_mark *m)
+{
+    for (size_t i = 0; i < m->nvars; i++)
+        for (uint64_t b = 0; b < m->var[i].nblocks; b++)
+            if (!crn_digest_equal(&m->var[i].table[b].digest, &m->var[i].table[b].origin))
+                return true;
+    return false;
+}
+
 void crn_mark_put(const crn_mark *m, crn_buf *buf)
 {
-    put_head(m, buf);
+    const bool origins = has_origins(m);
+    put_head(m, origins ? lossy_magic : mark_magic, buf);
     for (size_t i = 0; i < m->nvars; i++) {
         const crn_var *v = &m->var[i];
         crn_format_put_declaration(buf, v);
-        for (uint64_t b = 0; b < v->nblocks; b++)
+        for (uint64_t b = 0; b < v->nblocks; b++) {
             crn_format_put_digest(buf, &v->table[b].digest);
+            if (origins)
+                crn_format_put_digest(buf, &v->table[b].origin);
+        }
     }
 }
 
 void crn_specs_put(const crn_mark *m, crn_buf *buf)
 {
-    put_head(m, buf);
+    put_head(m, mark_magic, buf);
     for (size_t i = 0; i < m->nvars; i++)
         crn_format_put_declaration(buf, &m->var[i]);
 }
@@ -207,17 +221,30 @@ static cairn_status get_table_place(crn_cursor *c, uint64_t end, crn_var *v)
     return crn_cursor_status(c, "mark record");
 }
 
-static cairn_status get_digests(crn_cursor *c, uint64_t end, crn_var *v)
+static cairn_status get_digests(crn_cursor *c, crn_var *v, bool origins)
 {
-    (void)end;
-    crn_cursor_expect(c, v->nblocks <= c->n / sizeof(crn_digest));
+    crn_cursor_expect(c, v->nblocks <= c->n / sizeof(crn_digest) / (origins ? 2 : 1));
     CRN_TRY(crn_cursor_status(c, "mark"));
     CRN_TRY(crn_alloc(&v->table, v->nblocks));
     for (uint64_t b = 0; b < v->nblocks; b++) {
         v->table[b].nbytes = crn_var_block_bytes(v, b);
         v->table[b].digest = v->table[b].origin = crn_format_get_digest(c);
+        if (origins)
+            v->table[b].origin = crn_format_get_digest(c);
     }
     return CAIRN_OK;
+}
+
+static cairn_status get_plain_digests(crn_cursor *c, uint64_t end, crn_var *v)
+{
+    (void)end;
+    return get_digests(c, v, false);
+}
+
+static cairn_status get_both_digests(crn_cursor *c, uint64_t end, crn_var *v)
+{
+    (void)end;
+    return get_digests(c, v, true);
 }
 
 static cairn_status get_nothing(crn_cursor *c, uint64_t end, crn_var *v)
@@ -227,9 +254,9 @@ static cairn_status get_nothing(crn_cursor *c, uint64_t end, crn_var *v)
     return crn_cursor_status(c, "mark");
 }
 
+/* What follows its first word. */
 static cairn_status get_mark(crn_cursor *c, uint64_t end, get_rest_fn *get_rest, crn_mark **ret)
 {
-    crn_cursor_expect(c, crn_get_u32(c) == mark_magic);
     uint32_t nvars = crn_get_u32(c);
     /* a variable takes at least VAR_BYTES_MIN, so the count cannot make us allocate more than that
      * is worth */
@@ -261,6 +288,7 @@ cairn_status crn_format_get_mark(const void *data, size_t nbytes, uint64_t end, 
 {
     crn_cursor c = crn_cursor_of(data, nbytes);
     crn_mark *m;
+    crn_cursor_expect(&c, crn_get_u32(&c) == mark_magic);
     CRN_TRY(get_mark(&c, end, get_table_place, &m));
     if (c.n != 0) {
         crn_mark_free(m);
@@ -272,11 +300,14 @@ cairn_status crn_format_get_mark(const void *data, size_t nbytes, uint64_t end, 
 
 cairn_status crn_mark_get(crn_cursor *cur, crn_mark **ret)
 {
-    return get_mark(cur, 0, get_digests, ret);
+    const uint32_t magic = crn_get_u32(cur);
+    crn_cursor_expect(cur, magic == mark_magic || magic == lossy_magic);
+    return get_mark(cur, 0, magic == lossy_magic ? get_both_digests : get_plain_digests, ret);
 }
 
 cairn_status crn_specs_get(crn_cursor *cur, crn_mark **ret)
 {
+    crn_cursor_expect(cur, crn_get_u32(cur) == mark_magic);
     return get_mark(cur, 0, get_nothing, ret);
 }
 

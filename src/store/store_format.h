@@ -117,7 +117,7 @@ cairn_status crn_spec_copy_texts(const crn_var_spec *spec, crn_var_spec *to);
 cairn_status crn_var_declare(crn_var *v, const crn_var_spec *spec);
 
 /* Bytes that a block gets when it is written, and any other piece. */
-uint64_t crn_format_block_room(uint32_t nbytes);
+uint64_t crn_format_block_room(const crn_block *b);
 uint64_t crn_format_blob_room(uint64_t nbytes);
 
 /* Is [off, off + nbytes) a piece of the data area of a file that ends at end? */

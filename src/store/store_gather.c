@@ -75,11 +75,11 @@ static int stream_of(const crn_block *block)
 }
 
 /* Bytes of a buffer of the stream that a block takes. */
-static uint32_t room_in(int stream, uint32_t nbytes)
+static uint32_t room_in(int stream, const crn_block *block)
 {
     if (stream == STREAM_CRUMBS)
-        return CRN_ROUND_UP(nbytes, (uint32_t)CRUMB_UNIT);
-    return (uint32_t)crn_format_block_room(nbytes);
+        return CRN_ROUND_UP(block->nbytes, (uint32_t)CRUMB_UNIT);
+    return (uint32_t)crn_format_block_room(block);
 }
 
 /* One operation for items [first, last) at off. */
@@ -148,15 +148,21 @@ static void show_buffer(crn_gather *g, gather_buffer *b)
 static cairn_status encode_item(crn_gather *g, int stream, gather_item *it,
                                 const unsigned char **data)
 {
-    if (!it->encoding.codec)
+    const crn_encoding *e = &it->encoding;
+    const crn_codec_values values = {e->elem, *data, it->block->nbytes, e->shape};
+    crn_codec_result r;
+    if (!crn_encodes(e))
         return CAIRN_OK;
-    cairn_status rc = crn_coder_encode(&g->coder, it->encoding.codec, it->encoding.elem, *data,
-                                       it->block->nbytes, data, &it->block->nbytes);
-    if (rc != CAIRN_OK)
-        return rc < 0 ? rc : CAIRN_OK;
-    it->block->codec = crn_codec_id(it->encoding.codec);
+    CRN_TRY(crn_coder_store(&g->coder, &e->setting, &values, &r));
+    if (r.codec == 0)
+        return CAIRN_OK;
+    if (!r.exact)
+        it->block->digest = crn_digest_of(r.reads, it->block->nbytes);
+    *data = g->coder.copy.at;
+    it->block->nbytes = (uint32_t)r.n;
+    it->block->codec = r.codec;
     it->block->stored = crn_digest_of(*data, it->block->nbytes);
-    it->room = room_in(stream, it->block->nbytes);
+    it->room = room_in(stream, it->block);
     return CAIRN_OK;
 }
 
@@ -171,8 +177,8 @@ static void put_behind(gather_item *it, const unsigned char *data, unsigned char
 }
 
 /*
- * Encode the items of a buffer where they lie, which need no more room than before. What is smaller
- * than a page now goes behind the others, as it need not be aligned; *ret_nlarge stay before it.
+ * Encode the items of a buffer where they lie, which need no more room than before. What is encoded
+ * goes behind the others, as it takes whole sectors only, not pages; *ret_nlarge stay before it.
  */
 static cairn_status encode(crn_gather *g, gather_buffer *b, size_t *ret_nlarge)
 {
@@ -186,7 +192,7 @@ static cairn_status encode(crn_gather *g, gather_buffer *b, size_t *ret_nlarge)
         gather_item it = b->item.at[i];
         const unsigned char *data = b->data + it.pos;
         CRN_TRY(encode_item(g, b->stream, &it, &data));
-        if (stream_of(it.block) == b->stream) {
+        if (it.block->codec == 0) {
             put_behind(&it, data, b->data, &fill);
             b->item.at[n++] = it;
         } else {
@@ -336,11 +342,11 @@ static cairn_status begin(crn_gather *g, int stream, bool own, gather_buffer **r
     return CAIRN_OK;
 }
 
-cairn_status crn_gather_add(crn_gather *g, crn_block *block, crn_encoding encoding,
+cairn_status crn_gather_add(crn_gather *g, crn_block *block, const crn_encoding *encoding,
                             unsigned char **ret)
 {
     int stream = stream_of(block);
-    uint32_t room = room_in(stream, block->nbytes);
+    uint32_t room = room_in(stream, block);
     gather_buffer *b = g->open[stream];
     if (b && (b->start != b->data || b->fill + room > GATHER_BYTES)) {
         CRN_TRY(flush(g, stream));
@@ -351,8 +357,8 @@ cairn_status crn_gather_add(crn_gather *g, crn_block *block, crn_encoding encodi
         b->start = b->data;
         g->open[stream] = b;
     }
-    CRN_TRY(crn_vec_push(&b->item, (gather_item){block, b->fill, room, encoding}));
-    b->encodes |= encoding.codec != NULL;
+    CRN_TRY(crn_vec_push(&b->item, (gather_item){block, b->fill, room, *encoding}));
+    b->encodes |= crn_encodes(encoding);
     /* what follows a short block is written, too: it must not be another process's memory */
     memset(b->data + b->fill + block->nbytes, 0, room - block->nbytes);
     *ret = b->data + b->fill;
@@ -365,7 +371,7 @@ bool crn_gather_has_room(const crn_gather *g, uint32_t nbytes)
     const gather_buffer *b = g->open[STREAM_PAGES];
     return nbytes >= PAGE && b && b->start == b->data && b->item.n > 0 &&
            b->item.at[b->item.n - 1].room == b->item.at[b->item.n - 1].block->nbytes &&
-           b->fill + room_in(STREAM_PAGES, nbytes) <= GATHER_BYTES;
+           b->fill + room_in(STREAM_PAGES, &(crn_block){.nbytes = nbytes}) <= GATHER_BYTES;
 }
 
 void crn_gather_take_back(crn_gather *g, const crn_block *block)
@@ -379,7 +385,7 @@ void crn_gather_take_back(crn_gather *g, const crn_block *block)
 bool crn_gather_can_lend(const crn_gather *g, uint32_t nbytes)
 {
     return g->staging == 0 && crn_file_direct_align(g->part->file) == 0 && nbytes >= PAGE &&
-           crn_format_block_room(nbytes) == nbytes;
+           CRN_ROUND_UP(nbytes, (uint32_t)PAGE) == nbytes;
 }
 
 cairn_status crn_gather_lend(crn_gather *g, crn_block *block, const void *data)
@@ -395,7 +401,8 @@ cairn_status crn_gather_lend(crn_gather *g, crn_block *block, const void *data)
         b->start = at;
         g->open[0] = b;
     }
-    CRN_TRY(crn_vec_push(&b->item, (gather_item){block, b->fill, block->nbytes, {0}}));
+    const gather_item item = {.block = block, .pos = b->fill, .room = block->nbytes};
+    CRN_TRY(crn_vec_push(&b->item, item));
     b->fill += block->nbytes;
     return CAIRN_OK;
 }

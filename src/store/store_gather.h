@@ -21,11 +21,17 @@ enum {
     GATHER_STREAMS = 3
 };
 
-/* How blocks are stored. */
+/* How a block is stored. */
 typedef struct crn_encoding {
-    const crn_codec_ops *codec; /* NULL: as they are */
+    crn_codec_setting setting; /* family none: as it is */
     crn_elem elem;
+    crn_codec_shape shape; /* of the variable, and where the block begins in it */
 } crn_encoding;
+
+static inline bool crn_encodes(const crn_encoding *e)
+{
+    return e->setting.family != CRN_FAMILY_NONE;
+}
 
 typedef struct gather_item {
     crn_block *block; /* gets its place, and what it is stored as, when the buffer is flushed */
@@ -77,7 +83,7 @@ void crn_gather_reset(crn_gather *g);
 
 /* Room for the bytes of a block, to be filled before the next call. *block must stay where it is.
  */
-cairn_status crn_gather_add(crn_gather *g, crn_block *block, crn_encoding encoding,
+cairn_status crn_gather_add(crn_gather *g, crn_block *block, const crn_encoding *encoding,
                             unsigned char **ret);
 
 /* Would a block of nbytes, of at least a page, go right behind the one that was added last? */

@@ -14,15 +14,24 @@ typedef struct moving {
 
 static bool is_wanted(const moving *m, size_t v, uint64_t i)
 {
-    const crn_digest *had = crn_draft_inherited(m->to, v, i);
-    if (m->to->var.at[v].state[i] == BLOCK_PUT)
+    const unsigned char state = m->to->var.at[v].state[i];
+    if (state == BLOCK_PUT || state == BLOCK_KEPT)
         return false;
-    return m->anew || !had || !crn_digest_equal(had, &m->from->mark->var[v].table[i].digest);
+    return m->anew || !crn_draft_adopts(m->to, v, i, &m->from->mark->var[v].table[i]);
 }
 
+/* A block that the gathering had not come to is encoded as it would have been. One that has lost
+ * something loses nothing more. */
 static cairn_status put(moving *m, size_t v, uint64_t i)
 {
-    return crn_draft_put(m->to, v, i, m->block, &m->from->mark->var[v].table[i].digest);
+    const crn_block *b = &m->from->mark->var[v].table[i];
+    crn_encoding *to = &m->to->var.at[v].encoding;
+    const crn_encoding kept = *to;
+    if (b->codec != 0 && crn_codec_is_lossy(&to->setting))
+        to->setting = crn_codec_without_loss(&to->setting);
+    cairn_status rc = crn_draft_put_copy(m->to, v, i, m->block, b);
+    *to = kept;
+    return rc;
 }
 
 /* What a buffer has of the first nvars variables. A block that is not there as it was put is left
@@ -67,7 +76,7 @@ static cairn_status declare(moving *m, size_t v)
     size_t number;
     var->has_stored = true; /* the draft's entries have the digest of what is stored */
     CRN_TRY(crn_draft_add(m->to, &var->spec, &number));
-    crn_draft_encode(m->to, number, m->from->var.at[v].encoding.codec);
+    crn_draft_encode(m->to, number, &m->from->var.at[v].encoding.setting);
     return CAIRN_OK;
 }
 

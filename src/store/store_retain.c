@@ -39,7 +39,7 @@ static cairn_status use_block(crn_extents *used, const crn_block *b)
         return CAIRN_OK;
     if (is_crumb(b))
         return use_sectors(used, b);
-    return crn_vec_push(used, (crn_extent){b->off, crn_format_block_room(b->nbytes)});
+    return crn_vec_push(used, (crn_extent){b->off, crn_format_block_room(b)});
 }
 
 static cairn_status use_var(crn_part *part, const crn_mark *m, crn_var *v, crn_extents *used)

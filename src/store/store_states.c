@@ -269,9 +269,11 @@ bool crn_draft_share(crn_draft *d, size_t v, uint64_t i, const crn_digest *diges
         note_shared(d, v, i);
         return true;
     }
-    const draft_twin *t = d->var.at[v].encoding.codec ? NULL : find_fresh(d, digest, nbytes);
+    const crn_encoding *e = &d->var.at[v].encoding;
+    const draft_twin *t = crn_encodes(e) ? NULL : find_fresh(d, digest, nbytes);
     if (!t || crn_vec_push(&d->twin, (draft_twin){v, t->v, i, t->i}) < 0) {
-        remember(d, v, i, digest);
+        if (!crn_codec_is_lossy(&e->setting)) /* another variable may have to keep all of it */
+            remember(d, v, i, digest);
         return false;
     }
     var->table[i] = d->mark->var[t->v].table[t->i]; /* its digests; the place is not known yet */

@@ -4,6 +4,7 @@
  * trail find them damaged, and all others good. Decoded in place, about every second one would end
  * the test.
  */
+#include "harness/encode.h"
 #include "harness/heal.h"
 #include "harness/small_trail.h"
 #include "store/store_part.h"
@@ -53,7 +54,7 @@ static void make_run(crn_trail *t, const char *codec, crn_run **ret)
     assert_ok(crn_run_part(*ret, 1, 0, 1, true, &quick, &part));
     assert_ok(crn_draft_begin(part, 1, &d));
     assert_ok(crn_draft_add(d, &spec, &v));
-    crn_draft_encode(d, v, crn_codec_of_name(codec));
+    test_encode(d, v, codec, "");
     assert_ok(crn_draft_put_all(d, v, field));
     assert_ok(crn_draft_commit(d, 1, NULL));
     crn_part_close(part);

@@ -15,6 +15,7 @@
  *     bad-*             the same, damaged
  */
 #include "diff/diff.h"
+#include "harness/encode.h"
 #include "harness/small_trees.h"
 #include "store/store_part.h"
 
@@ -110,7 +111,7 @@ static void put_encoded(crn_part *part, uint64_t version)
                              .block = BLOCK,
                              .nbytes = sizeof x};
         assert_ok(crn_draft_add(d, &spec, &v));
-        crn_draft_encode(d, v, crn_codec_at(i));
+        test_encode(d, v, crn_codec_name(crn_codec_at(i)), "");
         assert_ok(crn_draft_put_all(d, v, x));
     }
     assert_ok(crn_draft_commit(d, 1, NULL));

@@ -67,10 +67,13 @@ static inline void world_run(world *w, bool create)
 }
 
 /* Copies store variables by other codecs than the own parts do. */
-static inline const crn_codec_ops *world_codec(const void *arg, const char *variable)
+static inline crn_codec_setting world_codec(const void *arg, const char *variable)
 {
+    static const char *const codec[] = {"none", "lz4", "zstd", "zfp", "fpzip"};
+    crn_codec_setting s;
     (void)arg;
-    return crn_codec_at((size_t)variable[strlen(variable) - 1] % 5);
+    assert_ok(crn_codec_parse(codec[(size_t)variable[strlen(variable) - 1] % 5], "", &s));
+    return s;
 }
 
 static inline void world_enter(world *w, crn_comm *comm, bool create)

@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 
+#include "harness/encode.h"
 #include "harness/harness.h"
 #include "store/store.h"
 
@@ -16,7 +17,7 @@ enum { MODEL_VARS = 6, MODEL_MARKS = 64 };
 
 typedef struct model_var {
     bool exists;
-    size_t codec; /* by its place in the table */
+    const char *codec; /* as in a configuration */
     uint32_t block, item;
     uint64_t nbytes;
     unsigned char *data;
@@ -57,9 +58,11 @@ static inline const char *model_type(const model_var *v)
     return v->item == 8 ? "float64" : v->item == 4 ? "float32" : "bytes";
 }
 
-static inline size_t model_codec(model *m)
+static inline const char *model_codec(model *m)
 {
-    return crn_rng_below(&m->rng, 5);
+    static const char *const codec[] = {"none",           "lz4",         "zstd", "zfp", "fpzip",
+                                        "zstd:5,shuffle", "lz4:shuffle", "auto"};
+    return codec[crn_rng_below(&m->rng, sizeof codec / sizeof *codec)];
 }
 
 static inline void model_resize(model *m, model_var *v, uint64_t nbytes)
@@ -186,7 +189,7 @@ static inline cairn_status model_mark(model *m, crn_part *part, uint64_t version
                              .nbytes = v->nbytes};
         rc = crn_draft_add(d, &spec, &number);
         if (rc == CAIRN_OK)
-            crn_draft_encode(d, number, crn_codec_at(v->codec));
+            test_encode(d, number, v->codec, "");
         crn_put how = {.way =
                            version % 2 ? CRN_PUT_COMPARE : CRN_PUT_COPY}; /* the same, but faster */
         if (rc == CAIRN_OK)

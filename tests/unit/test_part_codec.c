@@ -3,6 +3,7 @@
  * Blocks that codecs store: they take less, come back bit for bit whatever was used before, and
  * what is damaged of them is found. Random histories of them are test_part.c's.
  */
+#include "harness/encode.h"
 #include "harness/model.h"
 #include "harness/scratch.h"
 
@@ -29,7 +30,7 @@ static crn_var *mark_field(crn_part *part, uint64_t version, const char *codec, 
     size_t v;
     assert_ok(crn_draft_begin(part, version, &d));
     assert_ok(crn_draft_add(d, &spec, &v));
-    crn_draft_encode(d, v, crn_codec_of_name(codec));
+    test_encode(d, v, codec, "");
     assert_ok(crn_draft_put_all(d, v, field));
     assert_ok(crn_draft_commit(d, CRN_KEEP_ALL, NULL));
     assert_ok(crn_part_load(part, version, ret));

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A program whose variables may lose something: from each level it gets the same bits back, within
+ * the bound of what it had, and again after every restart; the trail is whole.
+ *
+ * TEST: ranks self 2 4
+ */
+#include "harness/session.h"
+
+#include <math.h>
+
+enum { N = 40000, STEPS = 4 };
+
+static double had[N], field[N], again[N];
+
+static void compute(int rank, uint64_t step)
+{
+    for (size_t i = 0; i < N; i++)
+        if (step == 1 || i / 5000 == step % 8)
+            field[i] = (double)step + 100 * sin((double)(i + (size_t)rank * N) / 300);
+    field[7] = NAN;
+}
+
+static cairn *open_session(const place *p)
+{
+    cairn *c;
+    assert_ok(cairn_open(p->mpi, p->config, &c));
+    assert_ok(cairn_protect(c, "field", field, CAIRN_FLOAT64, N));
+    return c;
+}
+
+static void begin(place *p, crn_comm *comm)
+{
+    char text[512];
+    const int n = crn_comm_size(comm);
+    snprintf(text, sizeof text,
+             "[level]\nlocal = @/local\nnode_size = 1\npartner = %d\nencoded = %d\ngroup = 4\n"
+             "global = 1\n[variable]\nblock = 16KiB\ncodec = zfp\nloss = abs 1e-4\nbound = 1e-3\n",
+             n > 1, n > 3);
+    place_init(p, comm, text);
+}
+
+static void take_marks(const place *p)
+{
+    cairn *c = open_session(p);
+    for (uint64_t step = 1; step <= STEPS; step++) {
+        compute(p->rank, step);
+        assert_ok(cairn_mark(c, step, CAIRN_LEVEL_GLOBAL));
+        assert_ok(cairn_settle(c));
+    }
+    memcpy(had, field, sizeof had);
+    leave_session(c);
+    assert_ok(crn_comm_barrier(p->comm));
+}
+
+/* What comes back is within the bound, has lost something, and is what came back before. */
+static cairn *resume(const place *p, uint64_t expected)
+{
+    uint64_t version;
+    memset(field, 0x77, sizeof field);
+    cairn *c = open_session(p);
+    assert_ok(cairn_resume(c, &version));
+    assert_int_equal(version, expected);
+    assert_true(isnan(field[7]));
+    double most = 0;
+    for (size_t i = 0; i < N; i++)
+        most = i == 7 ? most : fmax(most, fabs(field[i] - had[i]));
+    assert_true(most > 0 && most <= 1e-4);
+    if (expected > STEPS || again[0] != 0)
+        assert_memory_equal(again, field, sizeof field);
+    memcpy(again, field, sizeof again);
+    return c;
+}
+
+static void forget(const place *p, const char *name)
+{
+    char path[128];
+    assert_ok(crn_comm_barrier(p->comm));
+    snprintf(path, sizeof path, "%s/%s", p->dir, name);
+    if (p->rank == 0)
+        remove_tree(path);
+    assert_ok(crn_comm_barrier(p->comm));
+}
+
+static void verify(const place *p)
+{
+    char path[96];
+    cairn_trail *t;
+    snprintf(path, sizeof path, "%s/trail", p->dir);
+    assert_ok(cairn_trail_open(path, &t));
+    assert_ok(cairn_trail_verify(t, 0, CAIRN_ALL_MARKS, NULL, NULL));
+    cairn_trail_close(t);
+}
+
+static void test_the_same_from_each_level(void **state)
+{
+    place p;
+    begin(&p, *state);
+    memset(again, 0, sizeof again);
+    take_marks(&p);
+    verify(&p);
+    leave_session(resume(&p, STEPS)); /* from the own parts */
+    forget(&p, "local/node-0");       /* from a partner or parity, or the trail */
+    leave_session(resume(&p, STEPS));
+    forget(&p, "local"); /* from the trail */
+    leave_session(resume(&p, STEPS));
+    place_done(&p);
+}
+
+/* Each leg resumes, takes a mark of what it got, and leaves. */
+static void test_restarts_do_not_drift(void **state)
+{
+    place p;
+    begin(&p, *state);
+    memset(again, 0, sizeof again);
+    take_marks(&p);
+    for (uint64_t leg = 0; leg < 4; leg++) {
+        cairn *c = resume(&p, STEPS + leg);
+        assert_ok(cairn_mark(c, STEPS + leg + 1, CAIRN_LEVEL_GLOBAL));
+        assert_ok(cairn_settle(c));
+        leave_session(c);
+        assert_ok(crn_comm_barrier(p.comm));
+    }
+    verify(&p);
+    place_done(&p);
+}
+
+static void test_bad_settings_are_refused(void **state)
+{
+    place p;
+    cairn *c;
+    place_init(&p, *state, "[variable]\ncodec = fpzip:precision=41\n");
+    assert_ok(cairn_open(p.mpi, p.config, &c));
+    assert_int_equal(cairn_protect(c, "field", field, CAIRN_FLOAT64, N), CAIRN_EINVAL);
+    assert_non_null(strstr(cairn_last_error(c), "even"));
+    leave_session(c);
+    place_done(&p);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_same_from_each_level),
+        cmocka_unit_test(test_restarts_do_not_drift),
+        cmocka_unit_test(test_bad_settings_are_refused),
+    };
+    return run_mpi_tests(argc, argv, tests);
+}
