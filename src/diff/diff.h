@@ -257,6 +257,25 @@ enum {
     DIFF_START_WIDTH = 64 /* trees are compared from the level with so many nodes on */
 };
 
+/* --- what codecs may have lost (diff_loss.c) ---------------------------------------------------
+ */
+
+typedef struct diff_losses {
+    crn_loss side[2];
+} diff_losses;
+
+/* What the two sides of a variable may have lost; false: nothing. */
+bool crn_diff_losses_of(const crn_var_spec *a, const crn_var_spec *b, diff_losses *ret);
+
+/* As crn_values_compare, for floating-point values of which codecs may have lost something: *delta
+ * and fn get what surely differs. False: nothing does, and it is not proven that nothing did. */
+bool crn_diff_compare_lossy(const crn_value_rule *rule, const diff_losses *losses, const void *a,
+                            const void *b, uint64_t n, crn_value_delta *delta, crn_value_fn *fn,
+                            void *arg);
+
+/* The sentence for it. */
+#define CRN_DIFF_UNPROVEN "not proven, by what a codec may have lost: see 'loss' of the variable"
+
 /* What is asked. */
 typedef struct diff_question {
     bool has_bound;  /* else: the loosest that both sides have trees for, or exact */

@@ -282,6 +282,8 @@ static void compare_range(effort *e, const slot *s, const reading *rd, diff_rang
     const crn_value_rule rule = crn_diff_rule(e->w, &e->row, e->r->spec);
     const reading *own = s->reading.at;
     const bool sound = own->bad.n == 0 && rd->bad.n == 0;
+    diff_losses losses;
+    const bool lossy = crn_diff_losses_of(&own->of->var->spec, &rd->of->var->spec, &losses);
     for (uint64_t n; r.n > 0; r.a += n, r.b += n, r.n -= n) {
         const uint64_t before = delta->n;
         n = count_together(e, s, rd, r);
@@ -291,7 +293,10 @@ static void compare_range(effort *e, const slot *s, const reading *rd, diff_rang
         e->base = r.a;
         e->a = find_value(s, own, r.a);
         e->b = find_value(s, rd, r.b);
-        crn_values_compare(&rule, e->a, e->b, n, delta, on_stretch, e);
+        if (!lossy)
+            crn_values_compare(&rule, e->a, e->b, n, delta, on_stretch, e);
+        else if (!crn_diff_compare_lossy(&rule, &losses, e->a, e->b, n, delta, on_stretch, e))
+            crn_diff_row_judge(&e->row, CAIRN_INCONCLUSIVE, CRN_DIFF_UNPROVEN);
         e->row.nfalse += e->r->leaf_values && delta->n == before;
     }
 }

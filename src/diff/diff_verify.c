@@ -169,6 +169,8 @@ static void compare(void *arg, size_t slot)
     const verification *v = e->v;
     const size_t first = e->w->batch[slot].first, n = e->w->batch[slot].n;
     const crn_value_rule rule = crn_diff_rule(e->w, &e->row, v->spec);
+    diff_losses losses;
+    const bool lossy = crn_diff_losses_of(&v->var[0]->spec, &v->var[1]->spec, &losses);
     for (size_t i = 0; i < n; i++) {
         const uint64_t block = v->block[first + i];
         const uint32_t nbytes = crn_var_block_bytes(v->var[0], block);
@@ -180,7 +182,11 @@ static void compare(void *arg, size_t slot)
         e->base = block * v->spec->block / v->spec->item;
         e->a = slot_data(e, 0, slot) + i * v->spec->block;
         e->b = slot_data(e, 1, slot) + i * v->spec->block;
-        crn_values_compare(&rule, e->a, e->b, nbytes / v->spec->item, &delta, on_stretch, e);
+        const uint64_t count = nbytes / v->spec->item;
+        if (!lossy)
+            crn_values_compare(&rule, e->a, e->b, count, &delta, on_stretch, e);
+        else if (!crn_diff_compare_lossy(&rule, &losses, e->a, e->b, count, &delta, on_stretch, e))
+            crn_diff_row_judge(&e->row, CAIRN_INCONCLUSIVE, CRN_DIFF_UNPROVEN);
         crn_diff_row_count(&e->row, &delta);
         e->row.nfalse += delta.n == 0;
     }

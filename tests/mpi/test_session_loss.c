@@ -125,6 +125,44 @@ static void test_restarts_do_not_drift(void **state)
     place_done(&p);
 }
 
+static cairn_verdict compare_with(const place *p, double shift)
+{
+    const char *const name[] = {"a", "b"};
+    char run[2][96];
+    const cairn_comparison_options how = {
+        .struct_bytes = sizeof how, .all = true, .direct = true, .bound = "1e-3"};
+    cairn_comparison result = {.struct_bytes = sizeof result};
+    for (int k = 0; k < 2; k++) {
+        setenv("CAIRN_RUN_NAME", name[k], 1);
+        compute(p->rank, 1);
+        for (size_t i = 0; i < N; i += 100)
+            field[i] += k * shift;
+        cairn *c = open_session(p);
+        assert_ok(cairn_mark(c, 1, CAIRN_LEVEL_GLOBAL));
+        assert_ok(cairn_close(c));
+        snprintf(run[k], sizeof run[k], "%s/trail/%s", p->dir, name[k]);
+    }
+    unsetenv("CAIRN_RUN_NAME");
+    assert_ok(cairn_compare(p->mpi, run[0], run[1], &how, &result));
+    return result.verdict;
+}
+
+/* Both runs may be off by 1e-4: the same up to 8e-4, different from 12e-4 on, nothing between. */
+static void test_comparing_knows_what_may_be_lost(void **state)
+{
+    static const struct {
+        double shift;
+        cairn_verdict verdict;
+    } c[] = {{5e-4, CAIRN_SAME}, {10e-4, CAIRN_INCONCLUSIVE}, {20e-4, CAIRN_DIFFERENT}};
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+        place p;
+        place_init(&p, *state,
+                   "[level]\nlocal = trail\n[variable]\ncodec = zfp\nloss = abs 1e-4\n");
+        assert_int_equal(compare_with(&p, c[i].shift), c[i].verdict);
+        place_done(&p);
+    }
+}
+
 static void test_bad_settings_are_refused(void **state)
 {
     place p;
@@ -142,6 +180,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_same_from_each_level),
         cmocka_unit_test(test_restarts_do_not_drift),
+        cmocka_unit_test(test_comparing_knows_what_may_be_lost),
         cmocka_unit_test(test_bad_settings_are_refused),
     };
     return run_mpi_tests(argc, argv, tests);
