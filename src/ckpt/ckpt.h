@@ -31,6 +31,14 @@ int crn_ckpt_result(cairn *c, cairn_status rc);
 /* A line for the run's event log; rank 0 writes, all ranks release the JSON members of e. */
 void crn_ckpt_event(cairn *c, crn_event *e);
 
+/* Are declarations to be checked (region.check)? */
+bool crn_ckpt_checks(const cairn *c);
+
+/* Where a variable's elements are: the piece of a global array within larger memory; of another
+ * variable both have no dimensions, and memory is just that. CAIRN_ENOTFOUND. */
+cairn_status crn_ckpt_memory(cairn *c, const char *name, unsigned char **ret_data,
+                             crn_box *ret_piece, crn_box *ret_memory);
+
 /* Is a mark due, as the session sees it? Collective. */
 bool crn_ckpt_ask_due(cairn *c);
 

@@ -24,6 +24,26 @@ void crn_ckpt_event(cairn *c, crn_event *e)
     (void)crn_holding_event(&c->held, e);
 }
 
+bool crn_ckpt_checks(const cairn *c)
+{
+    return crn_config_bool(c->held.cfg, CRN_OPT_REGION_CHECK);
+}
+
+cairn_status crn_ckpt_memory(cairn *c, const char *name, unsigned char **ret_data,
+                             crn_box *ret_piece, crn_box *ret_memory)
+{
+    const ckpt_var *v = crn_ckpt_find(c, name);
+    CRN_FAIL_IF(!v, CAIRN_ENOTFOUND, "no variable '%s' is protected", name);
+    *ret_data = (unsigned char *)v->data;
+    *ret_piece = *ret_memory = (crn_box){0};
+    if (v->layout == CRN_LAYOUT_PIECE) {
+        const crn_var_spec spec = crn_ckpt_spec(v);
+        *ret_piece = crn_far_piece(&spec);
+        *ret_memory = v->memory;
+    }
+    return CAIRN_OK;
+}
+
 const char *crn_ckpt_next_var(const cairn *c, size_t *i)
 {
     while (*i < c->var.n) {

@@ -133,6 +133,31 @@ static int print_marks(const show_job *job, const crn_report_log *log)
     return cmd_columns_print(&t, 0, code);
 }
 
+/* What region.check has found, if anything. */
+static int print_findings(const show_job *job, int code)
+{
+    cmd_columns t = {.align = "lllrr"};
+    crn_event_list found;
+    if (crn_report_findings(job->place->trail, job->place->first, &found) < 0)
+        return cmd_fail("%s", crn_err_peek()->text);
+    if (found.n > 0) {
+        cmd_line("%s", "");
+        head_cells(&t, (const char *const[]){"SITE", "VARIABLE", "FOUND", "FIRST", "COUNT", NULL});
+    }
+    for (size_t i = 0; i < found.n; i++) {
+        const crn_event_finding *f = &found.at[i].finding;
+        cmd_cell(&t, "%s", f->site ? f->site : "-");
+        cmd_cell(&t, "%s", f->variable ? f->variable : "-");
+        cmd_cell(&t, "%s", f->kind ? f->kind : "-");
+        cmd_cell(&t, "%" PRIu64, f->index);
+        cmd_cell(&t, "%" PRIu64, f->count);
+    }
+    if (found.n > 0)
+        code = cmd_columns_print(&t, 0, code);
+    crn_events_done(&found);
+    return code;
+}
+
 static int show_run(const show_job *job)
 {
     const cairn_run_info *run = &job->run;
@@ -150,7 +175,7 @@ static int show_run(const show_job *job)
     code = cmd_print_legs(legs, CRN_MAX(code, read));
     json_decref(legs);
     crn_report_log_free(log);
-    return code;
+    return print_findings(job, code);
 }
 
 /* --- a mark --------------------------------------------------------------------------------- */

@@ -80,6 +80,9 @@
     M(VERSION, version)                                                                            \
     M(TEXT, place) O(FLAG, named) M(COUNT, kept) M(COUNT, whole) M(JSON, variables) O(JSON, sites)
 
+#define CRN_EVENT_FINDING_MEMBERS(M, O)                                                            \
+    M(TEXT, site) M(TEXT, variable) M(TEXT, kind) M(COUNT, index) M(COUNT, count)
+
 #define CRN_EVENT_DRAINED_MEMBERS(M, O) M(VERSION, version) M(REAL, seconds) M(COUNT, stored)
 
 #define CRN_EVENT_PRUNED_MEMBERS(M, O) M(COUNT, marks) M(COUNT, files)
@@ -104,6 +107,7 @@
     K(TUNED, tuned)                                                                                \
     K(CHANGES, changes)                                                                            \
     K(REGIONS, regions)                                                                            \
+    K(FINDING, finding)                                                                            \
     K(DRAINED, drained)                                                                            \
     K(PRUNED, pruned)
 

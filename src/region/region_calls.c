@@ -26,6 +26,7 @@ static void regions_free(void *self)
     regions *r = self;
     crn_regions_forget_lists(r);
     crn_vec_done(&r->scope);
+    crn_check_done(&r->check);
     crn_vec_done(&r->mean);
     for (size_t i = 0; i < r->var.n; i++) {
         crn_region_var_done(&r->var.at[i]);
@@ -202,6 +203,7 @@ static cairn_status start(cairn *c, const cairn_region_options *how)
     r->log_max = o.log_bytes ? o.log_bytes : (uint64_t)LOG_MIB << 20;
     r->gathers = !r->place_name;
     r->mark_ns = crn_now_ns();
+    r->check.on = crn_ckpt_checks(c);
     crn_guest *g = crn_ckpt_guest(c);
     g->due = crn_regions_poll;
     g->holds = crn_regions_hold;

@@ -165,6 +165,7 @@ cairn_status crn_regions_before(regions *r, uint32_t list)
 {
     const region_list *l = &r->list.at[list];
     const crn_accesses a = {l->access, l->nused, l->touched};
+    crn_check_after(r);
     r->met = list;
     if (r->armed && !r->open && is_place(r, l->site))
         begin_mark(r);
@@ -176,7 +177,7 @@ cairn_status crn_regions_before(regions *r, uint32_t list)
     CRN_TRY(crn_modify(&r->var, &a));
     CRN_TRY(crn_regions_log_list(r, list));
     r->count++;
-    return CAIRN_OK;
+    return r->check.on ? crn_check_before(r, list) : CAIRN_OK;
 }
 
 /* --- where the ranks agree -------------------------------------------------------------------- */
@@ -274,6 +275,7 @@ bool crn_regions_poll(void *arg)
     cairn_status rc = CAIRN_OK;
     if (r->phase != REGION_RUN)
         return false;
+    crn_check_after(r);
     if (r->open)
         rc = agree(r);
     else if (r->armed)

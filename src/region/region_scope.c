@@ -86,6 +86,7 @@ static cairn_status end_scope(regions *r)
                 "on the way back to a mark: scope '%s' ends, and its place lies in it",
                 r->site.at[s->site].name);
     CRN_TRY(tell_whole(r, s->site, &whole));
+    crn_check_after(r);
     if (r->phase == REGION_RUN) {
         r->full = s->full;
         if (!r->full) {

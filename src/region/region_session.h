@@ -28,6 +28,21 @@ typedef enum region_phase {
     REGION_RUN
 } region_phase;
 
+/* A declaration that does not hold. */
+typedef struct region_finding {
+    uint32_t site;
+    size_t var;
+    unsigned kind;
+} region_finding;
+
+/* With region.check: what variables were before the region that runs. */
+typedef struct region_check {
+    bool on, runs;         /* runs: a region does, or did last, */
+    uint32_t list;         /* this one */
+    CRN_VEC(crn_buf) copy; /* of each variable */
+    CRN_VEC(region_finding) found;
+} region_check;
+
 /* Why a mark keeps something. */
 typedef enum region_reason {
     REGION_READ,   /* a region reads it before it is overwritten, */
@@ -94,6 +109,7 @@ typedef struct regions {
     CRN_VEC(region_site) site;
     CRN_VEC(region_list) list;
     CRN_VEC(region_scope) scope;
+    region_check check;
 
     uint64_t count; /* regions met */
     crn_buf log;
@@ -114,7 +130,7 @@ typedef struct regions {
     uint64_t place_count;
     uint32_t place_site; /* of the open or last mark */
     CRN_VEC(double)
-        mean;     /* of each site, over all ranks, at the last choice; 1e300: no candidate */
+    mean;         /* of each site, over all ranks, at the last choice; 1e300: no candidate */
     uint32_t met; /* the list that is being looked at, */
     region_reason met_reason; /* and why what is kept now is */
     crn_decision decision;
@@ -165,6 +181,12 @@ cairn_status crn_scopes_decide(const regions *r, crn_decision *d, crn_keep_fn *k
 
 /* On the way back: is the scope that the list begins over in the log, and so to be skipped? */
 bool crn_scope_is_skipped(regions *r, uint32_t list);
+
+/* --- checking declarations ------------------------------------------------------------------ */
+
+cairn_status crn_check_before(regions *r, uint32_t list); /* a region is about to run */
+void crn_check_after(regions *r);                         /* it has run; nothing when none has */
+void crn_check_done(region_check *k);
 
 /* --- marks ---------------------------------------------------------------------------------- */
 

@@ -41,6 +41,9 @@ const crn_told_mark *crn_report_mark(const crn_report_log *log, uint64_t version
  */
 json_t *crn_report_legs(const crn_report_log *log);
 
+/* What the checks of a run's regions have found, in the order of the log, for crn_events_done. */
+cairn_status crn_report_findings(cairn_trail *trail, size_t run, crn_event_list *ret);
+
 /* The events about marks of one version, oldest first, for crn_events_done. After an error there
  * are none. */
 cairn_status crn_report_events(cairn_trail *trail, size_t run, uint64_t version,

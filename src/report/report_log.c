@@ -264,3 +264,27 @@ cairn_status crn_report_events(cairn_trail *trail, size_t run, uint64_t version,
         crn_events_done(ret);
     return rc;
 }
+
+/* --- findings ------------------------------------------------------------------------------- */
+
+static int take_finding(void *arg, const char *line)
+{
+    crn_event_list *events = arg;
+    const crn_event_filter wanted = {.kinds = CRN_EVENT_BIT(FINDING)};
+    crn_event e;
+    if (!crn_event_decode(line, &wanted, &e))
+        return 0;
+    if (crn_vec_push(events, e) == CAIRN_OK)
+        return 0;
+    crn_event_done(&e);
+    return 1;
+}
+
+cairn_status crn_report_findings(cairn_trail *trail, size_t run, crn_event_list *ret)
+{
+    *ret = (crn_event_list){0};
+    const cairn_status rc = crn_report_lines(trail, run, take_finding, ret);
+    if (rc < 0)
+        crn_events_done(ret);
+    return rc;
+}
