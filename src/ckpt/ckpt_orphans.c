@@ -24,8 +24,9 @@ static void log_orphan(void *arg, const crn_orphan *o)
 
 void crn_holding_clean_node(crn_holding *h)
 {
-    const crn_sweep how = {
-        .after_s = crn_config_seconds(h->cfg, CRN_OPT_KEEP_ORPHANS), .tell = log_orphan, .arg = h};
+    const crn_sweep how = {.after_s = crn_config_seconds(h->cfg, CRN_OPT_KEEP_ORPHANS),
+                           .report = log_orphan,
+                           .arg = h};
     const crn_err before = *crn_err_peek();
     crn_vault_settle(h->vault, crn_config_text(h->cfg, CRN_OPT_RUN_TRAIL));
     crn_vault_sweep(h->vault, &how);
@@ -75,7 +76,7 @@ static cairn_status clean(crn_holding *h, const char *config, const cairn_orphan
     CRN_TRY(crn_comm_nodes(h->comm, 0, &nodes));
     cleaning k = {h->local, how, ret, crn_config_seconds(h->cfg, CRN_OPT_KEEP_ORPHANS)};
     const crn_sweep sweep = {
-        .after_s = k.after_s, .at_once = true, .dry = how->dry, .tell = count_orphan, .arg = &k};
+        .after_s = k.after_s, .at_once = true, .dry = how->dry, .report = count_orphan, .arg = &k};
     if (h->local && nodes.local == 0)
         crn_local_sweep(h->local, "", &sweep);
     crn_nodes_done(&nodes);

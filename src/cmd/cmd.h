@@ -26,7 +26,7 @@
 #include "base/base.h"
 
 /* What every subcommand returns, and the command's exit code. */
-enum { CMD_YES = 0, CMD_NO = 1, CMD_UNKNOWN = 2 /* could not tell, or wrong usage */ };
+enum { CMD_YES = 0, CMD_NO = 1, CMD_UNKNOWN = 2 /* inconclusive, or wrong usage */ };
 
 /* argv[0] is the name of the subcommand. */
 typedef int cmd_function(int argc, char **argv);

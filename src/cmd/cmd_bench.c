@@ -76,7 +76,7 @@ static cairn_status mark_all(task *t, cairn *c, outcome *ret)
     return CAIRN_OK;
 }
 
-/* Bytes that the last mark wrote, as its run's log tells, and those of its tables. */
+/* Bytes that the last mark wrote, by its run's log, and those of its tables. */
 static cairn_status count_written(const task *t, const char *run, outcome *ret)
 {
     cairn_trail *trail;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Telling the result of a comparison.
+ * Showing the result of a comparison.
  */
 #include "cmd/cmd_compare.h"
 

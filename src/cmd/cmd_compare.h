@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What 'cairn diff' and 'cairn gate' share: the options of a comparison, and how its result is told
- * to people and programs.
+ * What 'cairn diff' and 'cairn gate' share: the options of a comparison, and how its result is
+ * shown to people and programs.
  */
 #ifndef CAIRN_CMD_COMPARE_H
 #define CAIRN_CMD_COMPARE_H

@@ -122,7 +122,7 @@ int cmd_contents_read(cairn_trail *trail, size_t run, size_t mark, bool pieces, 
         if (one == CMD_YES || ++nbad < BAD_RANKS || rank + 1 == ret->info.nranks)
             continue;
         code = cmd_fail("mark %" PRIu64 ": the parts of %d ranks cannot be read, and %" PRIu32
-                        " are not looked at; 'cairn verify' tells what is there",
+                        " are not looked at; 'cairn verify' finds what is there",
                         ret->info.version, BAD_RANKS, ret->info.nranks - rank - 1);
         break;
     }

@@ -31,7 +31,7 @@ typedef struct cmd_contents {
 
 /*
  * Fill *ret, which is zero; cmd_contents_done is due whatever the result. pieces: keep each. A part
- * that cannot be read is told and makes the result CMD_UNKNOWN; the others are still added up.
+ * that cannot be read is reported and makes the result CMD_UNKNOWN; the others are still added up.
  */
 int cmd_contents_read(cairn_trail *trail, size_t run, size_t mark, bool pieces, cmd_contents *ret);
 void cmd_contents_done(cmd_contents *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reading the event log of a run, and showing the legs that it tells of.
+ * Reading the event log of a run, and showing its legs.
  */
 #include "cmd/cmd_events.h"
 

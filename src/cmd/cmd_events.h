@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the event log of a run tells (docs/format/events.md).
+ * The event log of a run (docs/format/events.md).
  */
 #ifndef CAIRN_CMD_EVENTS_H
 #define CAIRN_CMD_EVENTS_H
@@ -12,7 +12,7 @@
  * is NULL. */
 int cmd_log_read(cairn_trail *trail, size_t run, crn_report_log **ret);
 
-/* The legs that it tells of; none if log is NULL. */
+/* Its legs; none if log is NULL. */
 json_t *cmd_log_legs(const crn_report_log *log);
 
 /* The events about one mark, as crn_report_events, likewise. */

@@ -247,7 +247,7 @@ static void print_remarks(const explanation *x)
 
 /* ---- the command ---- */
 
-/* Marks that only one run has make runs differ, too, but no trace can tell why. */
+/* Marks that only one run has make runs differ, too, but no trace can show why. */
 static cairn_verdict verdict_of(const cairn_parting *p)
 {
     return p->nalone > 0 && p->verdict < CAIRN_ONLY_FIRST ? CAIRN_ONLY_FIRST : p->verdict;

@@ -36,7 +36,8 @@ static int on_progress(void *arg, uint64_t done_bytes, uint64_t total_bytes)
     return 0;
 }
 
-/* The file of a mark: as told, before the ".h5" of which the version comes if there are several. */
+/* The file of a mark: as named, before the ".h5" of which the version comes if there are several.
+ */
 static void name_file(exporting *e)
 {
     const char *name = e->output ? e->output : e->how.run;

@@ -40,7 +40,7 @@ int cmd_help(int argc, char **argv)
         return code;
     bool config = argc > 0 && strcmp(argv[0], "config") == 0;
     if (argc > 1)
-        return cmd_misuse(usage, "'%s' is too much", argv[1]);
+        return cmd_misuse(usage, "unexpected argument '%s'", argv[1]);
     if (json && man)
         return cmd_misuse(usage, "'--json' and '--man' are two forms of the same");
     if ((json || man) && !config)

@@ -21,8 +21,8 @@ const cmd_row cmd_table[] = {
     {"ls", cmd_ls, "list the runs and marks of a trail"},
     {"plan", cmd_plan, "find the best interval and levels, from numbers or for a run"},
     {"prune", cmd_prune, "let go of marks and files that are no longer needed"},
-    {"report", cmd_report, "write a page that tells what happened to the runs of a trail"},
-    {"run", cmd_run, "start a program, keep it going through failures, and tell what happened"},
+    {"report", cmd_report, "write a page about the runs of a trail"},
+    {"run", cmd_run, "start a program, keep it going through failures, and report what happened"},
     {"show", cmd_show, "describe a run, or a mark and its variables"},
     {"trace", cmd_trace, "record what a run did to network and storage, look at it, replay it"},
     {"verify", cmd_verify, "read everything and say whether it is what was written"},
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     char help[] = "help";
     char *alone[] = {help, NULL};
     fill_closed_streams();
-    if (argc < 2) { /* tell what there is, but a script must notice */
+    if (argc < 2) { /* show what there is, but a script must notice */
         cmd_help(1, alone);
         return finish(CMD_UNKNOWN);
     }

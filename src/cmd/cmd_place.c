@@ -21,7 +21,7 @@ static char *split(const char *name, const char **ret_parent, const char **ret_l
     return copy;
 }
 
-/* Open name as a run of the trail that it lies in; why tells that it is not a trail itself. */
+/* Open name as a run of the trail that it lies in; why explains that it is not a trail itself. */
 static int open_run(const char *name, const char *why, cmd_place *ret)
 {
     const char *parent, *last;

@@ -181,7 +181,7 @@ int cmd_plan(int argc, char **argv)
     if (!cmd_parse(usage, options, &argc, &argv, &code))
         return code;
     if (argc > 0)
-        return cmd_misuse(usage, "'%s' is too much", argv[0]);
+        return cmd_misuse(usage, "unexpected argument '%s'", argv[0]);
     const bool numbers = w.state || w.at_once || w.pace || has_level(&w);
     if (w.trail && numbers)
         return cmd_misuse(usage, "--trail takes all numbers from a run");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * cairn plan: what its files share. A request is solved and told in the same way whether its
+ * cairn plan: what its files share. A request is solved and shown in the same way whether its
  * numbers come from the command line or from a run.
  */
 #ifndef CAIRN_CMD_PLAN_H

@@ -8,7 +8,8 @@
 static const double SCALE[PLAN_SCALES] = {1, 2, 10};
 static const double STEP[PLAN_AROUND] = {0.25, 0.5, 1, 2, 4};
 
-/* Failures of a class that tell what it costs; marks of all simulated runs that take seconds. */
+/* Failures of a class that are enough to know its cost; marks of all simulated runs that take
+ * seconds. */
 static const double SEEN = 30, MARKS_MAX = 1e7;
 
 static cairn_status solve_worse(const cmd_plan_request *r, double failures, double costs,

@@ -47,7 +47,7 @@ static cairn_status play_again(past_plan *p)
     return CAIRN_OK;
 }
 
-/* --- telling -------------------------------------------------------------------------------- */
+/* --- showing -------------------------------------------------------------------------------- */
 
 static const char *seconds(double s, char *buf)
 {
@@ -81,9 +81,10 @@ static void print_done(const past_plan *p)
              seconds(o->wall, t[0]), seconds(o->work, t[1]), seconds(o->held, t[2]),
              seconds(o->lost, t[3]), seconds(o->restarting, t[4]), 100 * p->past.done.efficiency);
     print_failures(p);
-    printf("%s\n\n", p->past.tuned
-                         ? "costs and failure rates as its planner believed last"
-                         : "costs as its marks tell; failure rates by default, and what was seen");
+    printf("%s\n\n",
+           p->past.tuned
+               ? "costs and failure rates as its planner believed last"
+               : "costs as measured by its marks; failure rates by default, and what was seen");
 }
 
 static void print_gain(const past_plan *p)

@@ -82,7 +82,7 @@ int cmd_prune(int argc, char **argv)
     int code;
     const cmd_option options[] = {
         CMD_JSON(&r.json),
-        CMD_FLAG('n', "dry-run", &r.how.dry, "change nothing, tell what would be done"),
+        CMD_FLAG('n', "dry-run", &r.how.dry, "change nothing, show what would be done"),
         CMD_FLAG('l', "local", &r.how.local,
                  "also files of a finished run on the nodes it is run on"),
         CMD_FLAG('o', "orphans", &r.orphans,

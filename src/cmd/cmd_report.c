@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * cairn report: one page, or one JSON object, that tells what happened to the runs of a trail.
+ * cairn report: one page, or one JSON object, about the runs of a trail.
  */
 #include "cmd/cmd_trace.h"
 

@@ -56,7 +56,8 @@ static void say(const char *sentence)
 
 /* --- commands of our own ------------------------------------------------------------------ */
 
-/* Start 'cairn drain' as told, and wait for it. What it cannot bring the program may still find. */
+/* Start 'cairn drain' as configured, and wait for it. What it cannot bring the program may still
+ * find. */
 static void drain(supervisor *s)
 {
     char self[PATH_MAX], *command, text[512];
@@ -83,10 +84,10 @@ static int requeue(supervisor *s)
     return CMD_NO;
 }
 
-/* When there is nothing that could be told to leave. */
+/* When there is no program that could be asked to leave. */
 static int told_to_stop(supervisor *s)
 {
-    cmd_run_say("told to stop; start this again to go on");
+    cmd_run_say("asked to stop; start this again to continue");
     return requeue(s);
 }
 
@@ -163,7 +164,7 @@ static int note_end(supervisor *s, crn_leg *leg)
 {
     static const char *const why[] = {
         [CRN_LEG_EXIT] = "exit",   [CRN_LEG_SIGNAL] = "signal", [CRN_LEG_HANG] = "hang",
-        [CRN_LEG_LIMIT] = "limit", [CRN_LEG_ASKED] = "told",     [CRN_LEG_UNSTARTED] = "unstarted"};
+        [CRN_LEG_LIMIT] = "limit", [CRN_LEG_ASKED] = "told",    [CRN_LEG_UNSTARTED] = "unstarted"};
     return cmd_run_note(
         &s->place, &s->signals,
         &(crn_event){.kind = CRN_EVENT_ENDED,
@@ -219,7 +220,7 @@ static int run_leg_once(supervisor *s, crn_leg *leg)
     return code;
 }
 
-/* Whoever was told to leave by others than us has also ended well; what the log tells of a program
+/* A program that others asked to leave has also ended well; what the log has of a program
  * that did not may be about another one, which an earlier 'cairn run' had started. */
 static verdict judge(const crn_leg *leg, const run_state *now)
 {
@@ -479,7 +480,7 @@ int cmd_run(int argc, char **argv)
                  "before starting again, doubled while no mark is gained (1s)"),
         CMD_TEXT(0, "hang", "TIME", &hang, "without a sign of life for so long, it hangs (never)"),
         CMD_TEXT(0, "limit", "TIME", &limit, "leave a mark and stop after so long (never)"),
-        CMD_TEXT(0, "grace", "TIME", &grace, "to leave in, once told to (5min)"),
+        CMD_TEXT(0, "grace", "TIME", &grace, "to leave in, once asked to (5min)"),
         CMD_TEXT(0, "elastic", "MIN", &elastic, "go on with fewer ranks, down to MIN, if need be"),
         CMD_TEXT(0, "ranks", "COMMAND", &s.ranks_by,
                  "with --elastic: what prints how many ranks there can be now"),

@@ -80,7 +80,7 @@ static int absolute(const char *path, char **ret)
 {
     char *here = path[0] == '/' ? NULL : get_current_dir_name();
     if (path[0] != '/' && !here)
-        return cmd_fail("cannot tell which folder this is: %s", strerror(errno));
+        return cmd_fail("cannot find out which folder this is: %s", strerror(errno));
     int n = asprintf(ret, "%s%s%s", here ? here : "", here ? "/" : "", path);
     free(here);
     return n < 0 ? cmd_fail("no memory") : CMD_YES;

@@ -88,32 +88,32 @@ static void total_cells(cmd_columns *t, const cmd_totals *sum)
 }
 
 /* What the program was held for, and where the mark is. */
-static void safety_cells(cmd_columns *t, const cmd_contents *c, const crn_told_mark *told)
+static void safety_cells(cmd_columns *t, const cmd_contents *c, const crn_logged_mark *logged)
 {
     char held[CRN_NUMBER_TEXT] = "-", levels[CMD_WORDS];
-    if (told)
-        crn_format_seconds(told->held, held, sizeof held);
+    if (logged)
+        crn_format_seconds(logged->held, held, sizeof held);
     cmd_cell(t, "%s", held);
     cmd_cell(t, "%s", cmd_levels(c->info.levels, levels));
 }
 
-static cmd_totals told_totals(const crn_told_mark *told)
+static cmd_totals logged_totals(const crn_logged_mark *logged)
 {
-    return (cmd_totals){.nbytes = told->nbytes,
-                        .nblocks = told->blocks,
-                        .nchanged = told->changed,
-                        .stored_bytes = told->written};
+    return (cmd_totals){.nbytes = logged->nbytes,
+                        .nblocks = logged->blocks,
+                        .nchanged = logged->changed,
+                        .stored_bytes = logged->written};
 }
 
-static void mark_cells(cmd_columns *t, const cmd_contents *c, const crn_told_mark *told)
+static void mark_cells(cmd_columns *t, const cmd_contents *c, const crn_logged_mark *logged)
 {
     char date[CMD_WORDS];
-    const cmd_totals sum = told ? told_totals(told) : (cmd_totals){0};
+    const cmd_totals sum = logged ? logged_totals(logged) : (cmd_totals){0};
     cmd_cell(t, "%" PRIu64, c->info.version);
     cmd_cell(t, "%s", cmd_date(c->info.wall_ns, date));
     cmd_cell(t, "%" PRIu32, c->info.nranks);
-    total_cells(t, c->in_trail ? &c->sum : told ? &sum : NULL);
-    safety_cells(t, c, told);
+    total_cells(t, c->in_trail ? &c->sum : logged ? &sum : NULL);
+    safety_cells(t, c, logged);
 }
 
 static int print_marks(const show_job *job, const crn_report_log *log)
@@ -244,20 +244,20 @@ static int print_changes(const cmd_contents *c, const crn_event_list *events, in
     cmd_columns t = {.align = "lrrrrrlrr"};
     const crn_event *e = cmd_events_find(events, CRN_EVENT_CHANGES, NULL);
     json_t *variables = e ? e->changes.variables : NULL;
-    const size_t ntold = json_array_size(variables);
-    if (e && ntold == 0 && c->vars.n > 0)
-        cmd_line("\nhow changes were found is not told: the ranks have different variables");
-    if (ntold == 0)
+    const size_t nlogged = json_array_size(variables);
+    if (e && nlogged == 0 && c->vars.n > 0)
+        cmd_line("\nhow changes were found is not shown: the ranks have different variables");
+    if (nlogged == 0)
         return code;
     cmd_line("%s", "");
     head_cells(&t, head);
-    for (size_t i = 0; i < ntold; i++) {
+    for (size_t i = 0; i < nlogged; i++) {
         const crn_event_variable v = crn_event_variable_decode(json_array_get(variables, i));
         change_cells(&t, &v);
     }
     code = cmd_columns_print(&t, 0, code);
-    if (c->vars.n > ntold)
-        cmd_line("and %zu smaller variables", c->vars.n - ntold);
+    if (c->vars.n > nlogged)
+        cmd_line("and %zu smaller variables", c->vars.n - nlogged);
     return code;
 }
 

@@ -27,7 +27,7 @@ static int find_library(char buf[PATH_MAX])
     char self[PATH_MAX], path[PATH_MAX + 64];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (n <= 0)
-        return cmd_fail("cannot tell where this program is: %s", strerror(errno));
+        return cmd_fail("cannot find out where this program is: %s", strerror(errno));
     self[n] = 0;
     char *slash = strrchr(self, '/');
     *slash = 0;
@@ -47,7 +47,7 @@ static int absolute(const char *name, char *buf, size_t cap)
     char here[PATH_MAX];
     bool whole = name[0] == '/';
     if (!whole && !getcwd(here, sizeof here))
-        return cmd_fail("cannot tell which folder this is: %s", strerror(errno));
+        return cmd_fail("cannot find out which folder this is: %s", strerror(errno));
     int n = snprintf(buf, cap, "%s%s%s", whole ? "" : here, whole ? "" : "/", name);
     return (size_t)n < cap ? CMD_YES : cmd_fail("'%s' is too long for a name", name);
 }
@@ -58,13 +58,13 @@ typedef struct recording {
     char library[PATH_MAX], path[PATH_MAX];
 } recording;
 
-/* What the recorder reads; the guide tells what it means. */
+/* What the recorder reads; the guide explains it. */
 static const char *const variables[] = {
     "LD_PRELOAD",       "CAIRN_TRACE_OUT",    "CAIRN_TRACE_PRECISION", "CAIRN_TRACE_TIMES",
     "CAIRN_TRACE_KEEP", "CAIRN_TRACE_MEMORY", "CAIRN_TRACE_PLAIN",     "CAIRN_TRACE_OFF"};
 
 /*
- * Open MPI hands to other machines only those variables that it is told, by -x or by this one, not
+ * Open MPI hands to other machines only those variables that are named by -x or by this one, not
  * by both; and it complains about such as are not set.
  */
 static int set_handed_on(char **command)

@@ -16,7 +16,7 @@ int cmd_version(int argc, char **argv)
     if (!cmd_parse(usage, options, &argc, &argv, &code))
         return code;
     if (argc > 0)
-        return cmd_misuse(usage, "'%s' is too much", argv[0]);
+        return cmd_misuse(usage, "unexpected argument '%s'", argv[0]);
     if (json)
         return cmd_print_json(json_pack("{s:s, s:i, s:i}", "version", cairn_version(), "format",
                                         CAIRN_FORMAT, "trace_format", CAIRN_TRACE_FORMAT),

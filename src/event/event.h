@@ -72,7 +72,7 @@ char *crn_event_encode(const crn_event *e);
 
 #define CRN_EVENT_BIT(constant) (1u << CRN_EVENT_##constant)
 
-/* Lines that are wanted. Others are told apart without being parsed, so a few events of a long log
+/* Lines that are wanted. Others are recognised without being parsed, so a few events of a long log
  * cost little. */
 typedef struct crn_event_filter {
     uint32_t kinds; /* bits: of any version */

@@ -30,7 +30,7 @@ cairn_status crn_hdf5_frame(int dirfd, const char *name, crn_frame *f, bool piec
 /* --- XDMF --------------------------------------------------------------------------------- */
 
 /*
- * Small XML files beside HDF5 ones that tell ParaView and VisIt which datasets are fields on a
+ * Small XML files beside HDF5 ones that show ParaView and VisIt which datasets are fields on a
  * grid, and which files follow each other in time.
  */
 enum { CRN_XDMF_BYTES_MAX = 16 << 20 }; /* of a file that is read again */

@@ -231,7 +231,7 @@ static cairn_status export_mark(exporter *e)
         rc = write_file(e);
         crn_err why = *crn_err_peek();
         if (rc != CAIRN_OK && e->own && crn_unlink(e->dir, e->temporary) < 0)
-            crn_err_give(&why); /* the first failure is the one to tell */
+            crn_err_give(&why); /* the first failure is the one to report */
     }
     if (rc < 0)
         rc = explain(e, rc);

@@ -29,7 +29,8 @@ typedef struct walk {
 
 static cairn_status visit_group(walk *w, hid_t group, const char *path, int depth);
 
-static cairn_status tell(walk *w, const char *name, crn_hdf5_kind kind, hid_t id, const char *text)
+static cairn_status report(walk *w, const char *name, crn_hdf5_kind kind, hid_t id,
+                           const char *text)
 {
     const crn_hdf5_entry e = {.name = name, .kind = kind, .id = id, .text = text};
     CRN_FAIL_IF(++w->nentries > CRN_HDF5_ENTRIES, CAIRN_EUNSUPPORTED,
@@ -50,13 +51,13 @@ static cairn_status visit_dataset(walk *w, const char *name, hid_t dataset)
     }
     w->h5->H5Dclose(dataset);
     if (rc == CAIRN_OK)
-        return tell(w, name, CRN_HDF5_FAR, 0, "its data lies in other files");
+        return report(w, name, CRN_HDF5_FAR, 0, "its data lies in other files");
     const bool missing = rc == CAIRN_ENOTFOUND || rc == CAIRN_EUNSUPPORTED;
     if (!(w->flags & CRN_HDF5_ALL) || !missing)
         return rc;
     char why[CRN_ERR_TEXT];
     snprintf(why, sizeof why, "%s", crn_err_peek()->text);
-    return tell(w, name, CRN_HDF5_FAR, 0, why);
+    return report(w, name, CRN_HDF5_FAR, 0, why);
 }
 
 /*
@@ -100,8 +101,8 @@ static cairn_status enter(walk *w, hid_t group, const char *path, int depth)
     const char *met;
     CRN_TRY(meet(w, group, path, &met));
     if (met)
-        return tell(w, path, CRN_HDF5_AGAIN, 0, met);
-    cairn_status rc = tell(w, path, CRN_HDF5_GROUP, group, NULL);
+        return report(w, path, CRN_HDF5_AGAIN, 0, met);
+    cairn_status rc = report(w, path, CRN_HDF5_GROUP, group, NULL);
     if (rc == CAIRN_OK)
         rc = visit_group(w, group, path, depth);
     leave(w, nmet);
@@ -117,11 +118,11 @@ static cairn_status visit_opened(walk *w, const char *name, hid_t o, bool own, i
     if (kind == H5I_DATASET)
         return visit_dataset(w, name, o);
     if (kind == H5I_DATATYPE)
-        rc = tell(w, name, CRN_HDF5_TYPE, o, NULL);
+        rc = report(w, name, CRN_HDF5_TYPE, o, NULL);
     else if (kind == H5I_GROUP && (own || (w->flags & CRN_HDF5_ALL)))
         rc = enter(w, o, name, depth + 1);
     else
-        rc = tell(w, name, CRN_HDF5_AGAIN, 0, "");
+        rc = report(w, name, CRN_HDF5_AGAIN, 0, "");
     w->h5->H5Oclose(o);
     return rc;
 }
@@ -133,7 +134,7 @@ static void describe_target(const crn_h5 *h5, hid_t group, const char *link, con
     char value[TARGET_MAX];
     const char *file = NULL, *path = NULL;
     unsigned flags;
-    snprintf(buf, cap, "where cannot be told");
+    snprintf(buf, cap, "its place is not known");
     if (info->type < H5L_TYPE_SOFT || info->u.val_size >= sizeof value ||
         h5->H5Lget_val(group, link, value, sizeof value, H5P_DEFAULT) < 0)
         return;
@@ -179,7 +180,7 @@ static cairn_status visit_object(walk *w, hid_t group, const char *path, const c
         return visit_opened(w, name, o, info.type == H5L_TYPE_HARD, depth);
     w->h5->H5Eclear2(H5E_DEFAULT);
     describe_target(w->h5, group, link, &info, target, sizeof target);
-    return tell(w, name, instead, 0, target);
+    return report(w, name, instead, 0, target);
 }
 
 static cairn_status visit_group(walk *w, hid_t group, const char *path, int depth)

@@ -197,7 +197,7 @@ bool crn_file_takes_direct(const crn_file *f, const struct iovec *iov, int niov,
 #define SYS_cachestat 451
 #endif
 
-/* How many pages of the range are in the page cache; none where the kernel cannot tell. */
+/* How many pages of the range are in the page cache; none where the kernel does not report it. */
 static uint64_t count_cached(const crn_file *f, uint64_t off, uint64_t nbytes)
 {
     struct {

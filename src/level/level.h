@@ -95,7 +95,7 @@ void crn_vault_settle(crn_vault *v, const char *trail);
 /* Who needs what a run has left on a node's storage? */
 typedef enum crn_need {
     CRN_NEED_NONE,    /* nobody: its run is finished, or was removed with or from its trail */
-    CRN_NEED_UNKNOWN, /* it cannot be told here, or only the user can */
+    CRN_NEED_UNKNOWN, /* it is not known here, or only to the user */
     CRN_NEED_RESUME   /* a run that is not finished, or a program that is running */
 } crn_need;
 
@@ -113,13 +113,13 @@ typedef struct crn_orphan {
 typedef struct crn_sweep {
     double after_s; /* remove what nobody is known to need when it is so old; 0: never, */
     bool at_once;   /* and what nobody needs however old it is */
-    bool dry;       /* only tell */
-    void (*tell)(void *arg, const crn_orphan *orphan);
+    bool dry;       /* only report */
+    void (*report)(void *arg, const crn_orphan *orphan);
     void *arg;
 } crn_sweep;
 
 /*
- * Remove what other runs of this user have left in a node-local directory, and tell of each that
+ * Remove what other runs of this user have left in a node-local directory, and report each one that
  * was looked at. What a run needs that is not finished stays, and what a running program holds.
  * own: the directory of the own run, which is passed over, or "". Never fails. As vault: on the
  * first rank of the node. Not collective.
@@ -209,7 +209,7 @@ typedef CRN_VEC(crn_manifest_mark) crn_marks;
 cairn_status crn_vault_sighted(crn_vault *v, crn_marks *ret);
 
 /*
- * After a survey: can a mark be produced, as far as the files tell? levels are the manifest's.
+ * After a survey: can a mark be produced, as far as the files show? levels are the manifest's.
  * On CAIRN_ENOTFOUND the sentence says which rank's share is missing and where it was looked for.
  * Same on all ranks; not collective.
  */

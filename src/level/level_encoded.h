@@ -160,7 +160,7 @@ typedef struct crn_seat {
 typedef struct crn_layout {
     uint32_t own; /* the seat whose parity the file has */
     crn_stripes stripes;
-    crn_digest seal;                /* over the ids of all units: tells equal marks from others */
+    crn_digest seal; /* over the ids of all units: differs between marks that differ */
     crn_seat seat[CRN_ERASURE_MAX]; /* stripes.nseats of them */
 } crn_layout;
 
@@ -178,7 +178,7 @@ enum { CRN_META_BLOCK = 1 << 12 }; /* bytes of a block of all but the parity */
 
 /* This rank's seat in a set, with the vault's nodes as they are now. */
 typedef struct crn_set {
-    crn_layout layout; /* what the nodes tell: seats, files and ranks */
+    crn_layout layout; /* from the nodes: seats, files and ranks */
     int *rank;         /* that takes each seat */
 } crn_set;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Raising a mark to the encoded level. In each set the ranks tell each other what stands for their
+ * Raising a mark to the encoded level. In each set the ranks exchange what stands for their
  * units; each compares that with the stamps of the parity that its file has from earlier marks, and
  * says which stripes it needs; what any of them needs is encoded. All else is inherited.
  *
@@ -409,7 +409,7 @@ out:
     return rc;
 }
 
-/* May stamps of the newest mark tell which of its parity still holds? */
+/* May stamps of the newest mark decide which of its parity still holds? */
 static bool follows_old(const job *j)
 {
     const crn_stripes *a = stripes_of(j), *b = &j->old.stripes;

@@ -160,7 +160,7 @@ crn_part_id crn_parity_own_id(const crn_vault *v, const crn_manifest_mark *mark,
     return crn_vault_id(v, CRN_ROLE_OWN, mark->series, seat->rank, mark->nranks);
 }
 
-/* Which seats' data and parity are still there, as far as the files tell. */
+/* Which seats' data and parity are still there, as far as the files show. */
 static void look_for(const crn_vault *v, const crn_manifest_mark *mark, const crn_layout *l,
                      bool *data, bool *parity)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What runs have left on a node's storage. A session that prepares its directory there leaves a
- * file 'home' in it, which says where the trail is, and holds a lock on it: so a later one can tell
+ * file 'home' in it, which says where the trail is, and holds a lock on it: so a later run can see
  * whether anybody still needs what lies there.
  */
 #include "level/level_ops.h"
@@ -38,7 +38,7 @@ static bool identify(const char *path, uint64_t *ret_device, uint64_t *ret_fsid)
 
 /* --- leaving word --------------------------------------------------------------------------- */
 
-/* What cannot be written is not told, and the time alone decides. */
+/* If it cannot be written, the time alone decides. */
 static void write_home(crn_file *file, const char *trail, const char *run)
 {
     char text[HOME_BYTES_MAX], path[PATH_MAX];
@@ -193,7 +193,7 @@ static crn_need judge(int dir, const char *id, char why[CRN_ERR_TEXT])
     home h;
     crn_trail *t;
     if (!read_home(dir, &h)) {
-        explain(why, "nothing tells which trail it belongs to");
+        explain(why, "it does not name the trail it belongs to");
         return CRN_NEED_UNKNOWN;
     }
     cairn_status rc = crn_trail_open(h.trail, false, &t);
@@ -287,7 +287,7 @@ static void sweep_run(int up, const char *id, const crn_sweep *how)
             o.need = judge(dir, id, o.why);
             if (o.need != CRN_NEED_RESUME && (o.old || o.need == CRN_NEED_NONE))
                 remove_orphan(up, dir, how, &o);
-            how->tell(how->arg, &o);
+            how->report(how->arg, &o);
         }
     }
     close(dir);

@@ -2,7 +2,7 @@
  *
  * Global marks in a form that other tools read: one file that all ranks write together, or one of
  * each rank below a master file. Rank 0 learns which variables there are, lets the files be laid
- * out, and tells every rank where its bytes go. The parts in the trail then refer to them.
+ * out, and sends every rank the places of its bytes. The parts in the trail then refer to them.
  *
  *     declarations -> rank 0; layout; places -> all ranks; all write and sync; the file gets its
  *     name; all commit their parts
@@ -118,8 +118,8 @@ static cairn_status make_shared(effort *e, const crn_gathered *all)
     return e->v->opt.frame(e->dir, e->temporary, &e->frame, e->pieces);
 }
 
-/* On rank 0: tell rank r the places of its variables. */
-static cairn_status tell_places(effort *e, int r, const crn_gathered *all)
+/* On rank 0: send rank r the places of its variables. */
+static cairn_status send_places(effort *e, int r, const crn_gathered *all)
 {
     crn_cursor c = crn_cursor_of(all->data + all->off[r], all->off[r + 1] - all->off[r]);
     crn_buf b = {0};
@@ -157,15 +157,15 @@ static cairn_status hear_places(effort *e)
     return rc;
 }
 
-/* One file: its places are rank 0's to tell. */
+/* One file: rank 0 sends its places. */
 static cairn_status share_places(effort *e, const crn_gathered *all)
 {
     cairn_status rc = CAIRN_OK;
     if (e->v->rank != 0)
         return hear_places(e);
     for (int r = 0; r < e->v->nranks; r++) {
-        const cairn_status told = tell_places(e, r, all);
-        rc = rc < 0 ? rc : told; /* the others still wait for theirs */
+        const cairn_status sent = send_places(e, r, all);
+        rc = rc < 0 ? rc : sent; /* the others still wait for theirs */
     }
     return rc;
 }

@@ -16,7 +16,7 @@
 /* What one pass over the log of a run leaves in memory: its legs, and of each mark this. */
 typedef struct crn_report_log crn_report_log;
 
-typedef struct crn_told_mark {
+typedef struct crn_logged_mark {
     uint64_t version;
     uint64_t line;   /* of its event, from 0 */
     size_t leg;      /* from 1 */
@@ -26,14 +26,14 @@ typedef struct crn_told_mark {
     uint64_t nbytes, blocks, changed, written;
     bool abandoned; /* the run went on from an earlier one */
     bool failed;    /* to get to some level */
-} crn_told_mark;
+} crn_logged_mark;
 
 /* Read the log of a run; lines that are not events are left out. */
 cairn_status crn_report_read(cairn_trail *trail, size_t run, crn_report_log **ret);
 void crn_report_log_free(crn_report_log *log); /* NULL is allowed */
 
-/* The last mark of a version that the log tells of, or NULL. */
-const crn_told_mark *crn_report_mark(const crn_report_log *log, uint64_t version);
+/* The last mark of a version in the log, or NULL. */
+const crn_logged_mark *crn_report_mark(const crn_report_log *log, uint64_t version);
 
 /*
  * The legs of a run, oldest first: a JSON array as cairn-show(1) describes it. NULL when there is

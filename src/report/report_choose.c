@@ -10,24 +10,24 @@
 
 enum { SHOWN_ALL = 2000, STRETCHES = 256, NEWEST = 256, SPECIAL = 512, TUNED = 1000 };
 
-static double held(const crn_told_mark *m)
+static double held(const crn_logged_mark *m)
 {
     return m->held;
 }
 
-static double written(const crn_told_mark *m)
+static double written(const crn_logged_mark *m)
 {
     return (double)m->written;
 }
 
-static double since(const crn_told_mark *m)
+static double since(const crn_logged_mark *m)
 {
     return m->since;
 }
 
 static void choose_stretch(const crn_report_log *log, size_t first, size_t end, bool *shown)
 {
-    double (*const by[])(const crn_told_mark *) = {held, written, since};
+    double (*const by[])(const crn_logged_mark *) = {held, written, since};
     shown[first] = true;
     for (size_t k = 0; k < sizeof by / sizeof *by; k++) {
         size_t most = first;
@@ -41,7 +41,7 @@ static void choose_stretch(const crn_report_log *log, size_t first, size_t end, 
 /* The first and last mark of a leg, and those that failed. */
 static bool is_special(const crn_report_log *log, size_t i)
 {
-    const crn_told_mark *m = &log->mark.at[i];
+    const crn_logged_mark *m = &log->mark.at[i];
     return m->failed || i == 0 || i + 1 == log->mark.n || m[-1].leg != m->leg || m[1].leg != m->leg;
 }
 

@@ -91,7 +91,7 @@ static const char *end_text(const report_leg *l, bool last, char *buf)
  * is the newest mark before it that the log knows, as it was before anything went on. */
 static double kept_until(const crn_report_log *log, const report_leg *l, const report_leg *next)
 {
-    const crn_told_mark *mark = l->nmarks > 0 ? log->mark.at + l->first : NULL;
+    const crn_logged_mark *mark = l->nmarks > 0 ? log->mark.at + l->first : NULL;
     const uint64_t newest =
         next && crn_has(&next->resume) ? next->resume.resume.version : UINT64_MAX;
     size_t n = l->nmarks;

@@ -31,7 +31,7 @@ bool crn_report_find(const crn_report_log *log, uint64_t version, size_t *ret)
     return false;
 }
 
-const crn_told_mark *crn_report_mark(const crn_report_log *log, uint64_t version)
+const crn_logged_mark *crn_report_mark(const crn_report_log *log, uint64_t version)
 {
     size_t at;
     return crn_report_find(log, version, &at) ? &log->mark.at[at] : NULL;
@@ -63,7 +63,7 @@ static double seen_before(const crn_event *e)
 
 static void saw_last(report_leg *l, const crn_event *e)
 {
-    l->told = true;
+    l->seen_last = true;
     l->seen = seen_before(e);
 }
 
@@ -109,16 +109,16 @@ static cairn_status add_mark(crn_report_log *log, report_leg *l, const crn_event
 {
     const crn_event_mark *m = &e->mark;
     const double captured = e->time - m->stored;
-    const crn_told_mark mark = {.version = m->version,
-                                .line = log->nlines,
-                                .leg = log->leg.n,
-                                .captured = captured,
-                                .since = captured - work_began(log, l),
-                                .held = m->held,
-                                .nbytes = m->nbytes,
-                                .blocks = m->blocks,
-                                .changed = m->changed,
-                                .written = m->written};
+    const crn_logged_mark mark = {.version = m->version,
+                                  .line = log->nlines,
+                                  .leg = log->leg.n,
+                                  .captured = captured,
+                                  .since = captured - work_began(log, l),
+                                  .held = m->held,
+                                  .nbytes = m->nbytes,
+                                  .blocks = m->blocks,
+                                  .changed = m->changed,
+                                  .written = m->written};
     if (l->nmarks++ == 0)
         l->first = log->mark.n;
     CRN_TRY(crn_vec_push(&log->mark, mark));
@@ -171,7 +171,7 @@ static cairn_status take_event(crn_report_log *log, crn_event *e)
     log->ntuned += e->kind == CRN_EVENT_TUNED;
     report_leg *now = log->leg.n > 0 ? &log->leg.at[log->leg.n - 1] : NULL;
     if (begins(e, now)) {
-        if (now && !now->told)
+        if (now && !now->seen_last)
             saw_last(now, e);
         CRN_TRY(crn_vec_push(&log->leg, (report_leg){0}));
     }

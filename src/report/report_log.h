@@ -16,14 +16,14 @@ typedef struct report_leg {
     size_t next;          /* the leg after it that opened the run; 0: none did */
     size_t nfailed, nlost;
     bool stopped;
-    bool told;   /* someone after it has said when it gave its last sign of life: */
-    double seen; /* then */
-    double last; /* the time of its own last event */
+    bool seen_last; /* a later event has its last sign of life: */
+    double seen;    /* then */
+    double last;    /* the time of its own last event */
 } report_leg;
 
 struct crn_report_log {
     CRN_VEC(report_leg) leg;
-    CRN_VEC(crn_told_mark) mark;
+    CRN_VEC(crn_logged_mark) mark;
     crn_index newest; /* the last mark of each version */
     uint64_t nlines;  /* that were read */
     uint64_t ntuned;

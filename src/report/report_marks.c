@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the log tells of the marks that a report shows, also those that are no longer kept or belong
+ * What the log has of the marks that a report shows, also those that are no longer kept or belong
  * to a future that was abandoned, and what the planner said between them: a second pass over the
  * log, which parses the lines of these only.
  */
@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-enum { DETAILED = 1000 }; /* newest marks whose changes are told by rank and variable */
+enum { DETAILED = 1000 }; /* newest marks whose changes are shown by rank and variable */
 
 typedef struct details {
     const crn_report_log *log;
@@ -37,7 +37,7 @@ static json_t *find_mark(const details *d, uint64_t version)
 
 /* --- members of a mark ---------------------------------------------------------------------- */
 
-static json_t *mark_json(const crn_event *e, const crn_told_mark *m)
+static json_t *mark_json(const crn_event *e, const crn_logged_mark *m)
 {
     return json_pack(
         "{s:I, s:f, s:f, s:b, s:{}, s:[], s:[], s:[], s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
@@ -49,7 +49,7 @@ static json_t *mark_json(const crn_event *e, const crn_told_mark *m)
         CRN_EVENT_COPY(e, mark, changed), "written", CRN_EVENT_COPY(e, mark, written));
 }
 
-static int add_mark(details *d, const crn_event *e, const crn_told_mark *m)
+static int add_mark(details *d, const crn_event *e, const crn_logged_mark *m)
 {
     char version[VERSION_TEXT];
     json_t *mark = mark_json(e, m);

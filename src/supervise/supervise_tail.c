@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The last lines of output, in a fixed place: what is too much pushes out the oldest.
+ * The last lines of output, in a fixed place: new lines push out the oldest.
  */
 #include "supervise/supervise.h"
 

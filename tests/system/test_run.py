@@ -248,7 +248,7 @@ class Stops(Supervised):
         self.assertTrue(self.wait_for(lambda: self.events("ended"), job), job.text())
         job.process.send_signal(signal.SIGTERM)
         self.assertEqual(job.wait(), 1, job.text())
-        self.assertIn("told to stop; start this again to go on", job.text())
+        self.assertIn("asked to stop; start this again to continue", job.text())
         self.must_end_right(self.supervise(slow=False))
 
     def test_a_second_signal_ends_it(self):
@@ -319,7 +319,7 @@ class Options(Supervised):
             self.assertTrue(self.wait_for(ready.exists, job), job.text())
             job.process.send_signal(signal.SIGTERM)
             self.assertEqual(job.wait(), 1, job.text())
-            self.assertIn("told to stop; start this again to go on", job.text())
+            self.assertIn("asked to stop; start this again to continue", job.text())
 
     def test_no_folder_for_the_trail(self):
         """Said before anything is started."""
