@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A configuration: one checked value per row of the option table, from the default, the INI file
- * and the environment, and what [variable NAME] sections say of single variables. inih knows the
- * syntax; it reads through next_line below, which adds what inih does not have: line numbers for
- * the handler, refusal of what is no text, section names of any length.
+ * and the environment, and the settings of single variables in [variable NAME] sections. inih knows
+ * the syntax; it reads through next_line below, which adds what inih does not have: line numbers
+ * for the handler, refusal of what is no text, section names of any length.
  */
 #include "base/base.h"
 
@@ -24,7 +24,7 @@ typedef struct setting {
     char *text;
     crn_opt_value value;
     int line;   /* of the file, 0 when it comes from elsewhere */
-    bool given; /* not the default, though it may say the same */
+    bool given; /* set by the user, perhaps to the default */
 } setting;
 
 typedef struct override {

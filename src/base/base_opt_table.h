@@ -8,7 +8,7 @@ CRN_OPT_ROW(RUN_TRAIL, "run", "trail", TEXT, "cairn.trail", "", "the directory o
 CRN_OPT_ROW(RUN_NAME, "run", "name", TEXT, "", "",
             "the run to continue or begin; empty: the newest unfinished one, or a new one")
 CRN_OPT_ROW(RUN_MODE, "run", "mode", WORD, "private", "private|group|umask",
-            "who may read the trail: its owner, its group, or whom the umask lets")
+            "who may read the trail: its owner, its group, or others as the umask allows")
 CRN_OPT_ROW(MARK_MODE, "mark", "mode", WORD, "background", "background|synchronous",
             "whether a mark returns after copying, or when it is as safe as asked for")
 CRN_OPT_ROW(MARK_BUSY, "mark", "busy", WORD, "wait", "wait|skip",
@@ -44,7 +44,7 @@ CRN_OPT_ROW(KEEP_ORPHANS, "keep", "orphans", SECONDS, "168h", "0..",
             "how long node-local files of finished or removed runs stay; 0: for ever")
 CRN_OPT_ROW(
     PLAN_TUNE, "plan", "tune", WORD, "auto", "auto|frozen|off",
-    "set the time between marks, and their levels, by what marks cost; only say it; neither")
+    "set the time between marks, and their levels, by what marks cost; only report it; neither")
 CRN_OPT_ROW(PLAN_MTBF, "plan", "mtbf", SECONDS, "24h", "1..",
             "mean time between failures of a run that leave its nodes' storage intact")
 CRN_OPT_ROW(PLAN_MTBF_NODE, "plan", "mtbf_node", SECONDS, "240h", "1..",

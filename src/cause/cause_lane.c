@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a thread of a trace did between two marks that depends on an order: whom wildcard receives
- * got, and which files were read.
+ * What a thread of a trace did between two marks that depends on an order: the senders that
+ * wildcard receives got, and which files were read.
  *
  * A mark lies in every thread of its rank. In the one that took it that is a place of the program,
  * the same in all runs; in the others wherever they just were. So what a thread did can also be had

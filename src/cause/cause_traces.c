@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How what two traces say of the stretch between two marks differs: rank by rank, thread by thread.
+ * How two traces differ in the stretch between two marks: rank by rank, thread by thread.
  *
  * Threads are numbered as they first call MPI or use a file, which need not be the same in two
  * runs: those that did the very same are taken for each other first, and explain nothing; what is
@@ -286,7 +286,7 @@ static cairn_status collect_threads(explainer *x, int which, uint32_t rank)
 
 /* ---- the ranks ---- */
 
-/* The rank's first thread has not both marks: say which is missing. */
+/* The rank's first thread has not both marks: name the missing one. */
 static cairn_status say_unmarked(const explainer *x, int which, uint32_t rank)
 {
     const crn_mark_interval *s = &x->stretch;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * cairn diff: compare two runs, mark by mark, and say where they first part; or two files of other
+ * cairn diff: compare two runs, mark by mark, and show where they first part; or two files of other
  * programs. Started by mpirun, its processes share the work.
  */
 #include "cmd/cmd_compare.h"

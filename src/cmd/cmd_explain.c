@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * cairn explain: where two runs part, and what their traces say about why: what happened in another
+ * cairn explain: where two runs part, and the reason, from their traces: what happened in another
  * order between the last mark that agrees and the first that does not.
  */
 #include <cairn/explain.h>
@@ -101,8 +101,8 @@ static uint64_t time_of(const char *run, uint64_t version)
     return taken;
 }
 
-/* A trace that is incomplete, or was not recorded when the mark was taken. Only said: clocks may be
- * wrong. */
+/* A trace that is incomplete, or was not recorded when the mark was taken. Only a remark: clocks
+ * may be wrong. */
 static int doubt_trace(const char *path, uint64_t taken, uint64_t version)
 {
     enum { NEAR = 1000000000 }; /* clocks of several machines */

@@ -25,7 +25,7 @@ static void print_ini(const crn_opt *row, bool first, void *arg)
     printf("# %s\n# %s", row->help, crn_opt_type_name(row->type));
     if (row->range[0])
         printf(" (%s)", row->range);
-    /* a default that is set says more than one that is not: level.partner, say, on one node */
+    /* a default that is set differs from one that is not: level.partner on one node, for example */
     printf("; %s\n; %s = %s\n", crn_opt_env(row, env), row->key, row->def);
 }
 

@@ -10,7 +10,7 @@
 
 const cmd_row cmd_table[] = {
     {"bench", cmd_bench, "measure what a choice would mean on this machine"},
-    {"diff", cmd_diff, "say where two runs part, or that they agree within a bound"},
+    {"diff", cmd_diff, "find where two runs part, or that they agree within a bound"},
     {"drain", cmd_drain, "bring a dead program's newest mark from its nodes into the trail"},
     {"ensemble", cmd_ensemble, "run a study of many members, which no failure stops"},
     {"explain", cmd_explain, "say what happened in another order before two runs parted"},
@@ -25,7 +25,7 @@ const cmd_row cmd_table[] = {
     {"run", cmd_run, "start a program, keep it going through failures, and report what happened"},
     {"show", cmd_show, "describe a run, or a mark and its variables"},
     {"trace", cmd_trace, "record what a run did to network and storage, look at it, replay it"},
-    {"verify", cmd_verify, "read everything and say whether it is what was written"},
+    {"verify", cmd_verify, "read everything and check that it is what was written"},
     {"version", cmd_version, "print versions of the program and its formats"},
     {0},
 };

@@ -24,7 +24,7 @@ static cairn_status parse_bytes(const char *text, double *ret)
     return CAIRN_OK;
 }
 
-/* What one SPEC says; restart below 0 when it does not say. */
+/* The values of one SPEC; restart is below 0 when it is not given. */
 typedef struct spec {
     double bandwidth, mtbf, fixed, restart, background;
 } spec;

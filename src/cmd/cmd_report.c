@@ -23,7 +23,7 @@ typedef struct report_job {
     comparison compare;
     const char *trace; /* NULL: those that lie beside their runs */
     json_t *runs;
-    int code; /* CMD_UNKNOWN: some trace could not be read, which has been said */
+    int code; /* CMD_UNKNOWN: some trace could not be read, which was reported */
 } report_job;
 
 /* One that cannot be read is missing from the page: the rest is worth having. */

@@ -86,8 +86,8 @@ static int absolute(const char *path, char **ret)
     return n < 0 ? cmd_fail("no memory") : CMD_YES;
 }
 
-/* A trail is made by the program, the folder that it lies in is not: to say so after some tries
- * would be late. */
+/* A trail is made by the program, the folder that it lies in is not: to report that after some
+ * tries would be late. */
 static int check_folder(const char *trail)
 {
     char *folder, *slash;

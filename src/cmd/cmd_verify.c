@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * cairn verify: read every block of every mark, and its trees, and say which are not what was
+ * cairn verify: read every block of every mark, and its trees, and list those that are not what was
  * written.
  */
 #include "cmd/cmd.h"
@@ -28,7 +28,7 @@ typedef struct check {
     verdict *all;
     const char *place, *run;
     uint64_t done_bytes;
-    bool unread; /* something could not be read, and we have said so */
+    bool unread; /* something could not be read, and was reported */
     cmd_progress progress;
 } check;
 

@@ -127,7 +127,7 @@ cairn_status crn_comm_allreduce_f64(crn_comm *c, crn_reduction op, double *v, si
  * Make one status of all ranks' local ones. If some rank failed, all ranks return the code of the
  * lowest one that did, and all have its story in their record: text, errno, and its rank in the
  * communicator that this one was split or duplicated from, first of all. If none failed, the
- * result is the smallest status: CAIRN_NOTHING only when all ranks say so. Collective.
+ * result is the smallest status: CAIRN_NOTHING only when all ranks have it. Collective.
  */
 cairn_status crn_comm_agree(crn_comm *c, cairn_status local);
 

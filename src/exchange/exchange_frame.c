@@ -212,7 +212,7 @@ static cairn_status add_array(const framer *f, const crn_frame *frame, crn_array
     return rc;
 }
 
-/* Has every rank one element? Then nothing has to be said of where they begin. */
+/* Has every rank one element? Then the places where they begin are not needed. */
 static bool has_one_each(const crn_array *a, uint32_t nranks)
 {
     bool one = a->piece.n == nranks;

@@ -108,7 +108,7 @@ static bool are_numbers(const char *text, size_t n, uint32_t ndims)
     return found == ndims && !strpbrk(copy, "xXnN"); /* neither hexadecimal nor infinite */
 }
 
-/* Numbers for all dimensions, as the program said, or the same for each. */
+/* Numbers for all dimensions, as the program gave them, or the same for each. */
 static void put_numbers(crn_buf *b, const crn_array *a, const char *key, const char *otherwise)
 {
     size_t n = 0;

@@ -144,7 +144,7 @@ static cairn_status compound_text(const crn_h5 *h5, hid_t type, char **ret)
     }
     if (rc == CAIRN_OK)
         rc = crn_type_compose(h5->H5Tget_size(type), member, found, ret);
-    if (rc == CAIRN_EINVAL) /* a name, say, that a member cannot have */
+    if (rc == CAIRN_EINVAL) /* for example a name that a member cannot have */
         rc = crn_fail(CAIRN_EUNSUPPORTED, "its elements are no structures that Cairn knows");
     while (found-- > 0) {
         free((char *)member[found].name);

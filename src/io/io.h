@@ -109,7 +109,7 @@ cairn_status crn_dir_open_within(int dirfd, const char *name, bool create, int *
 typedef enum crn_share {
     CRN_SHARE_NONE,  /* nobody else */
     CRN_SHARE_GROUP, /* the directory's group may read */
-    CRN_SHARE_UMASK, /* whom the umask lets */
+    CRN_SHARE_UMASK, /* others as the umask allows */
 } crn_share;
 cairn_status crn_dir_share(int fd, crn_share share);
 
@@ -229,7 +229,7 @@ typedef enum crn_stage {
     CRN_STAGE_STORE,   /* captured, not yet in the own part */
     CRN_STAGE_RAISE,   /* and on, for each level above local: counts, not yet at that level */
     CRN_STAGE_COMMIT = CRN_STAGE_RAISE + CRN_NLEVELS -
-                       CRN_LEVEL_RAISED, /* the files have it, the manifest does not say so yet */
+                       CRN_LEVEL_RAISED, /* the files have it, not yet in the manifest */
     CRN_STAGE_RESUME,                    /* found and described, not yet brought back */
     CRN_NSTAGES
 } crn_stage;

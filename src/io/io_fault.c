@@ -203,7 +203,7 @@ static int strike(crn_fault_how how, uint64_t n, const crn_fault_event *event, b
     return EIO;
 }
 
-/* With the lock held: count, and say whether the plan strikes at this one. */
+/* With the lock held: count; does the plan strike at this one? */
 static bool is_hit(crn_fault_where where)
 {
     if (armed.where != where && (armed.where != CRN_FAULT_ANY || where >= CRN_FAULT_STAGES))

@@ -55,7 +55,7 @@ typedef struct crn_vault_options {
     const char *local;  /* node-local directory; NULL: own parts lie in the trail itself, and
                            the manifest's levels have CRN_IN_TRAIL from the start */
     int node_size;      /* ranks of a virtual node; 0: nodes are real */
-    int home;           /* what crn_vault_home said of an earlier vault of this process: its virtual
+    int home;           /* crn_vault_home of an earlier vault of this process: its virtual
                            node and directory stay; 0: virtual nodes are counted now */
     int group, nparity; /* of the encoded level: nodes of a group, and how many may vanish */
     crn_form form;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the parity files on all nodes say of the sets that wrote them, whatever the ranks and nodes
+ * The parity files on all nodes and the sets that wrote them, whatever the ranks and nodes
  * are now: which ranks' marks they protect, and whether enough is left of a set.
  */
 #include "level/level_encoded.h"

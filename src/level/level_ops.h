@@ -130,8 +130,8 @@ typedef struct crn_ask {
 
 /*
  * A level. "Collective" callbacks are called by all ranks together and must come to an end on all
- * of them whatever fails on one; unless said otherwise their results may differ between ranks, and
- * the caller agrees.
+ * of them whatever fails on one; unless stated otherwise their results may differ between ranks,
+ * and the caller agrees.
  */
 typedef struct crn_level_ops {
     uint32_t role;    /* of its files, */
@@ -243,7 +243,7 @@ cairn_status crn_flows_run(crn_comm *comm, crn_flow *out, size_t nout, crn_flow 
 
 /* A description wanted from a holder. */
 typedef struct crn_mark_fetch {
-    int holder; /* as crn_vault_holder said */
+    int holder; /* from crn_vault_holder */
     crn_part_id id;
     uint64_t version;
     crn_mark *mark; /* out: with tables of digests; NULL when it is damaged or absent */

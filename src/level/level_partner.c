@@ -56,7 +56,7 @@ static cairn_status describe_own(crn_vault *v, uint64_t version, sender *s)
 static cairn_status take_answer(sender *s)
 {
     CRN_FAIL_IF(s->answer.in.n != 1 || s->answer.in.at[0].n != crn_mark_bits(s->mark),
-                CAIRN_EINTERNAL, "the partner did not say which blocks it lacks");
+                CAIRN_EINTERNAL, "the partner did not list the blocks that it lacks");
     s->ahead = s->now = crn_gaps_of(s->mark, s->answer.in.at[0].data);
     return CAIRN_OK;
 }
@@ -158,7 +158,7 @@ static void raise_done(partner_raise *p)
     sender_done(&p->sender);
 }
 
-/* Begin a copy for every rank that sent a description, and say what it lacks. */
+/* Begin a copy for every rank that sent a description, and list what it lacks. */
 static cairn_status begin_copies(crn_vault *v, uint64_t version, const crn_parcels *described,
                                  partner_raise *p, crn_parcel **ret_answer)
 {

@@ -226,7 +226,7 @@ crn_plan_growth crn_plan_growth_solve(const crn_plan_growth_fit *f, double total
 
 typedef enum crn_plan_mode {
     CRN_PLAN_AUTO,   /* measure and set the schedule anew after each mark of the highest level */
-    CRN_PLAN_FROZEN, /* measure, and say what would be better, but keep the schedule */
+    CRN_PLAN_FROZEN, /* measure, and report what would be better, but keep the schedule */
     CRN_PLAN_OFF     /* keep the schedule; measurements are ignored */
 } crn_plan_mode;
 

@@ -189,7 +189,7 @@ static double shortest(const crn_plan_model *m, const crn_plan_limits *lim,
     return fmin(lo, lim->interval_max);
 }
 
-/* Take next in place of best when it is better by more than rounding; say whether it was. */
+/* Take next in place of best when it is better by more than rounding; was it? */
 static bool take_better(candidate *best, const candidate *next)
 {
     if (!(next->p.efficiency > best->p.efficiency * (1 + 1e-12)))

@@ -193,7 +193,7 @@ static void add_outcome(cairn_plan_outcome *sum, const cairn_plan_outcome *o)
 
 static cairn_status check_trial(const crn_plan_model *m, const crn_plan_trial *trial)
 {
-    CRN_FAIL_IF(trial->nruns < 2, CAIRN_EINVAL, "%u runs say nothing about the error: at least 2",
+    CRN_FAIL_IF(trial->nruns < 2, CAIRN_EINVAL, "%u runs do not give an error: at least 2",
                 trial->nruns);
     for (size_t l = 0; l < m->nlevels; l++)
         CRN_FAIL_IF(!(trial->shape[l] >= 0.1 && trial->shape[l] <= 100), CAIRN_EINVAL,

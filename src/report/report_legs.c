@@ -87,7 +87,7 @@ static const char *end_text(const report_leg *l, bool last, char *buf)
 /* --- what it cost --------------------------------------------------------------------------- */
 
 /* When the state was captured that the run went on with after this leg, as far as the leg did
- * anything for it. A leg may have died after a mark counted and before the log said so: then this
+ * anything for it. A leg may have died after a mark counted and before the log had it: then this
  * is the newest mark before it that the log knows, as it was before anything went on. */
 static double kept_until(const crn_report_log *log, const report_leg *l, const report_leg *next)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What the log has of the marks that a report shows, also those that are no longer kept or belong
- * to a future that was abandoned, and what the planner said between them: a second pass over the
- * log, which parses the lines of these only.
+ * to a future that was abandoned, and the decisions of the planner between them: a second pass over
+ * the log, which parses the lines of these only.
  */
 #include "report/report_log.h"
 
@@ -149,7 +149,7 @@ static void leave_out_changes(const json_t *marks)
 
 /* --- the pass ------------------------------------------------------------------------------- */
 
-/* What the planner said. */
+/* The decisions of the planner. */
 static int add_tuned(details *d, const crn_event *e)
 {
     return json_array_append_new(

@@ -84,7 +84,7 @@ typedef struct crn_variable {
     const char *name, *value;
 } crn_variable;
 
-/* Let the environment of programs say that they belong to this process. CAIRN_ENOMEM. */
+/* Mark programs, in their environment, as belonging to this process. CAIRN_ENOMEM. */
 cairn_status crn_orphans_sign(void);
 
 /*
@@ -122,7 +122,7 @@ const char *crn_tail_text(crn_tail *t); /* whole lines only, if there are any; e
 
 typedef struct crn_launcher {
     char **words;    /* as executed; ended by NULL */
-    uint64_t nranks; /* 0: the line does not say, or this is no launcher that we know */
+    uint64_t nranks; /* 0: the line does not have it, or this is no launcher that we know */
     size_t at;       /* the word that says */
     bool known;      /* it is a launcher of ranks, not the program itself */
     char *number;    /* its new text; NULL: as it was given */
@@ -132,7 +132,7 @@ typedef struct crn_launcher {
 cairn_status crn_launcher_init(crn_launcher *l, char **words, size_t nwords);
 void crn_launcher_done(crn_launcher *l);
 
-/* Let the line say another number of ranks. CAIRN_ENOMEM. */
+/* Set another number of ranks in the line. CAIRN_ENOMEM. */
 cairn_status crn_launcher_set_ranks(crn_launcher *l, uint64_t nranks);
 
 /* The signal that has killed a rank, as the launcher says; 0: it says nothing of the kind. */

@@ -136,8 +136,8 @@ cairn_status crn_launcher_set_ranks(crn_launcher *l, uint64_t nranks)
 /* MPICH's launcher ends with the number of the signal as its exit code, and says so in words. */
 int crn_launcher_signal(int code, const char *output)
 {
-    const char *said = strstr(output, "TERMINATED WITH THE EXIT STRING: ");
-    const char *number = said ? strstr(said, "(signal ") : NULL;
+    const char *found = strstr(output, "TERMINATED WITH THE EXIT STRING: ");
+    const char *number = found ? strstr(found, "(signal ") : NULL;
     return number && strtol(number + strlen("(signal "), NULL, 10) == code ? code : 0;
 }
 

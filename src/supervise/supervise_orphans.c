@@ -29,7 +29,7 @@ static void describe_machine(char *ret, size_t cap)
     snprintf(ret, cap, "%s/%ju", boot, (uintmax_t)space.st_ino);
 }
 
-/* "pid.born machine", by which a process knows whom it belongs to. */
+/* "pid.born machine", which names the process that another one belongs to. */
 cairn_status crn_orphans_sign(void)
 {
     char machine[64], text[128];
