@@ -13,6 +13,7 @@
  *   Blocks       which size of blocks writes least
  *   Fit          the model's curves from measurements
  *   Tuner        a state machine: fed with what marks cost, it says how to go on
+ *   Revival      what the death of an ensemble's server costs, by what is kept
  *   Simulator    random or recorded failures against a schedule, to check all of the above
  *
  * Units are seconds, bytes, failures per second. Numbers in comments are equations: (1) to (10) of
@@ -361,5 +362,36 @@ double crn_plan_blocks_cost(const crn_plan_blocks *b, uint64_t nbytes, uint32_t 
  */
 uint64_t crn_plan_blocks_choose(const crn_plan_blocks *b, uint64_t nbytes, uint32_t entry,
                                 uint64_t smallest, uint64_t now);
+
+/* Revival: of an ensemble, after its server's death */
+
+/* Seconds of a cycle, for all members together. */
+typedef struct crn_revival_times {
+    double propagate;                    /* T_for */
+    double update;                       /* T_ana */
+    double keep;                         /* T_cp: putting the analysis, behind the propagation */
+    double get_analysis, get_background; /* T_rec,ana and T_rec,for: all of them */
+    double repeat; /* T'_for: propagating again; delta is repeat / propagate */
+} crn_revival_times;
+
+/* What is kept. BOTH_ALL is BOTH as the thesis has it, which reads the previous analysis even where
+ * only the background is needed. */
+typedef enum crn_revival_mode {
+    CRN_REVIVAL_BOTH,
+    CRN_REVIVAL_BOTH_ALL,
+    CRN_REVIVAL_ANALYSIS,
+    CRN_REVIVAL_BACKGROUND
+} crn_revival_mode;
+
+/* The share of a cycle that region A is, in which the analysis is not safe: p_A (7.5). */
+double crn_revival_share_a(const crn_revival_times *times, crn_revival_mode mode);
+
+/* The cost of a failure at a place (0 to 1) of region A or B: (7.3), (7.4), (7.12), (7.13). */
+cairn_status crn_revival_cost(const crn_revival_times *times, crn_revival_mode mode, bool in_a,
+                              double alpha, double *ret);
+
+/* Its mean over a cycle, (7.10), and the mode that has the smallest. */
+cairn_status crn_revival_mean(const crn_revival_times *times, crn_revival_mode mode, double *ret);
+cairn_status crn_revival_best(const crn_revival_times *times, crn_revival_mode *ret);
 
 #endif
