@@ -46,13 +46,14 @@ static void get_field(crn_cursor *c, crn_state_field *f)
     crn_get_str(c, f->name, sizeof f->name - 1);
     f->role = (cairn_role)crn_get_u32(c);
     f->type = crn_get_u32(c);
-    f->ndims = (int)(crn_get_u32(c) & 0xff);
+    const uint32_t ndims = crn_get_u32(c);
     crn_cursor_expect(c, crn_name_is_safe(f->name));
     crn_cursor_expect(c, f->role >= CAIRN_ASSIMILATED && f->role <= CAIRN_PARAMETER);
     crn_cursor_expect(c, f->role == CAIRN_CARRIED
                              ? cairn_type_bytes(f->type) > 0
                              : f->type == CAIRN_FLOAT32 || f->type == CAIRN_FLOAT64);
-    crn_cursor_expect(c, f->ndims >= 1 && f->ndims <= 8);
+    crn_cursor_expect(c, ndims >= 1 && ndims <= 8);
+    f->ndims = c->failed ? 0 : (int)ndims;
     if (!c->failed)
         get_dims(c, f);
 }
