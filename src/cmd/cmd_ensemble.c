@@ -6,12 +6,12 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "cmd/cmd.h"
-#include "ensemble/ensemble.h"
+#include "cmd/cmd_ensemble.h"
 
 static const char usage[] = "cairn ensemble new FILE\n"
                             "cairn ensemble twin FILE\n"
                             "cairn ensemble run FILE\n"
+                            "cairn ensemble status FILE [json]\n"
                             "cairn ensemble stop FILE\n"
                             "cairn ensemble scale FILE NUMBER\n"
                             "cairn ensemble kill FILE JOB\n"
@@ -115,17 +115,6 @@ static int verb_kill(crn_study *study, char **words)
     return order_with(study, "kill", words[0]);
 }
 
-static int verb_log(crn_study *study, char **words)
-{
-    char *text;
-    (void)words;
-    if (crn_study_read(study->dir, "events.jsonl", &text) < 0)
-        return fail_here();
-    fputs(text, stdout);
-    free(text);
-    return CMD_YES;
-}
-
 /* --- the configuration ---------------------------------------------------------------------- */
 
 static void print_table(FILE *to)
@@ -168,9 +157,10 @@ static const struct {
     verb_function *run;
     int nwords; /* after the file */
 } verbs[] = {
-    {"run", verb_run, 0},   {"twin", verb_twin, 0},   {"serve", verb_serve, 1},
-    {"stop", verb_stop, 0}, {"scale", verb_scale, 1}, {"kill", verb_kill, 1},
-    {"log", verb_log, 0},
+    {"run", verb_run, 0},         {"twin", verb_twin, 0},
+    {"serve", verb_serve, 1},     {"stop", verb_stop, 0},
+    {"scale", verb_scale, 1},     {"kill", verb_kill, 1},
+    {"log", cmd_ensemble_log, 0}, {"status", cmd_ensemble_status, 1},
 };
 
 static int carry_out(verb_function *verb, const char *file, char **words)

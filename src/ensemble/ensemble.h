@@ -44,6 +44,9 @@ typedef void crn_study_say_fn(const char *sentence, bool progress);
 cairn_status crn_launcher_run(crn_study *study, bool twin, const char *program,
                               crn_study_say_fn *say);
 
+/* Does a launcher of this machine run the study now? */
+bool crn_study_is_running(const crn_study *study);
+
 /* Give the launcher of a study an order ("stop", "scale 4", "kill r3"); its answer into text.
  * CAIRN_NOTHING: nobody runs the study now. */
 cairn_status crn_launcher_order(crn_study *study, const char *order, char *text, size_t cap);

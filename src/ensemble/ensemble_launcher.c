@@ -329,6 +329,19 @@ static cairn_status take_lock(launcher *l)
     return rc;
 }
 
+bool crn_study_is_running(const crn_study *study)
+{
+    char *path;
+    if (crn_study_path(study, "lock", &path) < 0)
+        return false;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    bool held = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0;
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return held;
+}
+
 /* Listen where an earlier launcher did, since its jobs know that address; else anywhere. */
 static cairn_status listen_again(launcher *l)
 {

@@ -14,9 +14,10 @@
     X(zmq_setsockopt)                                                                              \
     X(zmq_getsockopt)                                                                              \
     X(zmq_bind)                                                                                    \
-    X(zmq_connect) X(zmq_msg_init) X(zmq_msg_init_size) X(zmq_msg_data) X(zmq_msg_size)            \
-        X(zmq_msg_send) X(zmq_msg_recv) X(zmq_msg_close) X(zmq_msg_more) X(zmq_poll)               \
-            X(zmq_curve_keypair) X(zmq_errno) X(zmq_strerror)
+    X(zmq_connect)                                                                                 \
+    X(zmq_msg_init) X(zmq_msg_init_size) X(zmq_msg_data) X(zmq_msg_size) X(zmq_msg_send)           \
+        X(zmq_msg_recv) X(zmq_msg_close) X(zmq_msg_more) X(zmq_poll) X(zmq_curve_keypair)          \
+            X(zmq_errno) X(zmq_strerror)
 #define MEMBER(name) __typeof__(name) *name;
 static struct {
     ZMQ_CALLS(MEMBER)

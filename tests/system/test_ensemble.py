@@ -134,6 +134,9 @@ class Ensemble(unittest.TestCase):
         s = self.study(f"{MPIRUN} -n 3 {LORENZ}", runners=1)
         self.finish(s, s.start())
         self.assertEqual(s.events("registered")[0]["ranks"], 3)
+        status = json.loads(s.must("status", "json"))
+        self.assertEqual((status["running"], status["cycle"], status["digest"]),
+                         (False, CYCLES, self.expected[CYCLES]))
 
     def test_a_runner_is_killed(self):
         s = self.study()
@@ -211,6 +214,7 @@ class Ensemble(unittest.TestCase):
         s = self.study()
         run = s.start()
         self.wait_for(s, "task", 2)
+        self.assertTrue(json.loads(s.must("status", "json"))["running"])
         self.assertEqual(s.must("scale", 3), "3 runners\n")
         self.assertRegex(s.must("kill", s.events("registered")[0]["runner"]), "killed r")
         self.assertEqual(s.must("stop"), "stopping\n")
