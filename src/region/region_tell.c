@@ -53,11 +53,10 @@ static json_t *list_variables(const regions *r, uint64_t *kept)
     json_t *list = json_array();
     char text[256];
     for (size_t k = 0, i; k < VARS_TOLD && (i = take_largest(kept, r->name.n)) < r->name.n; k++) {
-        const crn_event_kept one = {.name = r->name.at[i].name,
-                                    .nbytes = kept[i],
-                                    .why = r->name.at[i].kept_bytes > 0
-                                               ? why(r, &r->name.at[i], text, sizeof text)
-                                               : "kept by other ranks"};
+        const region_name *n = &r->name.at[i];
+        const char *reason =
+            n->kept_bytes > 0 ? why(r, n, text, sizeof text) : "kept by other ranks";
+        const crn_event_kept one = {.name = n->name, .nbytes = kept[i], .why = reason};
         json_array_append_new(list, crn_event_kept_encode(&one));
         kept[i] = 0;
     }
