@@ -48,8 +48,8 @@ static cairn_status donate(crn_server *s, uint32_t member)
     CRN_TRY(crn_study_append(s->study, "ledger", "donor %u %u %u", s->cycle, member, donor));
     CRN_TRY(perturb(s, CRN_FOR_DONOR, s->cycle, member, s->study->spread * 0.1,
                     s->background[donor], s->background[member]));
-    crn_study_event(s->study, "donor", "\"cycle\":%u,\"member\":%u,\"donor\":%u", s->cycle, member,
-                    donor);
+    crn_study_event(s->study, "donor", "{s:i,s:i,s:i}", "cycle", s->cycle, "member", member,
+                    "donor", donor);
     return crn_states_put_background(s, member);
 }
 
@@ -61,7 +61,7 @@ static cairn_status drop(crn_server *s, uint32_t member)
     CRN_TRY(crn_study_append(s->study, "ledger", "dropped %u %u", s->cycle, member));
     s->member[member].state = CRN_MEMBER_DROPPED;
     s->nactive--;
-    crn_study_event(s->study, "dropped", "\"cycle\":%u,\"member\":%u", s->cycle, member);
+    crn_study_event(s->study, "dropped", "{s:i,s:i}", "cycle", s->cycle, "member", member);
     return CAIRN_OK;
 }
 
@@ -230,16 +230,15 @@ cairn_status crn_analysis_update(crn_server *s)
     if (s->twin)
         return observe_truth(s);
     CRN_TRY(settle_failed(s));
-    crn_study_event(s->study, "update", "\"cycle\":%u,\"members\":%u", s->cycle, s->ndone);
+    crn_study_event(s->study, "update", "{s:i,s:i}", "cycle", s->cycle, "members", s->ndone);
     crn_keeper_join(s); /* it reads the analysis that is about to change */
     cairn_status rc = compute(s, &u);
     if (rc == CAIRN_OK) {
         name_analysis(s, digest);
-        crn_study_event(s->study, "analysis",
-                        "\"cycle\":%u,\"members\":%u,\"observations\":%zu,\"innovation\":%.17g,"
-                        "\"spread\":%.17g,\"seconds\":%.6f,\"digest\":\"%s\"",
-                        s->cycle, u.n, u.c.nobs, u.innovation, u.spread,
-                        (double)(crn_now_ns() - begun) / 1e9, digest);
+        crn_study_event(s->study, "analysis", "{s:i,s:i,s:I,s:o,s:o,s:f,s:s}", "cycle", s->cycle,
+                        "members", (int)u.n, "observations", (json_int_t)u.c.nobs, "innovation",
+                        crn_study_real(u.innovation), "spread", crn_study_real(u.spread), "seconds",
+                        (double)(crn_now_ns() - begun) / 1e9, "digest", digest);
     }
     update_done(&u);
     return rc;

@@ -113,7 +113,7 @@ static cairn_status start_job(launcher *l, char kind, uint32_t number, const cha
     crn_job *job;
     snprintf(name, sizeof name, "%c%u", kind, number);
     CRN_TRY(crn_job_start(l->study, name, command, &job));
-    crn_study_event(l->study, "started", "\"job\":\"%s\"", name);
+    crn_study_event(l->study, "started", "{s:s}", "job", name);
     return crn_vec_push(&l->job, job);
 }
 
@@ -180,7 +180,7 @@ static void watch_jobs(launcher *l)
         if (crn_job_ended(l->study, job, how, sizeof how)) {
             l->job.at[i--] = l->job.at[--l->job.n];
             if (!l->over) {
-                crn_study_event(l->study, "ended", "\"job\":\"%s\",\"how\":\"%s\"", job->name, how);
+                crn_study_event(l->study, "ended", "{s:s,s:s}", "job", job->name, "how", how);
                 say(l, "%s '%s' has ended: %s", runner ? "runner" : "server", job->name, how);
                 runner ? on_runner_end(l, job, how) : on_server_end(l, job, how);
             }
@@ -214,7 +214,7 @@ static void on_hello(launcher *l, const crn_letter *m)
     memcpy(l->address, m->data, m->nbytes);
     l->address[m->nbytes] = 0;
     l->heard_ns = crn_now_ns();
-    crn_study_event(l->study, "serving", "\"job\":\"%s\"", job->name);
+    crn_study_event(l->study, "serving", "{s:s}", "job", job->name);
     inform_all(l);
 }
 
@@ -273,7 +273,7 @@ static void carry_out(launcher *l, const char *peer, const char *order)
         snprintf(answer, sizeof answer, "killed %s", name);
     } else
         snprintf(answer, sizeof answer, "cannot '%.100s'", order);
-    crn_study_event(l->study, "order", "\"order\":\"%.60s\"", order);
+    crn_study_event(l->study, "order", "{s:s}", "order", order);
     send_to(l, peer, CRN_WIRE_ORDER, 0, answer);
 }
 
@@ -444,7 +444,7 @@ cairn_status crn_launcher_run(crn_study *study, bool twin, const char *program,
             end_study(&l, rc, crn_err_peek()->text);
         clear(&l);
         rc = l.rc;
-        crn_study_event(study, "end", "\"ok\":%s", rc == CAIRN_OK ? "true" : "false");
+        crn_study_event(study, "end", "{s:b}", "ok", rc == CAIRN_OK);
         if (rc < 0)
             (void)crn_fail(rc, "%s", l.text);
     }

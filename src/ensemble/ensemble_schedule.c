@@ -118,9 +118,9 @@ cairn_status crn_schedule_failed(crn_server *s, uint32_t member, uint32_t runner
     m->burned += model || m->losses > 1;
     memmove(m->avoid + 1, m->avoid, sizeof m->avoid - sizeof *m->avoid);
     m->avoid[0] = runner;
-    crn_study_event(s->study, "failed",
-                    "\"cycle\":%u,\"member\":%u,\"runner\":\"r%u\",\"burned\":%u,\"cause\":\"%s\"",
-                    s->cycle, member, runner, m->burned, why);
+    crn_study_event(s->study, "failed", "{s:i,s:i,s:o,s:i,s:s}", "cycle", s->cycle, "member",
+                    member, "runner", json_sprintf("r%u", runner), "burned", m->burned, "cause",
+                    why);
     if (m->burned >= s->study->attempts)
         return give_up(s, member, why);
     if (m->copies == 0)

@@ -134,8 +134,8 @@ static cairn_status complete(crn_server *s, crn_runner_row *r)
                     crn_field_nbytes(&s->layout.field.at[f]));
     }
     CRN_TRY(crn_alloc(&r->incoming, s->layout.nbytes));
-    crn_study_event(s->study, "registered", "\"runner\":\"r%u\",\"ranks\":%u", r->number,
-                    r->nranks);
+    crn_study_event(s->study, "registered", "{s:o,s:i}", "runner", json_sprintf("r%u", r->number),
+                    "ranks", r->nranks);
     return CAIRN_OK;
 }
 
@@ -246,9 +246,8 @@ static void give_task(crn_server *s, crn_runner_row *r, uint32_t member)
     w.rank = s->study->keep != CRN_KEEP_ANALYSIS && !s->twin ? CRN_TASK_KEEP : 0;
     begin_task(s, r, &w);
     send_state(s, r, &w);
-    crn_study_event(s->study, "task",
-                    "\"cycle\":%u,\"member\":%u,\"attempt\":%u,\"runner\":\"r%u\"", s->cycle,
-                    member, w.attempt, r->number);
+    crn_study_event(s->study, "task", "{s:i,s:i,s:i,s:o}", "cycle", s->cycle, "member", member,
+                    "attempt", w.attempt, "runner", json_sprintf("r%u", r->number));
 }
 
 static void schedule(crn_server *s)
@@ -315,9 +314,9 @@ static cairn_status take_result(crn_server *s, crn_runner_row *r, const crn_wire
     m->state = CRN_MEMBER_DONE;
     s->ndone++;
     crn_schedule_took(s, w->seconds);
-    crn_study_event(s->study, "done",
-                    "\"cycle\":%u,\"member\":%u,\"runner\":\"r%u\",\"seconds\":%.6f", s->cycle,
-                    w->member, r->number, w->seconds);
+    crn_study_event(s->study, "done", "{s:i,s:i,s:o,s:o}", "cycle", s->cycle, "member", w->member,
+                    "runner", json_sprintf("r%u", r->number), "seconds",
+                    crn_study_real(w->seconds));
     return CAIRN_OK;
 }
 
@@ -595,10 +594,9 @@ static void finish(crn_server *s, cairn_status rc)
     crn_wire w = wire_of(s, CRN_WIRE_STOP);
     snprintf(w.text, sizeof w.text, "%s", text);
     w.number = rc < 0 ? 1 : s->stopping ? 2 : 0;
-    crn_study_event(s->study, "over",
-                    "\"cycle\":%u,\"failures\":%" PRIu64 ",\"repeated\":%" PRIu64
-                    ",\"ignored\":%" PRIu64,
-                    s->cycle - 1, s->nfailures, s->nrepeated, s->nbad + s->nstale);
+    crn_study_event(s->study, "over", "{s:i,s:I,s:I,s:I}", "cycle", s->cycle - 1, "failures",
+                    (json_int_t)s->nfailures, "repeated", (json_int_t)s->nrepeated, "ignored",
+                    (json_int_t)(s->nbad + s->nstale));
     if (s->launcher)
         (void)crn_link_send(s->launcher, NULL, &w, NULL, 0);
 }

@@ -183,8 +183,8 @@ static cairn_status take_up(crn_server *s, const findings *f, bool *ret_analyse)
         CRN_TRY(load_all(s, 'a', s->cycle - 1));
         CRN_TRY(load_some(s, f));
     }
-    crn_study_event(s->study, "resumed", "\"cycle\":%u,\"members\":%u,\"from\":\"%s\"", s->cycle,
-                    s->ndone, b > a ? "background" : "analysis");
+    crn_study_event(s->study, "resumed", "{s:i,s:i,s:s}", "cycle", s->cycle, "members", s->ndone,
+                    "from", b > a ? "background" : "analysis");
     return CAIRN_OK;
 }
 
@@ -279,7 +279,7 @@ void crn_keeper_join(crn_server *s)
     k->works = false;
     double seconds = (double)(crn_now_ns() - k->begun_ns) / 1e9;
     if (k->rc < 0)
-        crn_study_event(s->study, "not_kept", "\"cycle\":%u,\"why\":\"%s\"", k->cycle, k->text);
+        crn_study_event(s->study, "not_kept", "{s:i,s:s}", "cycle", k->cycle, "why", k->text);
     else
-        crn_study_event(s->study, "kept", "\"cycle\":%u,\"seconds\":%.6f", k->cycle, seconds);
+        crn_study_event(s->study, "kept", "{s:i,s:f}", "cycle", k->cycle, "seconds", seconds);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -100,17 +101,35 @@ cairn_status crn_study_append(const crn_study *s, const char *name, const char *
     return append(s, name, line, true);
 }
 
-void crn_study_event(const crn_study *s, const char *kind, const char *fmt, ...)
+json_t *crn_study_real(double x)
 {
-    char more[768], line[1024];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(more, sizeof more, fmt, ap);
-    va_end(ap);
-    snprintf(line, sizeof line, "{\"at\":%" PRIu64 ",\"event\":\"%s\"%s%s}\n", crn_wall_ns(), kind,
-             more[0] ? "," : "", more);
-    if (append(s, "events.jsonl", line, false) < 0)
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+/* Texts that are not UTF-8 cannot be packed: such an event has its kind alone. */
+static void write_event(const crn_study *s, const char *kind, json_t *members)
+{
+    json_t *event = json_pack("{s:I,s:s}", "at", (json_int_t)crn_wall_ns(), "event", kind);
+    char *text = NULL, *line = NULL;
+    if (event && members)
+        (void)json_object_update(event, members);
+    if (event)
+        text = json_dumps(event, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    if (text && asprintf(&line, "%s\n", text) >= 0 && append(s, "events.jsonl", line, false) < 0)
         crn_err_take(&(crn_err){0}); /* what happened counts, not that it was written down */
+    free(line);
+    free(text);
+    json_decref(event);
+}
+
+void crn_study_event(const crn_study *s, const char *kind, const char *members, ...)
+{
+    va_list ap;
+    va_start(ap, members);
+    json_t *packed = json_vpack_ex(NULL, 0, members, ap);
+    va_end(ap);
+    write_event(s, kind, packed);
+    json_decref(packed);
 }
 
 /* --- keys ----------------------------------------------------------------------------------- */

@@ -12,6 +12,8 @@
 #ifndef CAIRN_ENSEMBLE_STUDY_H
 #define CAIRN_ENSEMBLE_STUDY_H
 
+#include <jansson.h>
+
 #include "base/base.h"
 #include "ensemble/ensemble_zmq.h"
 #include "filter/filter.h"
@@ -62,8 +64,11 @@ cairn_status crn_study_write(const crn_study *s, const char *name, const char *t
 cairn_status crn_study_append(const crn_study *s, const char *name, const char *fmt, ...)
     CAIRN_PRINTF(3);
 
-/* An event: {"at":..., "event":"kind", members}; members is JSON without braces, or "". */
-void crn_study_event(const crn_study *s, const char *kind, const char *fmt, ...) CAIRN_PRINTF(3);
+/* An event: {"at":..., "event":"kind", members}; members are an object as json_pack() makes it. */
+void crn_study_event(const crn_study *s, const char *kind, const char *members, ...);
+
+/* A number for an event; null where JSON has none. */
+json_t *crn_study_real(double x);
 
 /* Keys as their file has them. */
 cairn_status crn_keys_read(const char *dir, crn_keys *ret, uint64_t *ret_id);

@@ -20,7 +20,7 @@ static int misbehave(cairn_ensemble *e, const cairn_task *task, const char *how,
         x[3] = NAN;
     if (strcmp(how, "exit") == 0 || (strcmp(how, "once") == 0 && task->attempt == 1))
         exit(3);
-    return strcmp(how, "refuse") == 0 ? cairn_member_refuse(e, "too hot") : 0;
+    return strcmp(how, "refuse") == 0 ? cairn_member_refuse(e, "too \"hot\"") : 0;
 }
 
 int main(int argc, char **argv)

@@ -265,10 +265,11 @@ class OddModel(unittest.TestCase):
 
     def test_a_member_that_keeps_failing_stops_the_study(self):
         for how, why in (("nan", "element 3 of field 'x' is not finite"),
-                         ("refuse", "the model refuses: too hot"), ("exit", "lost process")):
+                         ("refuse", 'the model refuses: too "hot"'), ("exit", "lost process")):
             s, code, text = self.run_odd(how)
             self.assertEqual(code, 2, text)
             self.assertRegex(text, f"member 2 failed 3 times in cycle 2: {why}")
+            self.assertEqual({e["cause"] for e in s.events("failed")}, {why})
 
     def test_or_is_dropped(self):
         s, code, text = self.run_odd("nan", runner_failing="drop")
