@@ -154,12 +154,13 @@ class Clover(RegionCase):
                       last["variables"])
 
     def test_kills_at_any_point(self):
-        """Between place and commit, too: a place is every eighth step, some regions before 115."""
+        """Between place and commit, too: a place is every eighth step, some regions before 115. The
+        second kill comes after the second place, which waits until the first mark counts."""
         for options in ([], ["--bare", "--place", "advect momentum y"], ["--forward"]):
-            self.kill_and_restart([118, self.random.randrange(130, 400)], *options)
+            self.kill_and_restart([118, self.random.randrange(260, 600)], *options)
 
     def test_kills_and_other_ranks(self):
-        self.kill_and_restart([self.random.randrange(150, 800)], "--pieces", ranks=3)
+        self.kill_and_restart([self.random.randrange(260, 800)], "--pieces", ranks=3)
 
 
 class Tea(RegionCase):
