@@ -241,31 +241,35 @@ static void print_summary(const gas *g, const double now[3])
 
 /* --- the program ------------------------------------------------------------------------------ */
 
-static const field kind[NFIELDS] = {[DENSITY0] = {"density0", CELL, 1, 1},
-                                    [DENSITY1] = {"density1", CELL, 1, 1},
-                                    [ENERGY0] = {"energy0", CELL, 1, 1},
-                                    [ENERGY1] = {"energy1", CELL, 1, 1},
-                                    [PRESSURE] = {"pressure", CELL, 1, 1},
-                                    [VISCOSITY] = {"viscosity", CELL, 1, 1},
-                                    [SOUNDSPEED] = {"soundspeed", CELL, 1, 1},
-                                    [XVEL0] = {"xvel0", NODE, -1, 1},
-                                    [XVEL1] = {"xvel1", NODE, -1, 1},
-                                    [YVEL0] = {"yvel0", NODE, 1, -1},
-                                    [YVEL1] = {"yvel1", NODE, 1, -1},
-                                    [VOL_FLUX_X] = {"vol_flux_x", XFACE, -1, 1},
-                                    [VOL_FLUX_Y] = {"vol_flux_y", YFACE, 1, -1},
-                                    [MASS_FLUX_X] = {"mass_flux_x", XFACE, -1, 1},
-                                    [MASS_FLUX_Y] = {"mass_flux_y", YFACE, 1, -1},
-                                    [PRE_VOL] = {"pre_vol", CELL, 1, 1},
-                                    [POST_VOL] = {"post_vol", CELL, 1, 1},
-                                    [NODE_FLUX] = {"node_flux", NODE, 1, 1},
-                                    [NODE_MASS_PRE] = {"node_mass_pre", NODE, 1, 1},
-                                    [NODE_MASS_POST] = {"node_mass_post", NODE, 1, 1},
-                                    [MOM_FLUX] = {"mom_flux", NODE, 1, 1},
-                                    [ENER_FLUX] = {"ener_flux", NODE, 1, 1},
-                                    [VOLUME] = {"volume", CELL, 1, 1},
-                                    [XAREA] = {"xarea", XFACE, 1, 1},
-                                    [YAREA] = {"yarea", YFACE, 1, 1}};
+#define FIELD(label, at_, x, y)                                                                    \
+    {                                                                                              \
+        .name = (label), .where = (at_), .mirror_x = (x), .mirror_y = (y)                          \
+    }
+static const field kind[NFIELDS] = {[DENSITY0] = FIELD("density0", CELL, 1, 1),
+                                    [DENSITY1] = FIELD("density1", CELL, 1, 1),
+                                    [ENERGY0] = FIELD("energy0", CELL, 1, 1),
+                                    [ENERGY1] = FIELD("energy1", CELL, 1, 1),
+                                    [PRESSURE] = FIELD("pressure", CELL, 1, 1),
+                                    [VISCOSITY] = FIELD("viscosity", CELL, 1, 1),
+                                    [SOUNDSPEED] = FIELD("soundspeed", CELL, 1, 1),
+                                    [XVEL0] = FIELD("xvel0", NODE, -1, 1),
+                                    [XVEL1] = FIELD("xvel1", NODE, -1, 1),
+                                    [YVEL0] = FIELD("yvel0", NODE, 1, -1),
+                                    [YVEL1] = FIELD("yvel1", NODE, 1, -1),
+                                    [VOL_FLUX_X] = FIELD("vol_flux_x", XFACE, -1, 1),
+                                    [VOL_FLUX_Y] = FIELD("vol_flux_y", YFACE, 1, -1),
+                                    [MASS_FLUX_X] = FIELD("mass_flux_x", XFACE, -1, 1),
+                                    [MASS_FLUX_Y] = FIELD("mass_flux_y", YFACE, 1, -1),
+                                    [PRE_VOL] = FIELD("pre_vol", CELL, 1, 1),
+                                    [POST_VOL] = FIELD("post_vol", CELL, 1, 1),
+                                    [NODE_FLUX] = FIELD("node_flux", NODE, 1, 1),
+                                    [NODE_MASS_PRE] = FIELD("node_mass_pre", NODE, 1, 1),
+                                    [NODE_MASS_POST] = FIELD("node_mass_post", NODE, 1, 1),
+                                    [MOM_FLUX] = FIELD("mom_flux", NODE, 1, 1),
+                                    [ENER_FLUX] = FIELD("ener_flux", NODE, 1, 1),
+                                    [VOLUME] = FIELD("volume", CELL, 1, 1),
+                                    [XAREA] = FIELD("xarea", XFACE, 1, 1),
+                                    [YAREA] = FIELD("yarea", YFACE, 1, 1)};
 
 static void begin(gas *g, const options *o)
 {
