@@ -243,7 +243,8 @@ static cairn_status look_around(local *x, const cells *g, const crn_locality *l,
             CRN_TRY(look_into(x, g, l, p, cell_number(g, at)));
     }
     /* By number: sums must not depend on how space was cut. */
-    qsort(x->seen.at, x->seen.n, sizeof *x->seen.at, by_number);
+    if (x->seen.n > 1)
+        qsort(x->seen.at, x->seen.n, sizeof *x->seen.at, by_number);
     return CAIRN_OK;
 }
 

@@ -122,7 +122,7 @@ static cairn_status draw_up(planner *p, bool fitted, crn_drafts *d)
     for (uint32_t i = 0; i < p->c->nparents; i++)
         if (p->c->count[i] > 0 && p->homes.nhomes[i] == 0)
             CRN_TRY(crn_vec_push(&d->supply, (crn_pile){i, p->c->count[i]}));
-    CRN_TRY(crn_vec_reserve(&d->batch, d->supply.n + d->deficit.n));
+    CRN_TRY(crn_vec_reserve(&d->batch, d->supply.n + d->deficit.n + 1));
     CRN_TRY(crn_match(d->supply.at, d->supply.n, d->deficit.at, d->deficit.n,
                       d->batch.at + d->batch.n, &n));
     d->batch.n += n;

@@ -11,7 +11,7 @@
 static void test_weights_survive_any_scale(void **state)
 {
     (void)state;
-    double w[3];
+    double w[4];
     crn_weight_sum s;
     assert_ok(crn_weights((double[]){-1e5, -1e5 + log(2), -INFINITY}, 3, w, &s));
     assert_true(fabs(w[0] - 1. / 3) < 1e-10 && fabs(w[1] - 2. / 3) < 1e-10 && w[2] == 0);
