@@ -7,6 +7,7 @@
  *     ensemble_field.c      which fields a model may declare
  *     ensemble_runner.c     the model's side in a study: orders from launcher and server
  *     ensemble_server.c     the server's loop: runners, messages, the order of a study
+ *     ensemble_kalman.c     the method of studies whose server has all states
  *     ensemble_schedule.c   which member goes to which runner, due dates, failures
  *     ensemble_analysis.c   the first members, the update, observations made by a twin
  *     ensemble_states.c     states on the shelf: putting them behind the loop, taking up a study

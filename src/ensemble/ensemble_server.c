@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The server's loop. Runners register with their fields, ask, get a member's state, and hand over
- * what became of it; when all members of a cycle are done, the filter makes the analysis and the
- * next cycle begins. Whatever comes late, twice, from another study or another incarnation, or does
- * not fit, is counted and ignored.
+ * The server's loop. Runners register with their fields and ask; what they get, what a result is,
+ * and when and how a cycle ends, is the method's (crn_method). Whatever comes late, twice, from
+ * another study or another incarnation, or does not fit, is counted and ignored.
  */
 #include "ensemble/ensemble_server.h"
 
@@ -15,15 +14,15 @@ enum { WAIT_MS = 100, BEAT_NS = 500000000 };
 
 /* --- talking -------------------------------------------------------------------------------- */
 
-static crn_wire wire_of(const crn_server *s, crn_wire_kind kind)
+crn_wire crn_server_wire(const crn_server *s, crn_wire_kind kind)
 {
     return (crn_wire){
         .kind = kind, .study = s->study->id, .incarnation = s->incarnation, .cycle = s->cycle};
 }
 
-static void tell_launcher(crn_server *s, crn_wire_kind kind, const char *text)
+void crn_server_beat(crn_server *s, const char *text)
 {
-    crn_wire w = wire_of(s, kind);
+    crn_wire w = crn_server_wire(s, CRN_WIRE_BEAT);
     w.number = s->ndone;
     w.more = s->nfailures;
     w.member = s->nactive;
@@ -34,14 +33,14 @@ static void tell_launcher(crn_server *s, crn_wire_kind kind, const char *text)
 
 static void say_hello(crn_server *s, const char *job)
 {
-    crn_wire w = wire_of(s, CRN_WIRE_HELLO);
+    crn_wire w = crn_server_wire(s, CRN_WIRE_HELLO);
     const char *address = crn_link_address(s->hub);
     snprintf(w.text, sizeof w.text, "%s", job);
     (void)crn_link_send(s->launcher, NULL, &w, address, strlen(address));
 }
 
-static void to_rank(crn_server *s, const crn_runner_row *r, uint32_t rank, const crn_wire *w,
-                    const void *data, size_t nbytes)
+void crn_server_to_rank(crn_server *s, const crn_runner_row *r, uint32_t rank, const crn_wire *w,
+                        const void *data, size_t nbytes)
 {
     char peer[64];
     snprintf(peer, sizeof peer, "r%u.%u", r->number, rank);
@@ -78,42 +77,19 @@ static void forget_runner(crn_server *s, crn_runner_row *r)
 /* A runner is gone or must go: what it had is to be done by others. */
 static cairn_status lose_runner(crn_server *s, crn_runner_row *r, const char *why)
 {
-    cairn_status rc = CAIRN_OK;
-    const bool matters = r->busy && r->task.cycle == s->cycle && s->phase == CRN_PHASE_CYCLE;
-    if (matters)
-        rc = crn_schedule_failed(s, r->task.member, r->number, false, why);
+    cairn_status rc = s->method->lose(s, r, why);
     forget_runner(s, r);
-    return rc;
+    return rc < 0 ? rc : s->method->advance(s);
 }
-
-static cairn_status make_memory(crn_server *s)
-{
-    CRN_TRY(crn_alloc(&s->analysis, s->nmembers));
-    CRN_TRY(crn_alloc(&s->background, s->nmembers));
-    for (uint32_t m = 0; m < s->nmembers; m++) {
-        CRN_TRY(crn_alloc(&s->analysis[m], s->layout.nbytes));
-        CRN_TRY(crn_alloc(&s->background[m], s->layout.nbytes));
-    }
-    return CAIRN_OK;
-}
-
-static cairn_status analyse(crn_server *s);
 
 /* The first runner's fields are the study's: now it is known what a state is. */
 static cairn_status begin(crn_server *s, const crn_state_fields *fields)
 {
-    bool whole = false;
     CRN_TRY(crn_layout_init(&s->layout, fields));
     CRN_FAIL_IF(s->layout.nrows == 0, CAIRN_EINVAL, "the model has no field to be assimilated");
-    CRN_TRY(make_memory(s));
     if (s->study->observations[0] && !s->twin)
         CRN_TRY(crn_observations_read(s->study->observations, &s->layout, &s->obs));
-    cairn_status rc = crn_states_take_up(s, &whole);
-    CRN_TRY(rc);
-    s->phase = rc == CAIRN_NOTHING ? CRN_PHASE_FIRST : CRN_PHASE_CYCLE;
-    if (rc == CAIRN_OK && s->cycle > s->study->cycles)
-        s->phase = CRN_PHASE_OVER;
-    return whole ? analyse(s) : CAIRN_OK;
+    return s->method->begin(s);
 }
 
 /* All ranks have said what they have: do their pieces make whole fields? */
@@ -133,10 +109,9 @@ static cairn_status complete(crn_server *s, crn_runner_row *r)
                     r->number, s->layout.field.at[f].name, nbytes,
                     crn_field_nbytes(&s->layout.field.at[f]));
     }
-    CRN_TRY(crn_alloc(&r->incoming, s->layout.nbytes));
     crn_study_event(s->study, "registered", "{s:o,s:i}", "runner", json_sprintf("r%u", r->number),
                     "ranks", r->nranks);
-    return CAIRN_OK;
+    return s->method->join(s, r);
 }
 
 static cairn_status new_runner(crn_server *s, const crn_wire *w, crn_runner_row **ret)
@@ -182,235 +157,60 @@ static cairn_status on_fields(crn_server *s, const crn_letter *m)
 
 /* --- tasks ---------------------------------------------------------------------------------- */
 
-static void send_state(crn_server *s, const crn_runner_row *r, const crn_wire *task)
-{
-    for (uint32_t k = 0; k < r->nranks; k++)
-        for (size_t f = 0; f < s->layout.field.n; f++) {
-            const crn_state_field *piece = &r->rank[k].piece.at[f];
-            unsigned char *data;
-            size_t n = crn_field_nbytes(piece);
-            crn_wire w = *task;
-            w.kind = CRN_WIRE_PIECE;
-            w.number = f;
-            w.rank = k;
-            if (n == 0 || crn_alloc(&data, n) < 0)
-                continue;
-            crn_piece_read(&s->layout, f, piece, s->analysis[task->member], data);
-            to_rank(s, r, k, &w, data, n);
-            free(data);
-        }
-}
-
-/* Nothing of a result is here. */
-static void clear_incoming(crn_runner_row *r)
+void crn_server_clear(crn_runner_row *r)
 {
     r->ncame = 0;
     for (uint32_t k = 0; k < r->nranks; k++)
         memset(r->rank[k].came, 0, sizeof r->rank[k].came);
 }
 
-static void begin_task(crn_server *s, crn_runner_row *r, const crn_wire *task)
+void crn_server_task(crn_server *s, crn_runner_row *r, const crn_wire *task)
 {
     r->task = *task;
     r->busy = true;
     r->idle = false;
     r->waits = false;
-    clear_incoming(r);
+    crn_server_clear(r);
     r->begun_ns = crn_now_ns();
-    to_rank(s, r, 0, task, NULL, 0);
+    crn_server_to_rank(s, r, 0, task, NULL, 0);
 }
 
 /* The model's own first state is wanted, from one runner. */
 static void ask_first(crn_server *s, crn_runner_row *r)
 {
-    crn_wire w = wire_of(s, CRN_WIRE_TASK);
+    crn_wire w = crn_server_wire(s, CRN_WIRE_TASK);
     for (size_t i = 0; i < s->runner.n; i++)
         if (s->runner.at[i]->busy)
             return;
     w.rank = CRN_TASK_OWN_STATE;
     w.number = s->study->spin;
-    begin_task(s, r, &w);
+    crn_server_task(s, r, &w);
 }
 
-static void give_task(crn_server *s, crn_runner_row *r, uint32_t member)
-{
-    crn_member_row *m = &s->member[member];
-    crn_wire w = wire_of(s, CRN_WIRE_TASK);
-    m->state = CRN_MEMBER_RUNNING;
-    s->nrepeated += m->attempt > 0;
-    m->copies++;
-    w.member = member;
-    w.attempt = ++m->attempt;
-    w.number = s->study->steps;
-    w.more = s->study->spin + (s->cycle - 1) * s->study->steps;
-    w.rank = s->study->keep != CRN_KEEP_ANALYSIS && !s->twin ? CRN_TASK_KEEP : 0;
-    begin_task(s, r, &w);
-    send_state(s, r, &w);
-    crn_study_event(s->study, "task", "{s:i,s:i,s:i,s:o}", "cycle", s->cycle, "member", member,
-                    "attempt", w.attempt, "runner", json_sprintf("r%u", r->number));
-}
-
-static void schedule(crn_server *s)
+static cairn_status schedule(crn_server *s)
 {
     for (size_t i = 0; i < s->runner.n; i++) {
         crn_runner_row *r = s->runner.at[i];
-        uint32_t member;
         if (!r->idle || r->busy || r->nknown < r->nranks)
             continue;
         if (s->phase == CRN_PHASE_FIRST)
             ask_first(s, r);
-        else if (s->phase == CRN_PHASE_CYCLE && crn_schedule_choose(s, r, &member))
-            give_task(s, r, member);
+        else if (s->phase == CRN_PHASE_CYCLE)
+            CRN_TRY(s->method->give(s, r));
     }
+    return CAIRN_OK;
 }
 
-/* --- results -------------------------------------------------------------------------------- */
-
-static cairn_status next_cycle(crn_server *s)
+void crn_server_next_cycle(crn_server *s)
 {
     s->cycle++;
     s->moved_ns = crn_now_ns();
     s->phase = s->cycle > s->study->cycles ? CRN_PHASE_OVER : CRN_PHASE_CYCLE;
     crn_schedule_begin(s);
-    tell_launcher(s, CRN_WIRE_BEAT, "cycle");
-    return CAIRN_OK;
-}
-
-static cairn_status analyse(crn_server *s)
-{
-    tell_launcher(s, CRN_WIRE_BEAT, "update");
-    CRN_TRY(crn_analysis_update(s));
-    crn_keeper_start(s, s->cycle);
-    return next_cycle(s);
-}
-
-static cairn_status end_cycle_if_done(crn_server *s)
-{
-    uint32_t left = 0;
-    for (uint32_t m = 0; m < s->nmembers; m++)
-        left += s->member[m].state == CRN_MEMBER_TODO || s->member[m].state == CRN_MEMBER_RUNNING;
-    return left == 0 && s->phase == CRN_PHASE_CYCLE ? analyse(s) : CAIRN_OK;
-}
-
-static cairn_status on_first(crn_server *s, crn_runner_row *r)
-{
-    unsigned char *state = s->background[0];
-    s->background[0] = r->incoming;
-    r->incoming = state;
-    CRN_TRY(crn_analysis_first(s));
-    crn_keeper_start(s, 0);
-    return next_cycle(s);
-}
-
-static cairn_status take_result(crn_server *s, crn_runner_row *r, const crn_wire *w)
-{
-    char why[160];
-    crn_member_row *m = &s->member[w->member];
-    if (crn_rows_find_bad(&s->layout, r->incoming, why, sizeof why))
-        return crn_schedule_failed(s, w->member, r->number, true, why);
-    unsigned char *state = s->background[w->member];
-    s->background[w->member] = r->incoming;
-    r->incoming = state;
-    m->state = CRN_MEMBER_DONE;
-    s->ndone++;
-    crn_schedule_took(s, w->seconds);
-    crn_study_event(s->study, "done", "{s:i,s:i,s:o,s:o}", "cycle", s->cycle, "member", w->member,
-                    "runner", json_sprintf("r%u", r->number), "seconds",
-                    crn_study_real(w->seconds));
-    return CAIRN_OK;
-}
-
-static cairn_status judge(crn_server *s, crn_runner_row *r, const crn_wire *w)
-{
-    crn_member_row *m = &s->member[w->member];
-    if (m->state != CRN_MEMBER_TODO && m->state != CRN_MEMBER_RUNNING) {
-        s->nstale++; /* another runner was first */
-        return CAIRN_OK;
-    }
-    m->state = CRN_MEMBER_RUNNING;
-    if (w->number != 0) {
-        char text[256];
-        snprintf(text, sizeof text, "the model refuses: %.200s", w->text);
-        return crn_schedule_failed(s, w->member, r->number, true, text);
-    }
-    return take_result(s, r, w);
-}
-
-/* The result that was announced: is it whole by now? Each rank has its own connection, so pieces
- * may come after the announcement. */
-static cairn_status on_result(crn_server *s, crn_runner_row *r)
-{
-    const crn_wire w = r->done;
-    cairn_status rc = CAIRN_OK;
-    if (w.number == 0 && (r->ncame < r->nwanted || r->in_member != w.member))
-        return CAIRN_OK;
-    r->waits = r->busy = false;
-    if (s->phase == CRN_PHASE_FIRST)
-        rc = on_first(s, r);
-    else if (s->phase == CRN_PHASE_CYCLE)
-        rc = judge(s, r, &w);
-    clear_incoming(r);
-    return rc < 0 ? rc : end_cycle_if_done(s);
-}
-
-static cairn_status on_done(crn_server *s, const crn_wire *w)
-{
-    crn_runner_row *r = find_runner(s, w->runner);
-    if (!r || !r->incoming || w->cycle != s->cycle || w->member >= s->nmembers ||
-        (r->busy && (r->task.member != w->member || r->task.attempt != w->attempt))) {
-        s->nstale++;
-        return CAIRN_OK;
-    }
-    r->task = r->done = *w;
-    if (!r->busy) /* offered by a runner whose server has died */
-        r->begun_ns = crn_now_ns();
-    r->busy = r->waits = true;
-    r->heard_ns = crn_now_ns();
-    return on_result(s, r);
-}
-
-/* Is it a piece of the result that comes, and new? */
-static bool is_welcome(const crn_server *s, const crn_runner_row *r, const crn_letter *m)
-{
-    const crn_wire *w = &m->wire;
-    if (!r || !r->incoming || w->rank >= r->nranks || w->number >= s->layout.field.n ||
-        w->cycle != s->cycle ||
-        m->nbytes != crn_field_nbytes(&r->rank[w->rank].piece.at[w->number]))
-        return false;
-    if (r->ncame > 0 && (r->in_member != w->member || r->in_attempt != w->attempt))
-        return false;
-    if (r->busy && (r->task.member != w->member || r->task.attempt != w->attempt))
-        return false;
-    return (r->rank[w->rank].came[w->number / 64] >> w->number % 64 & 1) == 0;
-}
-
-/* A piece of a result: of the task that the runner has, or, after the server's death, of one that
- * an earlier server gave it. */
-static cairn_status on_piece(crn_server *s, const crn_letter *m)
-{
-    const crn_wire *w = &m->wire;
-    crn_runner_row *r = find_runner(s, w->runner);
-    if (!is_welcome(s, r, m)) {
-        s->nstale++;
-        return CAIRN_OK;
-    }
-    crn_piece_write(&s->layout, w->number, &r->rank[w->rank].piece.at[w->number], m->data,
-                    r->incoming);
-    r->rank[w->rank].came[w->number / 64] |= UINT64_C(1) << w->number % 64;
-    r->in_member = w->member;
-    r->in_attempt = w->attempt;
-    r->ncame++;
-    r->heard_ns = crn_now_ns();
-    return r->waits ? on_result(s, r) : CAIRN_OK;
+    crn_server_beat(s, "cycle");
 }
 
 /* --- messages ------------------------------------------------------------------------------- */
-
-static cairn_status lose_and_go_on(crn_server *s, crn_runner_row *r, const char *why)
-{
-    CRN_TRY(lose_runner(s, r, why));
-    return end_cycle_if_done(s);
-}
 
 static cairn_status on_runner(crn_server *s, const crn_letter *m)
 {
@@ -423,10 +223,6 @@ static cairn_status on_runner(crn_server *s, const crn_letter *m)
     switch (w->kind) {
     case CRN_WIRE_FIELDS:
         return on_fields(s, m);
-    case CRN_WIRE_PIECE:
-        return on_piece(s, m);
-    case CRN_WIRE_DONE:
-        return on_done(s, w);
     case CRN_WIRE_ASK:
     case CRN_WIRE_BEAT:
         if (r) {
@@ -435,10 +231,11 @@ static cairn_status on_runner(crn_server *s, const crn_letter *m)
         }
         return CAIRN_OK;
     case CRN_WIRE_LEAVE:
-        return r ? lose_and_go_on(s, r, "it left") : CAIRN_OK;
-    default:
-        s->nbad++;
-        return CAIRN_OK;
+        return r ? lose_runner(s, r, "it left") : CAIRN_OK;
+    default: /* what has to do with states and results */
+        if (!r || r->nknown < r->nranks)
+            s->nstale++;
+        return r && r->nknown == r->nranks ? s->method->letter(s, r, m) : CAIRN_OK;
     }
 }
 
@@ -450,7 +247,7 @@ static cairn_status on_launcher(crn_server *s, const crn_wire *w)
     else if (w->kind == CRN_WIRE_STOP)
         s->stopping = true;
     else if (w->kind == CRN_WIRE_LEAVE && r)
-        return lose_and_go_on(s, r, w->text);
+        return lose_runner(s, r, w->text);
     else if (w->kind == CRN_WIRE_HELLO) { /* a new launcher does not know us */
         char job[32];
         snprintf(job, sizeof job, "s%u", s->incarnation);
@@ -478,11 +275,11 @@ static cairn_status take_all(crn_server *s)
 /* A runner hangs: the launcher is to end it. */
 static cairn_status end_runner(crn_server *s, crn_runner_row *r)
 {
-    crn_wire w = wire_of(s, CRN_WIRE_LEAVE);
+    crn_wire w = crn_server_wire(s, CRN_WIRE_LEAVE);
     w.runner = r->number;
     snprintf(w.text, sizeof w.text, "it hangs");
     (void)crn_link_send(s->launcher, NULL, &w, NULL, 0);
-    return lose_and_go_on(s, r, "hang");
+    return lose_runner(s, r, "hang");
 }
 
 /* Overdue tasks: others may start them, too; a runner that takes twice as long hangs. */
@@ -496,7 +293,7 @@ static cairn_status check_due(crn_server *s)
         if (!r->busy || took < due)
             continue;
         if (r->task.cycle == s->cycle && s->phase == CRN_PHASE_CYCLE)
-            s->member[r->task.member].overdue = true;
+            s->method->overdue(s, r->task.member);
         if (took > 2 * due) /* the list changes: the others are looked at next time */
             return end_runner(s, r);
     }
@@ -510,11 +307,10 @@ static cairn_status loop(crn_server *s)
         crn_link_wait(link, 2, -1, WAIT_MS);
         CRN_TRY(take_all(s));
         CRN_TRY(check_due(s));
-        schedule(s);
-        if (s->keeper.works && atomic_load(&s->keeper.ended))
-            crn_keeper_join(s);
+        CRN_TRY(schedule(s));
+        CRN_TRY(s->method->tick(s));
         if (crn_now_ns() > s->beat_ns + BEAT_NS)
-            tell_launcher(s, CRN_WIRE_BEAT, "");
+            crn_server_beat(s, "");
     }
     return CAIRN_OK;
 }
@@ -530,7 +326,7 @@ static cairn_status start(crn_server *s)
     s->incarnation = (uint32_t)strtoul(job + 1, NULL, 10);
     s->nmembers = s->nactive = s->twin ? 1 : s->study->members;
     CRN_TRY(crn_alloc(&s->member, s->nmembers));
-    CRN_TRY(crn_states_open(s));
+    CRN_TRY(s->method->open(s));
     CRN_TRY(crn_study_read(s->study->dir, "launcher", &address));
     address[strcspn(address, "\n")] = 0;
     cairn_status rc = crn_link_connect(&s->study->keys, address, job, &s->launcher);
@@ -541,35 +337,9 @@ static cairn_status start(crn_server *s)
     return CAIRN_OK;
 }
 
-static cairn_status open_twin(crn_server *s, char **ret)
-{
-    CRN_FAIL_IF(!s->study->observations[0], CAIRN_EINVAL,
-                "'%s': filter.observations names no file to write to", s->study->file);
-    CRN_FAIL_IF(asprintf(ret, "%s.new", s->study->observations) < 0, CAIRN_ENOMEM, "no memory");
-    s->twin_file = fopen(*ret, "we");
-    if (!s->twin_file)
-        return crn_fail_sys(errno, "cannot write '%s'", *ret);
-    fprintf(s->twin_file, "# cycle field index value variance\n");
-    return CAIRN_OK;
-}
-
-static cairn_status close_twin(crn_server *s, const char *path)
-{
-    int failed = fflush(s->twin_file) != 0 || fsync(fileno(s->twin_file)) != 0;
-    if (failed || rename(path, s->study->observations) != 0)
-        return crn_fail_sys(errno, "cannot write '%s'", s->study->observations);
-    return CAIRN_OK;
-}
-
 static void server_done(crn_server *s)
 {
-    crn_states_close(s);
-    for (uint32_t m = 0; m < s->nmembers; m++) {
-        free(s->analysis ? s->analysis[m] : NULL);
-        free(s->background ? s->background[m] : NULL);
-    }
-    free(s->analysis);
-    free(s->background);
+    s->method->free(s);
     free(s->member);
     while (s->runner.n > 0)
         runner_free(s->runner.at[--s->runner.n]);
@@ -579,8 +349,6 @@ static void server_done(crn_server *s)
     crn_layout_done(&s->layout);
     crn_link_free(s->hub);
     crn_link_free(s->launcher);
-    if (s->twin_file)
-        fclose(s->twin_file);
 }
 
 /* The last word: to the launcher, which ends the runners. */
@@ -591,7 +359,7 @@ static void finish(crn_server *s, cairn_status rc)
         snprintf(text, sizeof text, "the last analysis was not kept: %.300s", s->keeper.text);
     else
         snprintf(text, sizeof text, "%.380s", rc < 0 ? crn_err_peek()->text : "");
-    crn_wire w = wire_of(s, CRN_WIRE_STOP);
+    crn_wire w = crn_server_wire(s, CRN_WIRE_STOP);
     snprintf(w.text, sizeof w.text, "%s", text);
     w.number = rc < 0 ? 1 : s->stopping ? 2 : 0;
     crn_study_event(s->study, "over", "{s:i,s:I,s:I,s:I}", "cycle", s->cycle - 1, "failures",
@@ -603,18 +371,12 @@ static void finish(crn_server *s, cairn_status rc)
 
 cairn_status crn_server_run(crn_study *study, bool twin)
 {
-    crn_server s = {.study = study, .twin = twin};
-    char *path = NULL;
+    crn_server s = {.study = study, .twin = twin, .method = &crn_method_kalman};
     cairn_status rc = start(&s);
-    if (rc == CAIRN_OK && twin)
-        rc = open_twin(&s, &path);
     if (rc == CAIRN_OK)
         rc = loop(&s);
-    if (rc == CAIRN_OK && twin && !s.stopping)
-        rc = close_twin(&s, path);
-    crn_keeper_join(&s);
+    rc = s.method->close(&s, rc);
     finish(&s, rc);
     server_done(&s);
-    free(path);
     return rc;
 }

@@ -95,8 +95,33 @@ typedef enum crn_phase {
     CRN_PHASE_OVER
 } crn_phase;
 
-typedef struct crn_server {
+typedef struct crn_server crn_server;
+
+/*
+ * What depends on the kind of study: where states are, what a task and a result are, when and how a
+ * cycle ends. The loop calls these, one at a time; a failure ends the study with its sentence.
+ */
+typedef struct crn_method {
+    cairn_status (*open)(crn_server *s);  /* before anybody can talk to the server */
+    cairn_status (*begin)(crn_server *s); /* the layout is known: go on where the study stands, or
+                                             ask for the model's first state; sets the phase */
+    cairn_status (*join)(crn_server *s, crn_runner_row *r); /* all its ranks are known */
+    cairn_status (*give)(crn_server *s,
+                         crn_runner_row *r); /* it is idle: a task, if there is one */
+    cairn_status (*letter)(crn_server *s, crn_runner_row *r, const crn_letter *m); /* of results */
+    cairn_status (*lose)(crn_server *s, crn_runner_row *r, const char *why);       /* it is gone */
+    void (*overdue)(crn_server *s, uint32_t member);
+    cairn_status (*advance)(crn_server *s); /* if the cycle is complete: update, next cycle */
+    cairn_status (*tick)(crn_server *s);    /* in each turn of the loop: what goes on behind it */
+    cairn_status (*close)(crn_server *s, cairn_status rc); /* after the loop, which ended with rc */
+    void (*free)(crn_server *s);
+} crn_method;
+
+extern const crn_method crn_method_kalman;
+
+struct crn_server {
     crn_study *study;
+    const crn_method *method;
     bool twin;
     uint32_t incarnation;
     crn_link *hub, *launcher;
@@ -111,10 +136,20 @@ typedef struct crn_server {
     uint64_t nseconds;
     crn_observations obs;
     FILE *twin_file;
+    char *twin_path;
     crn_keeper keeper;
     uint64_t nbad, nstale, nfailures, nrepeated, beat_ns, cycle_ns, moved_ns;
     bool stopping; /* the launcher asked */
-} crn_server;
+};
+
+/* the loop, for methods */
+crn_wire crn_server_wire(const crn_server *s, crn_wire_kind kind); /* of this cycle */
+void crn_server_to_rank(crn_server *s, const crn_runner_row *r, uint32_t rank, const crn_wire *w,
+                        const void *data, size_t nbytes);
+void crn_server_clear(crn_runner_row *r); /* nothing of a result is here */
+void crn_server_task(crn_server *s, crn_runner_row *r, const crn_wire *task);
+void crn_server_beat(crn_server *s, const char *text); /* to the launcher */
+void crn_server_next_cycle(crn_server *s);
 
 /* schedule */
 void crn_schedule_begin(crn_server *s); /* of a cycle: every active member is to do */
