@@ -9,6 +9,7 @@
 #include "cmd/cmd_ensemble.h"
 
 static const char usage[] = "cairn ensemble new FILE\n"
+                            "cairn ensemble check FILE [json]\n"
                             "cairn ensemble twin FILE\n"
                             "cairn ensemble run FILE\n"
                             "cairn ensemble status FILE [json]\n"
@@ -37,18 +38,28 @@ static void say(const char *sentence, bool progress)
     }
 }
 
-static int run(crn_study *study, bool twin)
+int cmd_ensemble_launch(crn_study *study, crn_study_mode mode)
 {
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n <= 0)
-        return cmd_fail("cannot find this program: %s", strerror(errno));
+    if (n <= 0) {
+        cmd_fail("cannot find this program: %s", strerror(errno));
+        return CAIRN_EIO;
+    }
     self[n] = 0;
-    cairn_status rc = crn_launcher_run(study, twin, self, say);
+    cairn_status rc = crn_launcher_run(study, mode, self, say);
     if (isatty(STDERR_FILENO))
         fprintf(stderr, "\r\033[K");
     if (rc < 0)
-        return fail_here();
+        fail_here();
+    return rc;
+}
+
+static int run(crn_study *study, bool twin)
+{
+    int rc = cmd_ensemble_launch(study, twin ? CRN_MODE_TWIN : CRN_MODE_RUN);
+    if (rc < 0)
+        return CMD_UNKNOWN;
     if (rc == CAIRN_NOTHING)
         cmd_line("stopped; run it again to go on");
     else if (twin)
@@ -72,8 +83,7 @@ static int verb_twin(crn_study *study, char **words)
 
 static int verb_serve(crn_study *study, char **words)
 {
-    const bool twin = words[0] && strcmp(words[0], "twin") == 0;
-    return crn_server_run(study, twin) < 0 ? fail_here() : CMD_YES;
+    return crn_server_run(study, crn_mode_of(words[0])) < 0 ? fail_here() : CMD_YES;
 }
 
 /* --- orders --------------------------------------------------------------------------------- */
@@ -157,10 +167,9 @@ static const struct {
     verb_function *run;
     int nwords; /* after the file */
 } verbs[] = {
-    {"run", verb_run, 0},         {"twin", verb_twin, 0},
-    {"serve", verb_serve, 1},     {"stop", verb_stop, 0},
-    {"scale", verb_scale, 1},     {"kill", verb_kill, 1},
-    {"log", cmd_ensemble_log, 0}, {"status", cmd_ensemble_status, 1},
+    {"run", verb_run, 0},     {"twin", verb_twin, 0},       {"check", cmd_ensemble_check, 1},
+    {"serve", verb_serve, 1}, {"stop", verb_stop, 0},       {"scale", verb_scale, 1},
+    {"kill", verb_kill, 1},   {"log", cmd_ensemble_log, 0}, {"status", cmd_ensemble_status, 1},
 };
 
 static int carry_out(verb_function *verb, const char *file, char **words)

@@ -8,6 +8,13 @@
 #include "cmd/cmd.h"
 #include "ensemble/ensemble.h"
 
+/* Hand each line of the events to fn; CMD_YES, or CMD_UNKNOWN after saying why. */
+int cmd_ensemble_events(crn_study *study, void (*fn)(const char *line, void *arg), void *arg);
+
+/* Run launcher and server on a study; a negative result was reported. CAIRN_NOTHING: stopped. */
+int cmd_ensemble_launch(crn_study *study, crn_study_mode mode);
+
+int cmd_ensemble_check(crn_study *study, char **words);
 int cmd_ensemble_status(crn_study *study, char **words);
 int cmd_ensemble_log(crn_study *study, char **words);
 

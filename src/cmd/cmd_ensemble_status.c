@@ -43,8 +43,7 @@ static void take(status *s, const json_t *event)
         s->repeated += json_integer_value(json_object_get(event, "attempt")) > 1;
 }
 
-/* Hand each line of the events to fn. */
-static int read_events(crn_study *study, void (*fn)(const char *line, void *arg), void *arg)
+int cmd_ensemble_events(crn_study *study, void (*fn)(const char *line, void *arg), void *arg)
 {
     char *path, *line = NULL;
     size_t cap = 0;
@@ -70,7 +69,7 @@ static void print_line(const char *line, void *arg)
 int cmd_ensemble_log(crn_study *study, char **words)
 {
     (void)words;
-    return read_events(study, print_line, NULL);
+    return cmd_ensemble_events(study, print_line, NULL);
 }
 
 static void take_line(const char *line, void *arg)
@@ -95,7 +94,7 @@ int cmd_ensemble_status(crn_study *study, char **words)
     status s = {.runs = crn_study_is_running(study)};
     if (words[0] && strcmp(words[0], "json") != 0)
         return cmd_fail("status knows 'json', not '%s'", words[0]);
-    int code = read_events(study, take_line, &s);
+    int code = cmd_ensemble_events(study, take_line, &s);
     if (code != CMD_YES)
         return code;
     if (words[0])

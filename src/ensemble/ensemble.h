@@ -8,7 +8,10 @@
  *     ensemble_runner.c     the model's side in a study: orders from launcher and server
  *     ensemble_server.c     the server's loop: runners, messages, the order of a study
  *     ensemble_kalman.c     the method of studies whose server has all states
+ *     ensemble_gather.c     states between the server and all ranks of a runner
  *     ensemble_schedule.c   which member goes to which runner, due dates, failures
+ *     ensemble_check.c      what 'cairn ensemble check' tries on runners, and what it finds
+ *     ensemble_needs.c      memory, files and jobs that a study needs
  *     ensemble_analysis.c   the first members, the update, observations made by a twin
  *     ensemble_states.c     states on the shelf: putting them behind the loop, taking up a study
  *     ensemble_obs.c        observations from a file
@@ -25,13 +28,24 @@
 #include "base/base.h"
 #include "ensemble/ensemble_study.h"
 
+/* What a launcher and its server are to do with a study. */
+typedef enum crn_study_mode {
+    CRN_MODE_RUN,
+    CRN_MODE_TWIN, /* make a truth and its observations */
+    CRN_MODE_CHECK /* look for what would spoil it: ensemble_check.c */
+} crn_study_mode;
+
+/* The word for a mode on the server's command line, and back; NULL is RUN. */
+const char *crn_mode_word(crn_study_mode mode);
+crn_study_mode crn_mode_of(const char *word);
+
 /* --- the server ----------------------------------------------------------------------------- */
 
 /*
  * Be the server of a study whose launcher has started this process (by its environment). Returns
  * when the study is over: CAIRN_OK, or a failure whose sentence the launcher has got, too.
  */
-cairn_status crn_server_run(crn_study *study, bool twin);
+cairn_status crn_server_run(crn_study *study, crn_study_mode mode);
 
 /* --- the launcher --------------------------------------------------------------------------- */
 
@@ -40,9 +54,9 @@ typedef void crn_study_say_fn(const char *sentence, bool progress);
 
 /*
  * Run a study until it is over: CAIRN_OK; CAIRN_NOTHING: it was asked to stop, and goes on when it
- * is run again; or a failure. twin: make a truth and its observations instead.
+ * is run again; or a failure.
  */
-cairn_status crn_launcher_run(crn_study *study, bool twin, const char *program,
+cairn_status crn_launcher_run(crn_study *study, crn_study_mode mode, const char *program,
                               crn_study_say_fn *say);
 
 /* Does a launcher of this machine run the study now? */

@@ -11,17 +11,6 @@
 
 /* --- the beginning -------------------------------------------------------------------------- */
 
-static cairn_status make_memory(crn_server *s)
-{
-    CRN_TRY(crn_alloc(&s->analysis, s->nmembers));
-    CRN_TRY(crn_alloc(&s->background, s->nmembers));
-    for (uint32_t m = 0; m < s->nmembers; m++) {
-        CRN_TRY(crn_alloc(&s->analysis[m], s->layout.nbytes));
-        CRN_TRY(crn_alloc(&s->background[m], s->layout.nbytes));
-    }
-    return CAIRN_OK;
-}
-
 static cairn_status analyse(crn_server *s)
 {
     crn_server_beat(s, "update");
@@ -35,7 +24,7 @@ static cairn_status analyse(crn_server *s)
 static cairn_status begin(crn_server *s)
 {
     bool whole = false;
-    CRN_TRY(make_memory(s));
+    CRN_TRY(crn_gather_begin(s));
     cairn_status rc = crn_states_take_up(s, &whole);
     CRN_TRY(rc);
     s->phase = rc == CAIRN_NOTHING ? CRN_PHASE_FIRST : CRN_PHASE_CYCLE;
@@ -44,31 +33,7 @@ static cairn_status begin(crn_server *s)
     return whole ? analyse(s) : CAIRN_OK;
 }
 
-static cairn_status join(crn_server *s, crn_runner_row *r)
-{
-    return crn_alloc(&r->incoming, s->layout.nbytes);
-}
-
 /* --- tasks ---------------------------------------------------------------------------------- */
-
-static void send_state(crn_server *s, const crn_runner_row *r, const crn_wire *task)
-{
-    for (uint32_t k = 0; k < r->nranks; k++)
-        for (size_t f = 0; f < s->layout.field.n; f++) {
-            const crn_state_field *piece = &r->rank[k].piece.at[f];
-            unsigned char *data;
-            size_t n = crn_field_nbytes(piece);
-            crn_wire w = *task;
-            w.kind = CRN_WIRE_PIECE;
-            w.number = f;
-            w.rank = k;
-            if (n == 0 || crn_alloc(&data, n) < 0)
-                continue;
-            crn_piece_read(&s->layout, f, piece, s->analysis[task->member], data);
-            crn_server_to_rank(s, r, k, &w, data, n);
-            free(data);
-        }
-}
 
 static void give_member(crn_server *s, crn_runner_row *r, uint32_t member)
 {
@@ -83,7 +48,7 @@ static void give_member(crn_server *s, crn_runner_row *r, uint32_t member)
     w.more = s->study->spin + (s->cycle - 1) * s->study->steps;
     w.rank = s->study->keep != CRN_KEEP_ANALYSIS && !s->twin ? CRN_TASK_KEEP : 0;
     crn_server_task(s, r, &w);
-    send_state(s, r, &w);
+    crn_gather_send(s, r, &w, s->analysis[member]);
     crn_study_event(s->study, "task", "{s:i,s:i,s:i,s:o}", "cycle", s->cycle, "member", member,
                     "attempt", w.attempt, "runner", json_sprintf("r%u", r->number));
 }
@@ -151,79 +116,19 @@ static cairn_status judge(crn_server *s, crn_runner_row *r, const crn_wire *w)
     return take_result(s, r, w);
 }
 
-/* The result that was announced: is it whole by now? Each rank has its own connection, so pieces
- * may come after the announcement. */
-static cairn_status on_result(crn_server *s, crn_runner_row *r)
+static cairn_status take(crn_server *s, crn_runner_row *r, const crn_wire *w)
 {
-    const crn_wire w = r->done;
     cairn_status rc = CAIRN_OK;
-    if (w.number == 0 && (r->ncame < r->nwanted || r->in_member != w.member))
-        return CAIRN_OK;
-    r->waits = r->busy = false;
     if (s->phase == CRN_PHASE_FIRST)
         rc = on_first(s, r);
     else if (s->phase == CRN_PHASE_CYCLE)
-        rc = judge(s, r, &w);
-    crn_server_clear(r);
+        rc = judge(s, r, w);
     return rc < 0 ? rc : advance(s);
-}
-
-static cairn_status on_done(crn_server *s, crn_runner_row *r, const crn_wire *w)
-{
-    if (w->cycle != s->cycle || w->member >= s->nmembers ||
-        (r->busy && (r->task.member != w->member || r->task.attempt != w->attempt))) {
-        s->nstale++;
-        return CAIRN_OK;
-    }
-    r->task = r->done = *w;
-    if (!r->busy) /* offered by a runner whose server has died */
-        r->begun_ns = crn_now_ns();
-    r->busy = r->waits = true;
-    r->heard_ns = crn_now_ns();
-    return on_result(s, r);
-}
-
-/* Is it a piece of the result that comes, and new? */
-static bool is_welcome(const crn_server *s, const crn_runner_row *r, const crn_letter *m)
-{
-    const crn_wire *w = &m->wire;
-    if (w->rank >= r->nranks || w->number >= s->layout.field.n || w->cycle != s->cycle ||
-        m->nbytes != crn_field_nbytes(&r->rank[w->rank].piece.at[w->number]))
-        return false;
-    if (r->ncame > 0 && (r->in_member != w->member || r->in_attempt != w->attempt))
-        return false;
-    if (r->busy && (r->task.member != w->member || r->task.attempt != w->attempt))
-        return false;
-    return (r->rank[w->rank].came[w->number / 64] >> w->number % 64 & 1) == 0;
-}
-
-/* A piece of a result: of the task that the runner has, or, after the server's death, of one that
- * an earlier server gave it. */
-static cairn_status on_piece(crn_server *s, crn_runner_row *r, const crn_letter *m)
-{
-    const crn_wire *w = &m->wire;
-    if (!is_welcome(s, r, m)) {
-        s->nstale++;
-        return CAIRN_OK;
-    }
-    crn_piece_write(&s->layout, w->number, &r->rank[w->rank].piece.at[w->number], m->data,
-                    r->incoming);
-    r->rank[w->rank].came[w->number / 64] |= UINT64_C(1) << w->number % 64;
-    r->in_member = w->member;
-    r->in_attempt = w->attempt;
-    r->ncame++;
-    r->heard_ns = crn_now_ns();
-    return r->waits ? on_result(s, r) : CAIRN_OK;
 }
 
 static cairn_status letter(crn_server *s, crn_runner_row *r, const crn_letter *m)
 {
-    if (m->wire.kind == CRN_WIRE_PIECE)
-        return on_piece(s, r, m);
-    if (m->wire.kind == CRN_WIRE_DONE)
-        return on_done(s, r, &m->wire);
-    s->nbad++;
-    return CAIRN_OK;
+    return crn_gather_letter(s, r, m, take);
 }
 
 /* --- runners that are late or gone ---------------------------------------------------------- */
@@ -284,12 +189,7 @@ static cairn_status close_states(crn_server *s, cairn_status rc)
 static void free_states(crn_server *s)
 {
     crn_states_close(s);
-    for (uint32_t m = 0; m < s->nmembers; m++) {
-        free(s->analysis ? s->analysis[m] : NULL);
-        free(s->background ? s->background[m] : NULL);
-    }
-    free(s->analysis);
-    free(s->background);
+    crn_gather_done(s);
     free(s->twin_path);
     if (s->twin_file)
         fclose(s->twin_file);
@@ -297,7 +197,7 @@ static void free_states(crn_server *s)
 
 const crn_method crn_method_kalman = {.open = open_states,
                                       .begin = begin,
-                                      .join = join,
+                                      .join = crn_gather_join,
                                       .give = give,
                                       .letter = letter,
                                       .lose = lose,

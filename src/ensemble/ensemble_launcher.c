@@ -4,6 +4,7 @@
  * hello, tells the runners where the server is, and takes orders. It computes nothing and knows no
  * states: killed and started again, it finds its jobs as they are.
  */
+#include "ensemble/ensemble_check.h"
 #include "ensemble/ensemble_jobs.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ enum { WAIT_MS = 100, LEAVE_S = 5, SERVERS_IN_A_ROW = 5 };
 
 typedef struct launcher {
     crn_study *study;
-    bool twin;
+    crn_study_mode mode;
     const char *program; /* for the server */
     crn_study_say_fn *say;
     crn_signals signals;
@@ -29,6 +30,7 @@ typedef struct launcher {
     crn_jobs job;
     uint32_t runner, server;        /* the highest numbers in use */
     uint32_t wanted;                /* runners */
+    uint32_t nstarted, other;       /* of a check: runners; the one with other ranks, or 0 */
     char address[CRN_ADDRESS_TEXT]; /* of the server; "": there is none at present */
     uint32_t cycle, done, active;   /* as the server says */
     uint64_t failures, heard_ns, begun_ns, said_ns;
@@ -122,12 +124,32 @@ static cairn_status start_server(launcher *l)
     char *command;
     l->address[0] = 0;
     l->heard_ns = crn_now_ns();
-    CRN_FAIL_IF(asprintf(&command, "%s ensemble serve '%s'%s",
+    CRN_FAIL_IF(asprintf(&command, "%s ensemble serve '%s' %s",
                          l->study->server[0] ? l->study->server : l->program, l->study->file,
-                         l->twin ? " twin" : "") < 0,
+                         crn_mode_word(l->mode)) < 0,
                 CAIRN_ENOMEM, "no memory for a command");
     cairn_status rc = start_job(l, 's', ++l->server, command);
     free(command);
+    return rc;
+}
+
+/* Two runners as the study has them, and one with another number of ranks, if that is possible;
+ * one that ends is not replaced, since it is a finding. */
+static cairn_status start_for_check(launcher *l)
+{
+    char *other = NULL;
+    if (l->nstarted > 0)
+        return CAIRN_OK;
+    while (l->nstarted < CRN_CHECK_RUNNERS) {
+        CRN_TRY(start_job(l, 'r', ++l->runner, l->study->runner));
+        l->nstarted++;
+    }
+    CRN_TRY(crn_check_other(l->study, &other));
+    if (!other)
+        return CAIRN_OK;
+    cairn_status rc = start_job(l, 'r', ++l->runner, other);
+    l->other = l->runner;
+    free(other);
     return rc;
 }
 
@@ -135,6 +157,8 @@ static cairn_status start_missing(launcher *l)
 {
     if (count_jobs(l, 's') == 0)
         CRN_TRY(start_server(l));
+    if (l->mode == CRN_MODE_CHECK)
+        return start_for_check(l);
     while (count_jobs(l, 'r') < l->wanted)
         CRN_TRY(start_job(l, 'r', ++l->runner, l->study->runner));
     return CAIRN_OK;
@@ -144,9 +168,10 @@ static void on_runner_end(launcher *l, const crn_job *job, const char *how)
 {
     char words[200], server[32];
     snprintf(server, sizeof server, "s%u", l->server);
+    const bool other = l->other > 0 && number_of(job) == l->other;
     send_to(l, server, CRN_WIRE_LEAVE, number_of(job), "lost process");
-    l->nunborn = job->hello ? 0 : l->nunborn + 1;
-    if (l->nunborn <= 2 * l->wanted)
+    l->nunborn = job->hello || other ? 0 : l->nunborn + 1;
+    if (l->nunborn <= (l->mode == CRN_MODE_CHECK ? 0 : 2 * l->wanted))
         return;
     crn_job_last_words(l->study, job, words, sizeof words);
     char text[500];
@@ -427,15 +452,20 @@ static void launcher_done(launcher *l)
     crn_signals_end(&l->signals);
 }
 
-cairn_status crn_launcher_run(crn_study *study, bool twin, const char *program,
+static uint32_t wanted_runners(const crn_study *study, crn_study_mode mode)
+{
+    return mode == CRN_MODE_TWIN ? 1 : mode == CRN_MODE_CHECK ? CRN_CHECK_RUNNERS : study->runners;
+}
+
+cairn_status crn_launcher_run(crn_study *study, crn_study_mode mode, const char *program,
                               crn_study_say_fn *say_fn)
 {
     launcher l = {.study = study,
-                  .twin = twin,
+                  .mode = mode,
                   .program = program,
                   .say = say_fn,
                   .lock = -1,
-                  .wanted = twin ? 1 : study->runners};
+                  .wanted = wanted_runners(study, mode)};
     CRN_TRY(crn_signals_start(&l.signals));
     cairn_status rc = start(&l);
     if (rc == CAIRN_OK) {

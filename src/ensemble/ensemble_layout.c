@@ -183,7 +183,7 @@ void crn_piece_write(const crn_state_layout *l, size_t field, const crn_state_fi
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
-static double element(const unsigned char *at, cairn_type type, uint64_t i)
+double crn_element(const unsigned char *at, cairn_type type, uint64_t i)
 {
     return type == CAIRN_FLOAT64 ? ((const double *)(const void *)at)[i]
                                  : ((const float *)(const void *)at)[i];
@@ -194,7 +194,7 @@ void crn_rows_read(const crn_state_layout *l, const unsigned char *state, double
     for (size_t k = 0; k < l->field.n; k++) {
         const crn_state_field *f = &l->field.at[k];
         for (uint64_t i = 0, n = volume(f, f->global); f->role != CAIRN_CARRIED && i < n; i++)
-            *row++ = element(state + f->at, f->type, i);
+            *row++ = crn_element(state + f->at, f->type, i);
     }
 }
 
@@ -217,7 +217,7 @@ bool crn_rows_find_bad(const crn_state_layout *l, const unsigned char *state, ch
     for (size_t k = 0; k < l->field.n; k++) {
         const crn_state_field *f = &l->field.at[k];
         for (uint64_t i = 0, n = volume(f, f->global); f->role != CAIRN_CARRIED && i < n; i++)
-            if (!isfinite(element(state + f->at, f->type, i))) {
+            if (!isfinite(crn_element(state + f->at, f->type, i))) {
                 snprintf(name, cap, "element %llu of field '%s' is not finite",
                          (unsigned long long)i, f->name);
                 return true;

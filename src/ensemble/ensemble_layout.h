@@ -50,6 +50,9 @@ void crn_piece_read(const crn_state_layout *l, size_t field, const crn_state_fie
 void crn_piece_write(const crn_state_layout *l, size_t field, const crn_state_field *piece,
                      const void *data, unsigned char *state);
 
+/* Element i of an array of float32 or float64. */
+double crn_element(const unsigned char *at, cairn_type type, uint64_t i);
+
 /* The rows of a state, and back. */
 void crn_rows_read(const crn_state_layout *l, const unsigned char *state, double *row);
 void crn_rows_write(const crn_state_layout *l, const double *row, unsigned char *state);

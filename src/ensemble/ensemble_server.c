@@ -6,6 +6,8 @@
  */
 #include "ensemble/ensemble_server.h"
 
+#include "ensemble/ensemble_check.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <unistd.h>
@@ -248,6 +250,8 @@ static cairn_status on_launcher(crn_server *s, const crn_wire *w)
         s->stopping = true;
     else if (w->kind == CRN_WIRE_LEAVE && r)
         return lose_runner(s, r, w->text);
+    else if (w->kind == CRN_WIRE_LEAVE && s->method == &crn_method_check)
+        return crn_check_lost(s, w->runner, w->text);
     else if (w->kind == CRN_WIRE_HELLO) { /* a new launcher does not know us */
         char job[32];
         snprintf(job, sizeof job, "s%u", s->incarnation);
@@ -325,6 +329,8 @@ static cairn_status start(crn_server *s)
                 "a server is started by 'cairn ensemble run', not by hand");
     s->incarnation = (uint32_t)strtoul(job + 1, NULL, 10);
     s->nmembers = s->nactive = s->twin ? 1 : s->study->members;
+    if (s->method == &crn_method_check)
+        s->nmembers = s->nactive = CRN_CHECK_MEMBERS;
     CRN_TRY(crn_alloc(&s->member, s->nmembers));
     CRN_TRY(s->method->open(s));
     CRN_TRY(crn_study_read(s->study->dir, "launcher", &address));
@@ -362,16 +368,35 @@ static void finish(crn_server *s, cairn_status rc)
     crn_wire w = crn_server_wire(s, CRN_WIRE_STOP);
     snprintf(w.text, sizeof w.text, "%s", text);
     w.number = rc < 0 ? 1 : s->stopping ? 2 : 0;
-    crn_study_event(s->study, "over", "{s:i,s:I,s:I,s:I}", "cycle", s->cycle - 1, "failures",
-                    (json_int_t)s->nfailures, "repeated", (json_int_t)s->nrepeated, "ignored",
-                    (json_int_t)(s->nbad + s->nstale));
+    if (s->method != &crn_method_check)
+        crn_study_event(s->study, "over", "{s:i,s:I,s:I,s:I}", "cycle", s->cycle - 1, "failures",
+                        (json_int_t)s->nfailures, "repeated", (json_int_t)s->nrepeated, "ignored",
+                        (json_int_t)(s->nbad + s->nstale));
     if (s->launcher)
         (void)crn_link_send(s->launcher, NULL, &w, NULL, 0);
 }
 
-cairn_status crn_server_run(crn_study *study, bool twin)
+static const char *const mode_words[] = {
+    [CRN_MODE_RUN] = "run", [CRN_MODE_TWIN] = "twin", [CRN_MODE_CHECK] = "check"};
+
+const char *crn_mode_word(crn_study_mode mode)
 {
-    crn_server s = {.study = study, .twin = twin, .method = &crn_method_kalman};
+    return mode_words[mode];
+}
+
+crn_study_mode crn_mode_of(const char *word)
+{
+    for (size_t i = 0; word && i < sizeof mode_words / sizeof *mode_words; i++)
+        if (strcmp(word, mode_words[i]) == 0)
+            return (crn_study_mode)i;
+    return CRN_MODE_RUN;
+}
+
+cairn_status crn_server_run(crn_study *study, crn_study_mode mode)
+{
+    crn_server s = {.study = study, .twin = mode == CRN_MODE_TWIN, .method = &crn_method_kalman};
+    if (mode == CRN_MODE_CHECK)
+        s.method = &crn_method_check;
     cairn_status rc = start(&s);
     if (rc == CAIRN_OK)
         rc = loop(&s);

@@ -117,7 +117,9 @@ typedef struct crn_method {
     void (*free)(crn_server *s);
 } crn_method;
 
-extern const crn_method crn_method_kalman;
+extern const crn_method crn_method_kalman, crn_method_check;
+
+typedef struct crn_check crn_check;
 
 struct crn_server {
     crn_study *study;
@@ -139,7 +141,8 @@ struct crn_server {
     char *twin_path;
     crn_keeper keeper;
     uint64_t nbad, nstale, nfailures, nrepeated, beat_ns, cycle_ns, moved_ns;
-    bool stopping; /* the launcher asked */
+    bool stopping;    /* the launcher asked */
+    crn_check *check; /* NULL: it is none */
 };
 
 /* the loop, for methods */
@@ -150,6 +153,23 @@ void crn_server_clear(crn_runner_row *r); /* nothing of a result is here */
 void crn_server_task(crn_server *s, crn_runner_row *r, const crn_wire *task);
 void crn_server_beat(crn_server *s, const char *text); /* to the launcher */
 void crn_server_next_cycle(crn_server *s);
+
+/* gather: states between the server and all ranks of a runner, for methods whose server has them */
+typedef cairn_status crn_take_fn(crn_server *s, crn_runner_row *r, const crn_wire *done);
+cairn_status crn_gather_begin(crn_server *s); /* memory for the states of all members */
+void crn_gather_done(crn_server *s);
+cairn_status crn_gather_join(crn_server *s, crn_runner_row *r);
+void crn_gather_send(crn_server *s, const crn_runner_row *r, const crn_wire *task,
+                     const unsigned char *state);
+/* A message about a result; when all of it is in r->incoming, or there is none, take is called. */
+cairn_status crn_gather_letter(crn_server *s, crn_runner_row *r, const crn_letter *m,
+                               crn_take_fn *take);
+
+/* check */
+cairn_status crn_check_lost(crn_server *s, uint32_t runner, const char *why);
+void crn_check_say(const crn_server *s, const char *what, int ok, const char *fmt, ...)
+    CAIRN_PRINTF(4); /* ok: 1, 0: a fault, -1: it was not tried */
+void crn_needs_report(crn_server *s, uint32_t nranks, double task_s); /* by crn_check_say */
 
 /* schedule */
 void crn_schedule_begin(crn_server *s); /* of a cycle: every active member is to do */

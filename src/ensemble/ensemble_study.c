@@ -232,6 +232,7 @@ static cairn_status take_texts(crn_study *s)
     s->runner = text_of(s, CRN_STUDY_RUNNER);
     s->server = text_of(s, CRN_STUDY_SERVER);
     s->address = text_of(s, CRN_STUDY_ADDRESS);
+    s->check_command = text_of(s, CRN_STUDY_CHECK);
     CRN_FAIL_IF(!s->runner[0], CAIRN_EINVAL,
                 "'%s': runner.command is missing: how is the model started?", s->file);
     s->filter = crn_filter_of_name(filter);

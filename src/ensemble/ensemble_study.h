@@ -43,7 +43,8 @@ typedef struct crn_study {
     crn_keep keep;
     crn_failing failing;
     const crn_filter_ops *filter;
-    const char *observations, *runner, *server, *address; /* "": not given */
+    const char *observations, *runner, *server, *address, *check_command; /* "": not
+                                                                          given */
     crn_keys keys;
 } crn_study;
 

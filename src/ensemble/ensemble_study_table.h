@@ -37,6 +37,8 @@ CRN_STUDY_ROW(ADDRESS, "server", "address", TEXT, "127.0.0.1", "",
               "address at which launcher and server listen")
 CRN_STUDY_ROW(SERVER_TIMEOUT, "server", "timeout", SECONDS, "120s", "1s..",
               "a server without a sign of life for so long is ended")
+CRN_STUDY_ROW(CHECK, "check", "command", TEXT, "", "",
+              "starts the model on another number of ranks; none: runner.command with another -n")
 CRN_STUDY_ROW(TWIN_EVERY, "twin", "every", COUNT, "1", "1..",
               "of the elements, each so many-th is observed")
 CRN_STUDY_ROW(TWIN_VARIANCE, "twin", "variance", TEXT, "1", "", "of the errors of observations")
