@@ -77,7 +77,7 @@ static cairn_status on_mark(ckpt_history *h, const crn_event *e)
     last_leg(h)->end = e->time;
     return crn_vec_push(&h->mark, (ckpt_past_mark){.leg = h->leg.n - 1,
                                                    .version = e->mark.version,
-                                                   .begun = e->time - stored,
+                                                   .begun = crn_event_begun(e),
                                                    .held = CRN_MAX(e->mark.held, 0.0),
                                                    .safe = stored,
                                                    .nbytes = (double)e->mark.written,
@@ -116,7 +116,7 @@ static cairn_status take(ckpt_history *h, ckpt_past_leg *leg, const crn_event *e
         leg->end = e->time;
         break;
     case CRN_EVENT_ENDED:
-        saw_last(leg, e->ended.seen);
+        saw_last(leg, crn_event_worked_until(&e->ended));
         leg->ended = true;
         break;
     case CRN_EVENT_LAUNCH:

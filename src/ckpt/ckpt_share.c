@@ -409,17 +409,20 @@ cairn_status crn_ckpt_raise_last(cairn *c)
 static void tell_mark(cairn *c)
 {
     const ckpt_job *j = &c->leg.job;
-    crn_holding_event(&c->held, &(crn_event){.kind = CRN_EVENT_MARK,
-                                             .mark = {.version = j->version,
-                                                      .held = seconds(0, j->held_ns) +
-                                                              held_since(c, c->last_mark_ns),
-                                                      .stored = seconds(j->begin_ns, j->store_ns),
-                                                      .interval = j->interval_s,
-                                                      .nbytes = j->nbytes,
-                                                      .blocks = j->stats.blocks,
-                                                      .changed = j->stats.changed,
-                                                      .written = j->written,
-                                                      .healed = j->stats.healed}});
+    const double now = seconds(0, crn_wall_ns());
+    crn_holding_event(
+        &c->held,
+        &(crn_event){.kind = CRN_EVENT_MARK,
+                     .mark = {.version = j->version,
+                              .held = seconds(0, j->held_ns) + held_since(c, c->last_mark_ns),
+                              .stored = seconds(j->begin_ns, j->store_ns),
+                              .begun = now - seconds(j->begin_ns, crn_now_ns()),
+                              .interval = j->interval_s,
+                              .nbytes = j->nbytes,
+                              .blocks = j->stats.blocks,
+                              .changed = j->stats.changed,
+                              .written = j->written,
+                              .healed = j->stats.healed}});
 }
 
 /* A mark that is all trees: do all ranks have theirs? */

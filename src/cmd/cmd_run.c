@@ -172,6 +172,7 @@ static int note_end(supervisor *s, crn_leg *leg)
                                .code = leg->code,
                                .signal = leg->signal > 0 ? leg->signal : -1,
                                .launched = (double)leg->launched_ns * 1e-9,
+                               .until = (double)leg->worked_ns * 1e-9,
                                .command = words_json(s->launcher.words),
                                .nranks = s->launcher.nranks,
                                .output = cmd_json_text(crn_tail_text(&leg->tail))}});

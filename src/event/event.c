@@ -336,6 +336,16 @@ double crn_event_number(json_t *object, const char *name)
     return real_of(json_object_get(object, name));
 }
 
+double crn_event_worked_until(const crn_event_ended *e)
+{
+    return e->until > 0 ? e->until : e->seen;
+}
+
+double crn_event_begun(const crn_event *mark)
+{
+    return mark->mark.begun > 0 ? mark->mark.begun : mark->time - CRN_MAX(mark->mark.stored, 0.0);
+}
+
 uint64_t crn_event_version(const crn_event *e)
 {
     for (const member *m = members_of(e->kind); m->name; m++)

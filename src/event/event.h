@@ -101,6 +101,13 @@ CRN_EVENT_PARTS(CRN_PART)
 /* A number of an object as a REAL is read: 0 when it is missing, or one that cannot be. */
 double crn_event_number(json_t *object, const char *name);
 
+/* Until when a leg worked that was seen to end: its last sign of life, where nobody knows better.
+ */
+double crn_event_worked_until(const crn_event_ended *e);
+
+/* When a mark was begun. Where MPI is not for threads, the log has it at a later call only. */
+double crn_event_begun(const crn_event *mark);
+
 /* The version of the mark that an event is about, or CRN_EVENT_NO_VERSION. */
 uint64_t crn_event_version(const crn_event *e);
 

@@ -38,12 +38,14 @@
     M(TEXT, why)                                                                                   \
     M(INT_OR_NULL, code)                                                                           \
     M(INT_OR_NULL, signal)                                                                         \
-    M(REAL, launched) M(JSON, command) M(COUNT, nranks) M(JSON, output) M(REAL, seen)
+    M(REAL, launched)                                                                              \
+    O(REAL, until) M(JSON, command) M(COUNT, nranks) M(JSON, output) M(REAL, seen)
 
 #define CRN_EVENT_MARK_MEMBERS(M, O)                                                               \
     M(VERSION, version)                                                                            \
     M(REAL, held)                                                                                  \
     M(REAL, stored)                                                                                \
+    O(REAL, begun)                                                                                 \
     M(REAL, interval)                                                                              \
     M(COUNT, nbytes) M(COUNT, blocks) M(COUNT, changed) M(COUNT, written) O(COUNT, healed)
 

@@ -48,8 +48,8 @@ static bool begins(const crn_event *e, const report_leg *now)
            (!now || !crn_has(&now->launch) || crn_has(&now->open) || crn_has(&now->ended));
 }
 
-/* The last sign of life before an event that begins or ends a leg. */
-static double seen_before(const crn_event *e)
+/* Until when a leg worked, by the event that ends it or begins the next. */
+static double worked_until(const crn_event *e)
 {
     switch (e->kind) {
     case CRN_EVENT_LAUNCH:
@@ -57,14 +57,14 @@ static double seen_before(const crn_event *e)
     case CRN_EVENT_OPEN:
         return e->open.seen;
     default:
-        return e->ended.seen;
+        return crn_event_worked_until(&e->ended);
     }
 }
 
 static void saw_last(report_leg *l, const crn_event *e)
 {
     l->seen_last = true;
-    l->seen = seen_before(e);
+    l->seen = worked_until(e);
 }
 
 /* Keep an event of the leg, which is e's no longer. */
@@ -108,7 +108,7 @@ static cairn_status note_newest(crn_report_log *log, uint64_t version, size_t at
 static cairn_status add_mark(crn_report_log *log, report_leg *l, const crn_event *e)
 {
     const crn_event_mark *m = &e->mark;
-    const double captured = e->time - m->stored;
+    const double captured = crn_event_begun(e);
     const crn_logged_mark mark = {.version = m->version,
                                   .line = log->nlines,
                                   .leg = log->leg.n,

@@ -9,6 +9,7 @@
  *     supervise_proc.c       the processes of this machine
  *     supervise_offspring.c  those that descend from this one
  *     supervise_orphans.c    those that a supervisor that was killed has left behind
+ *     supervise_ranks.c      the ranks of a launcher: when the first of them died
  *     supervise_shell.c      commands whose result is needed
  *     supervise_tail.c       the last lines of output
  *     supervise_launcher.c   the launcher's line: how many ranks, and what it hands on
@@ -19,6 +20,7 @@
 #ifndef CAIRN_SUPERVISE_H
 #define CAIRN_SUPERVISE_H
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/types.h>
 
@@ -60,6 +62,13 @@ void crn_proc_list(crn_procs *ret); /* all of this machine that there is memory 
 bool crn_proc_self(crn_proc *ret);  /* false where there is no /proc */
 bool crn_proc_is_alive(pid_t pid, uint64_t born);
 
+/* The environment that a process was started with, to be freed: strings, one after the other. NULL:
+ * it is not ours to read, or gone. */
+char *crn_proc_environment(pid_t pid, size_t *ret_n);
+
+/* The value of a variable there; "" where it has none. */
+const char *crn_environment_find(const char *text, size_t n, const char *name);
+
 /* The processes of the programs: all that descend from this one, but for those that were there
  * before. Those that lose their parent become children of this one, so that none gets away. */
 typedef struct crn_offspring {
@@ -78,6 +87,24 @@ int crn_offspring_kill(const crn_offspring *o, pid_t pid);
 
 /* Has pid children, all of which have ended without its taking notice? */
 bool crn_offspring_is_stuck(pid_t pid);
+
+/*
+ * The ranks that a launcher has started on this machine. Launchers take seconds to end once a rank
+ * has died; the ranks are none of our children, but the kernel lets anyone wait for them.
+ */
+typedef struct crn_rank_watch {
+    CRN_VEC(struct pollfd) process; /* that are alive: a pidfd each */
+    CRN_VEC(pid_t) known;           /* all that were found */
+    CRN_VEC(uint64_t) died;         /* when others did, wall clock, in that order */
+    uint64_t look_ns, pause_ns;     /* when they were looked for, and for how long not again */
+} crn_rank_watch;
+
+void crn_rank_watch_look(crn_rank_watch *r,
+                         pid_t launcher); /* for new ones, now and then; and for deaths */
+void crn_rank_watch_done(crn_rank_watch *r);
+
+/* When the leg was over that came to its end at this time: when a rank died shortly before. */
+uint64_t crn_rank_watch_first(const crn_rank_watch *r, uint64_t end_ns);
 
 /* A variable of the environment. */
 typedef struct crn_variable {
@@ -168,7 +195,8 @@ typedef struct crn_leg {
     crn_leg_end why;
     int code, signal;     /* of the launcher; code -1: it was killed, or never was */
     bool asked;           /* to leave */
-    uint64_t launched_ns; /* wall clock */
+    uint64_t launched_ns; /* wall clock, as below */
+    uint64_t worked_ns;   /* when it ended, or had to; 0: it hung, since nobody knows when */
     crn_tail tail;
 } crn_leg;
 

@@ -25,6 +25,7 @@ typedef struct watch {
     crn_leg *leg;
     crn_signals *signals;
     pid_t pid; /* and process group */
+    crn_rank_watch ranks;
     stream out, err;
     int status;         /* of the launcher; -1: it runs */
     uint64_t pulse;     /* as seen last */
@@ -157,6 +158,7 @@ static void end(watch *w, crn_leg_end why)
     if (w->ending_ns != 0)
         return;
     w->leg->why = why;
+    w->leg->worked_ns = why == CRN_LEG_HANG ? 0 : crn_wall_ns();
     w->ending_ns = crn_now_ns();
     kill(-w->pid, SIGTERM);
     kill(-w->pid, SIGCONT);
@@ -257,12 +259,27 @@ static void look(watch *w)
         w->status = crn_offspring_kill(leg->offspring, w->pid);
 }
 
+/* Wait until something happens there, or to a rank, or for a moment. */
+static void wait_for_any(watch *w, struct pollfd *p, size_t n)
+{
+    enum { ALL_MAX = 1024 };
+    struct pollfd all[ALL_MAX];
+    if (w->leg->launcher)
+        crn_rank_watch_look(&w->ranks, w->pid);
+    const size_t nranks = CRN_MIN(w->ranks.process.n, ALL_MAX - n);
+    memcpy(all, p, n * sizeof *p);
+    if (nranks > 0)
+        memcpy(all + n, w->ranks.process.at, nranks * sizeof *all);
+    poll(all, n + nranks, w->leg->launcher && w->ranks.known.n == 0 ? 50 : 500);
+    memcpy(p, all, n * sizeof *p);
+}
+
 static void wait_for_end(watch *w)
 {
     while (w->status < 0) {
         struct pollfd p[] = {
             {.fd = w->signals->fd, .events = POLLIN}, next_step(&w->out), next_step(&w->err)};
-        poll(p, sizeof p / sizeof *p, 500);
+        wait_for_any(w, p, sizeof p / sizeof *p);
         if (p[1].revents)
             pump(w, &w->out);
         if (p[2].revents)
@@ -287,6 +304,9 @@ cairn_status crn_leg_run(crn_leg *leg, crn_signals *s)
     CRN_TRY(start(&w));
     leg->why = CRN_LEG_EXIT;
     wait_for_end(&w);
+    if (w.ending_ns == 0)
+        leg->worked_ns = crn_rank_watch_first(&w.ranks, crn_wall_ns());
+    crn_rank_watch_done(&w.ranks);
     leg->code = WIFEXITED(w.status) ? WEXITSTATUS(w.status) : -1;
     leg->signal = WIFSIGNALED(w.status) ? WTERMSIG(w.status) : 0;
     if (leg->signal != 0 && w.ending_ns == 0)

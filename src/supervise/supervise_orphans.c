@@ -5,12 +5,11 @@
  */
 #include "supervise/supervise.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LEAVE_S = 10, ENVIRONMENT_MAX = 1 << 22 };
+enum { LEAVE_S = 10 };
 
 static const char mark_name[] = "CAIRN_SUPERVISOR";
 
@@ -42,40 +41,10 @@ cairn_status crn_orphans_sign(void)
     return CAIRN_OK;
 }
 
-/* The environment that a process was started with: strings, one after the other. NULL: it is not
- * ours to read, or gone. */
-static char *read_environment(pid_t pid, size_t *ret_n)
-{
-    char path[64], *text;
-    snprintf(path, sizeof path, "/proc/%ld/environ", (long)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || crn_alloc(&text, ENVIRONMENT_MAX) < 0) {
-        if (fd >= 0)
-            close(fd);
-        return NULL;
-    }
-    size_t n = 0;
-    for (ssize_t k; (k = read(fd, text + n, ENVIRONMENT_MAX - 1 - n)) > 0;)
-        n += (size_t)k;
-    close(fd);
-    text[n] = 0;
-    *ret_n = n;
-    return text;
-}
-
-static const char *find_variable(const char *text, size_t n, const char *name)
-{
-    const size_t len = strlen(name);
-    for (const char *at = text; at < text + n; at += strlen(at) + 1)
-        if (strncmp(at, name, len) == 0 && at[len] == '=')
-            return at + len + 1;
-    return "";
-}
-
 static bool has_all(const char *text, size_t n, const crn_variable *has, size_t nvariables)
 {
     for (size_t i = 0; i < nvariables; i++)
-        if (strcmp(find_variable(text, n, has[i].name), has[i].value) != 0)
+        if (strcmp(crn_environment_find(text, n, has[i].name), has[i].value) != 0)
             return false;
     return true;
 }
@@ -98,11 +67,11 @@ typedef struct sought {
 static bool is_orphan(const sought *s, const char *machine, pid_t pid)
 {
     size_t n;
-    char *text = read_environment(pid, &n);
+    char *text = crn_proc_environment(pid, &n);
     if (!text)
         return false;
-    bool found =
-        is_forsaken(find_variable(text, n, mark_name), machine) && has_all(text, n, s->has, s->n);
+    bool found = is_forsaken(crn_environment_find(text, n, mark_name), machine) &&
+                 has_all(text, n, s->has, s->n);
     free(text);
     return found;
 }
@@ -112,7 +81,7 @@ static bool is_marked(const crn_proc *p, const crn_variable *has, size_t nvariab
     size_t n;
     if (p->pid == getpid() || p->ended)
         return false;
-    char *text = read_environment(p->pid, &n);
+    char *text = crn_proc_environment(p->pid, &n);
     const bool found = text && has_all(text, n, has, nvariables);
     free(text);
     return found;

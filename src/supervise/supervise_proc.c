@@ -5,7 +5,10 @@
 #include "supervise/supervise.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <unistd.h>
+
+enum { ENVIRONMENT_MAX = 1 << 22 };
 
 /* "12 (name) S 7 ...", where a name may have any characters; its birth is the 22nd field. */
 static bool parse_process(const char *text, crn_proc *ret)
@@ -63,4 +66,32 @@ bool crn_proc_is_alive(pid_t pid, uint64_t born)
     crn_proc now;
     snprintf(name, sizeof name, "%ld", (long)pid);
     return read_process(name, &now) && now.born == born && !now.ended;
+}
+
+char *crn_proc_environment(pid_t pid, size_t *ret_n)
+{
+    char path[64], *text;
+    snprintf(path, sizeof path, "/proc/%ld/environ", (long)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || crn_alloc(&text, ENVIRONMENT_MAX) < 0) {
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    size_t n = 0;
+    for (ssize_t k; (k = read(fd, text + n, ENVIRONMENT_MAX - 1 - n)) > 0;)
+        n += (size_t)k;
+    close(fd);
+    text[n] = 0;
+    *ret_n = n;
+    return text;
+}
+
+const char *crn_environment_find(const char *text, size_t n, const char *name)
+{
+    const size_t len = strlen(name);
+    for (const char *at = text; at < text + n; at += strlen(at) + 1)
+        if (strncmp(at, name, len) == 0 && at[len] == '=')
+            return at + len + 1;
+    return "";
 }

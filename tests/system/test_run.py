@@ -4,6 +4,7 @@ right next step and says so."""
 import json
 import os
 import signal
+import time
 import unittest
 
 import system
@@ -61,13 +62,19 @@ class Deaths(Supervised):
     def test_rank_is_killed(self):
         job = self.supervise()
         self.marked(job)
+        killed_at = time.time()
         job.kill([self.random.randrange(self.ranks)])
         self.must_end_right(job)
         self.assertRegex(job.text(), r"try 1: killed by signal 9 \(KILL\); the newest mark is \d+")
         legs = self.legs()
         self.assertEqual(self.ends(), ["killed by signal 9 (KILL)", "finished"])
         self.assertEqual(legs[1]["resumed"] % 4, 0)
-        self.assertGreater(legs[0]["lost_seconds"], 0)
+        # work is lost until the death: not until the last sign of life, nor until mpirun is done
+        self.assertGreaterEqual(legs[0]["ended"], killed_at)
+        ended = self.events("ended")[0]
+        self.assertLess(legs[0]["ended"], ended["time"])
+        marks = [m for m in self.events("mark") if m["time"] < ended["time"]]
+        self.assertAlmostEqual(legs[0]["lost_seconds"], legs[0]["ended"] - marks[-1]["begun"], 3)
         self.assertGreater(legs[1]["restart_seconds"], 0)
         self.assertEqual([e["tries"] for e in self.events("launch")], [2])
         code, text = self.cairn("ls", self.trail)
