@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The thread's error record: written where something fails, taken at the public line.
+ * The thread's error record: written where something fails, taken at the public line. Programs
+ * print its text, which may quote names from files that others wrote: it never has what may not be
+ * shown.
  */
 #include "base/base.h"
 
@@ -30,6 +32,7 @@ cairn_status crn_err_raise(const char *file, int line, cairn_status code, int sy
     va_start(ap, fmt);
     vsnprintf(record.text, sizeof record.text, fmt, ap);
     va_end(ap);
+    crn_text_clean(record.text);
     errno = keep;
     return code;
 }
@@ -58,6 +61,7 @@ cairn_status crn_err_raise_sys(const char *file, int line, int sys, const char *
     va_end(ap);
     size_t n = strlen(record.text);
     snprintf(record.text + n, sizeof record.text - n, ": %s", CRN_SYS_TEXT(sys));
+    crn_text_clean(record.text);
     errno = sys;
     return record.code;
 }
@@ -82,6 +86,7 @@ void crn_err_prefix(const char *fmt, ...)
     size_t n = strlen(words);
     memcpy(record.text, words, n + 1);
     snprintf(record.text + n, sizeof record.text - n, "%s", text);
+    crn_text_clean(record.text);
 }
 
 void crn_err_take(crn_err *ret)

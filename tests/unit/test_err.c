@@ -48,6 +48,31 @@ static void test_frames_tell_the_way_up(void **state)
     assert_string_equal(crn_err_peek()->text, "");
 }
 
+/* A program prints what cairn_error_text returns; names in it may come from a forged file. */
+static void test_text_cannot_drive_a_terminal(void **state)
+{
+    (void)state;
+    (void)crn_fail(CAIRN_ECORRUPT, "'%s' is damaged",
+                   "a\xe2\x80\xae"
+                   "b\xc2\x9b"
+                   "31mc\x1b[2Jd\n");
+    assert_string_equal(cairn_error_text(), "'a?b?31mc?[2Jd?' is damaged");
+    crn_err_prefix("%s: ", "x\xe2\x81\xa6");
+    assert_string_equal(cairn_error_text(), "x?: 'a?b?31mc?[2Jd?' is damaged");
+    (void)crn_fail_sys(ENOENT, "\xc3");
+    assert_int_equal(cairn_error_text()[0], '?');
+    char many[2 * CRN_ERR_TEXT];
+    for (size_t i = 0; i + 2 < sizeof many; i += 2)
+        memcpy(many + i, "\xc3\xa4", 3); /* cut in the middle of a character */
+    (void)crn_fail(CAIRN_ECORRUPT, "a%s", many);
+    uint32_t code;
+    bool fair;
+    for (const char *at = cairn_error_text(); *at; at += crn_utf8_next(at, &code, &fair)) {
+        (void)crn_utf8_next(at, &code, &fair);
+        assert_true(fair);
+    }
+}
+
 static void test_take_and_give_move_the_record(void **state)
 {
     (void)state;
@@ -135,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_frames_tell_the_way_up),
+        cmocka_unit_test(test_text_cannot_drive_a_terminal),
         cmocka_unit_test(test_take_and_give_move_the_record),
         cmocka_unit_test(test_prefix_and_text_are_cut_not_overrun),
         cmocka_unit_test(test_frames_are_bounded),
