@@ -126,7 +126,7 @@ static cairn_status check_own(const cairn *c, const crn_census *s)
 static cairn_status check_cells(cairn *c, const char *name, uint64_t global)
 {
     const ckpt_var *index = crn_ckpt_index_of(c, name);
-    const size_t n = index ? index->nbytes / sizeof(ckpt_cell) : 0;
+    const size_t n = index ? index->nbytes / sizeof(crn_cell_count) : 0;
     crn_cell *have = NULL;
     CRN_TRY(crn_comm_agree(c->held.comm, crn_alloc(&have, n)));
     for (size_t i = 0; i < n; i++)

@@ -17,7 +17,7 @@ bool crn_ckpt_has_halo(const ckpt_var *v)
 ckpt_var *crn_ckpt_halo_of(cairn *c, const char *name)
 {
     char full[CRN_VAR_NAME + 1];
-    const bool fits = crn_ckpt_companion_name(name, CKPT_HALO_END, full) == CAIRN_OK;
+    const bool fits = crn_companion_name(name, CRN_HALO_END, full) == CAIRN_OK;
     return fits ? crn_ckpt_find(c, full) : NULL;
 }
 
@@ -77,7 +77,7 @@ cairn_status crn_ckpt_declare_halo(cairn *c, const ckpt_var *piece)
 {
     char name[CRN_VAR_NAME + 1];
     ckpt_var halo = *piece;
-    CRN_TRY(crn_ckpt_companion_name(piece->name, CKPT_HALO_END, name));
+    CRN_TRY(crn_companion_name(piece->name, CRN_HALO_END, name));
     halo.name = name;
     halo.layout = CRN_LAYOUT_HALO;
     halo.halo = false;

@@ -9,14 +9,9 @@
 
 static void set_layout(ckpt_var *v, crn_var_layout layout)
 {
+    _Static_assert(sizeof v->attributes >= CRN_LAYOUT_LINES, "they are the first lines");
     v->layout = layout;
-    const char *word = crn_layout_word(layout);
-    if (word)
-        snprintf(v->attributes, sizeof v->attributes, "layout=%s\n", word);
-    if (layout == CRN_LAYOUT_RAGGED) {
-        const size_t n = strlen(v->attributes);
-        snprintf(v->attributes + n, sizeof v->attributes - n, "cells=%" PRIu64 "\n", v->ncells);
-    }
+    crn_layout_lines(layout, v->ncells, v->attributes);
 }
 
 /* --- in no order -------------------------------------------------------------------------- */
@@ -35,51 +30,24 @@ int cairn_protect_list(cairn *c, const char *name, void *data, cairn_type type, 
 
 /* --- in cells ----------------------------------------------------------------------------- */
 
-cairn_status crn_ckpt_companion_name(const char *name, const char *end, char buf[CRN_VAR_NAME + 1])
-{
-    const int n = snprintf(buf, CRN_VAR_NAME + 1, "%s%s", name, end);
-    CRN_FAIL_IF(n > CRN_VAR_NAME, CAIRN_EINVAL,
-                "the name of a variable with %s has at most %zu bytes, not %zu", end + 1,
-                CRN_VAR_NAME - strlen(end), strlen(name));
-    return CAIRN_OK;
-}
-
 ckpt_var *crn_ckpt_index_of(cairn *c, const char *name)
 {
     char full[CRN_VAR_NAME + 1];
-    const bool fits = crn_ckpt_companion_name(name, CKPT_INDEX_END, full) == CAIRN_OK;
+    const bool fits = crn_companion_name(name, CRN_INDEX_END, full) == CAIRN_OK;
     return fits ? crn_ckpt_find(c, full) : NULL;
-}
-
-static cairn_status check_cells(const char *name, uint64_t global, size_t ncells,
-                                const uint64_t *cell, const uint64_t *nitems, uint64_t *ret_items)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < ncells; i++) {
-        CRN_FAIL_IF(cell[i] >= global, CAIRN_EINVAL,
-                    "variable '%s': there is no cell %" PRIu64 " of %" PRIu64, name, cell[i],
-                    global);
-        CRN_FAIL_IF(i > 0 && cell[i] <= cell[i - 1], CAIRN_EINVAL,
-                    "variable '%s': cell %" PRIu64 " follows cell %" PRIu64 ": numbers must grow",
-                    name, cell[i], cell[i - 1]);
-        CRN_FAIL_IF(__builtin_add_overflow(sum, nitems[i], &sum), CAIRN_EINVAL,
-                    "variable '%s' is larger than any memory", name);
-    }
-    *ret_items = sum;
-    return CAIRN_OK;
 }
 
 static cairn_status make_index(const char *name, uint64_t global, size_t ncells,
                                const uint64_t *cell, const uint64_t *nitems, ckpt_var *ret)
 {
     ckpt_var v = {.name = (char *)name,
-                  .type = CKPT_CELL_TYPE,
-                  .item = sizeof(ckpt_cell),
-                  .nbytes = ncells * sizeof(ckpt_cell),
+                  .type = CRN_CELL_TYPE,
+                  .item = sizeof(crn_cell_count),
+                  .nbytes = ncells * sizeof(crn_cell_count),
                   .ncells = global};
     CRN_TRY(crn_alloc(&v.cell, ncells));
     for (size_t i = 0; i < ncells; i++)
-        v.cell[i] = (ckpt_cell){cell[i], nitems[i]};
+        v.cell[i] = (crn_cell_count){cell[i], nitems[i]};
     v.data = v.cell;
     set_layout(&v, CRN_LAYOUT_INDEX);
     *ret = v;
@@ -95,8 +63,8 @@ static cairn_status protect_ragged(cairn *c, const char *name, void *data, cairn
     char full[CRN_VAR_NAME + 1];
     CRN_FAIL_IF(!name, CAIRN_EINVAL, "a variable needs a name");
     CRN_FAIL_IF(ncells > 0 && (!cell || !nitems), CAIRN_EINVAL, "variable '%s' has no cells", name);
-    CRN_TRY(check_cells(name, global, ncells, cell, nitems, &count));
-    CRN_TRY(crn_ckpt_companion_name(name, CKPT_INDEX_END, full));
+    CRN_TRY(crn_cells_check(name, global, ncells, cell, nitems, &count));
+    CRN_TRY(crn_companion_name(name, CRN_INDEX_END, full));
     CRN_TRY(crn_ckpt_begin_var(c, name, data, type, count, &items));
     items.ncells = global;
     set_layout(&items, CRN_LAYOUT_RAGGED);

@@ -47,12 +47,6 @@ static cairn_status describe_slice(crn_restart *t)
     return rc;
 }
 
-static uint64_t cells_of(const crn_var_spec *spec)
-{
-    const char *value = crn_var_attribute(spec, "cells");
-    return value ? strtoull(value, NULL, 10) : 0;
-}
-
 static cairn_status look_back(crn_restart *t)
 {
     CRN_TRY(describe_slice(t));
@@ -61,7 +55,7 @@ static cairn_status look_back(crn_restart *t)
         for (size_t k = 0; k < share->nvars; k++) /* what lies around a piece is the rank's own */
             if (crn_layout_of(&share->var[k].spec) != CRN_LAYOUT_HALO)
                 crn_census_add(&t->past, t->rank.at[i], &share->var[k].spec,
-                               cells_of(&share->var[k].spec), &share->var[k].root);
+                               crn_layout_ncells(&share->var[k].spec), &share->var[k].root);
     }
     return crn_census_take(&t->past, t->c->held.comm);
 }

@@ -12,8 +12,8 @@
 /* The index of the i-th share that this rank tells of; NULL when that has none. */
 static const crn_var *index_in(const crn_restart *t, size_t i, const char *name)
 {
-    char full[CRN_VAR_NAME + sizeof CKPT_INDEX_END];
-    snprintf(full, sizeof full, "%s%s", name, CKPT_INDEX_END);
+    char full[CRN_VAR_NAME + sizeof CRN_INDEX_END];
+    snprintf(full, sizeof full, "%s%s", name, CRN_INDEX_END);
     return crn_mark_find(t->share.at[i], full);
 }
 
@@ -22,12 +22,12 @@ static size_t count_entries(const crn_restart *t, const char *name)
     size_t n = 0;
     for (size_t i = 0; i < t->ntold; i++) {
         const crn_var *v = index_in(t, i, name);
-        n += v ? v->spec.nbytes / sizeof(ckpt_cell) : 0;
+        n += v ? v->spec.nbytes / sizeof(crn_cell_count) : 0;
     }
     return n;
 }
 
-static cairn_status plan_indexes(const crn_restart *t, const char *name, ckpt_cell *to,
+static cairn_status plan_indexes(const crn_restart *t, const char *name, crn_cell_count *to,
                                  crn_pulls *ret)
 {
     for (size_t i = 0; i < t->ntold; i++) {
@@ -45,7 +45,7 @@ static cairn_status plan_indexes(const crn_restart *t, const char *name, ckpt_ce
 }
 
 /* Entries of a share become cells; they must be what a program may declare. */
-static cairn_status place_cells(const crn_restart *t, const char *name, const ckpt_cell *entry,
+static cairn_status place_cells(const crn_restart *t, const char *name, const crn_cell_count *entry,
                                 uint64_t global, crn_cell *ret)
 {
     for (size_t i = 0; i < t->ntold; i++) {
@@ -72,7 +72,7 @@ static cairn_status read_indexes(crn_restart *t, const char *name, uint64_t glob
                                  size_t *ret_n)
 {
     const size_t n = count_entries(t, name);
-    ckpt_cell *entry = NULL;
+    crn_cell_count *entry = NULL;
     crn_cell *cell = NULL;
     crn_pulls pull = {0};
     crn_load_stats stats;
@@ -124,7 +124,7 @@ cairn_status crn_restart_find_cells(crn_restart *t, const char *name, crn_cell *
 
 /* --- planning ----------------------------------------------------------------------------- */
 
-static cairn_status plan_items(crn_restart *t, const ckpt_var *v, const ckpt_cell *declared,
+static cairn_status plan_items(crn_restart *t, const ckpt_var *v, const crn_cell_count *declared,
                                const crn_cell *found, size_t n)
 {
     const crn_owner_record *const *r;
@@ -151,7 +151,7 @@ static cairn_status plan_ragged(crn_restart *t, const char *name)
     crn_cell *want = NULL;
     if (v && v->layout == CRN_LAYOUT_RAGGED)
         index = crn_ckpt_index_of(t->c, name);
-    const size_t n = index ? index->nbytes / sizeof(ckpt_cell) : 0;
+    const size_t n = index ? index->nbytes / sizeof(crn_cell_count) : 0;
     CRN_TRY(crn_comm_agree(t->c->held.comm, crn_alloc(&want, n)));
     for (size_t i = 0; i < n; i++)
         want[i].number = index->cell[i].number;

@@ -84,7 +84,7 @@ typedef struct ckpt_var {
     crn_box memory; /* what data holds of the global array, in far indices: more than the piece, */
     bool padded;    /* if this says so; */
     bool halo;      /* and resume brings that, too: marks have it as a companion */
-    struct ckpt_cell *cell;          /* an index's data, which is this session's; or NULL */
+    struct crn_cell_count *cell;          /* an index's data, which is this session's; or NULL */
     uint64_t ncells;                 /* an index's and its items': of all ranks */
     crn_bound bound[CRN_BOUNDS_MAX]; /* for comparing runs */
     size_t nbounds;
@@ -131,17 +131,6 @@ typedef struct ckpt_smalls {
     size_t used, room; /* bytes of that */
     size_t tally;      /* number of the one for all of them, + 1; 0: none yet */
 } ckpt_smalls;
-
-/* An entry of an index. */
-typedef struct ckpt_cell {
-    uint64_t number, nitems;
-} ckpt_cell;
-
-#define CKPT_CELL_TYPE "{16:cell@0:uint64,items@8:uint64}"
-
-/* How the names of companions end: of an index, and of what lies around a piece. */
-#define CKPT_INDEX_END "#cells"
-#define CKPT_HALO_END  "#halo"
 
 /* A structure that the program has defined. */
 typedef struct ckpt_type {
@@ -384,9 +373,6 @@ ckpt_var *crn_ckpt_find_declared(cairn *c, const char *name);
 
 /* Is it Cairn's own, and goes with another variable? */
 bool crn_ckpt_is_companion(const ckpt_var *v);
-
-/* The name of a companion, which ends so. CAIRN_EINVAL: there is no room for it. */
-cairn_status crn_ckpt_companion_name(const char *name, const char *end, char buf[CRN_VAR_NAME + 1]);
 
 /* The index of a ragged variable, and what lies around a piece; NULL when there is none. */
 ckpt_var *crn_ckpt_index_of(cairn *c, const char *name);

@@ -235,22 +235,10 @@ cairn_status crn_ckpt_declare(cairn *c, const ckpt_var *v)
 
 /* --- arrays ------------------------------------------------------------------------------- */
 
-static cairn_status check_name(const char *name)
-{
-    CRN_FAIL_IF(!name, CAIRN_EINVAL, "a variable needs a name");
-    static const char *const ours[] = {CKPT_INDEX_END, CKPT_HALO_END};
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
-        const size_t n = strlen(name), end = strlen(ours[i]);
-        CRN_FAIL_IF(n >= end && strcmp(name + n - end, ours[i]) == 0, CAIRN_EINVAL,
-                    "variable '%s': names that end in '%s' are Cairn's own", name, ours[i]);
-    }
-    return CAIRN_OK;
-}
-
 cairn_status crn_ckpt_begin_var(const cairn *c, const char *name, const void *data, cairn_type type,
                                 uint64_t count, ckpt_var *ret)
 {
-    CRN_TRY(check_name(name));
+    CRN_TRY(crn_companion_check(name));
     ckpt_var v = {.name = (char *)name, .data = data};
     v.type = crn_ckpt_type(c, type, &v.item);
     CRN_FAIL_IF(!v.type, CAIRN_EINVAL, "variable '%s': there is no type %u", name, type);

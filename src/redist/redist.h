@@ -35,6 +35,34 @@ crn_var_layout crn_layout_of(const crn_var_spec *spec);
 /* The word of a layout in a variable's attributes; NULL: it has none. */
 const char *crn_layout_word(crn_var_layout layout);
 
+/* The lines of attributes that say so; of items in cells, also how many cells there are. */
+enum { CRN_LAYOUT_LINES = 48 };
+char *crn_layout_lines(crn_var_layout layout, uint64_t ncells, char buf[CRN_LAYOUT_LINES]);
+
+/* The cells that such a line tells of; 0: none. */
+uint64_t crn_layout_ncells(const crn_var_spec *spec);
+
+/* An entry of an index, and its type. */
+typedef struct crn_cell_count {
+    uint64_t number, nitems;
+} crn_cell_count;
+
+#define CRN_CELL_TYPE "{16:cell@0:uint64,items@8:uint64}"
+
+/* How the names of companions end: of an index, and of what lies around a piece. */
+#define CRN_INDEX_END "#cells"
+#define CRN_HALO_END  "#halo"
+
+/* The name of a companion. CAIRN_EINVAL: it would be too long. */
+cairn_status crn_companion_name(const char *name, const char *end, char buf[CRN_VAR_NAME + 1]);
+
+/* May a program call a variable so? CAIRN_EINVAL: it has no name, or a companion's. */
+cairn_status crn_companion_check(const char *name);
+
+/* Are these cells of a rank's, of global ones, with growing numbers? *ret: their items. */
+cairn_status crn_cells_check(const char *name, uint64_t global, size_t ncells, const uint64_t *cell,
+                             const uint64_t *nitems, uint64_t *ret);
+
 /* Far indices begin here, so that memory before index 0 of a global array has some, too. */
 #define CRN_FAR (UINT64_C(1) << 62)
 

@@ -108,11 +108,11 @@ static void check_places(crn_part *part, const crn_mark *m)
 static void check_share(crn_part *part, uint64_t version, uint32_t rank)
 {
     static state want;
-    ckpt_cell cells[CELLS];
+    crn_cell_count cells[CELLS];
     crn_mark *m;
     fill(&want, version, rank);
     for (size_t i = 0; i < want.ncells; i++)
-        cells[i] = (ckpt_cell){want.cell[i], want.nitems[i]};
+        cells[i] = (crn_cell_count){want.cell[i], want.nitems[i]};
     assert_ok(crn_part_load(part, version, &m));
     assert_int_equal(m->nvars, 6);
     check_layouts(m, rank);
@@ -121,7 +121,7 @@ static void check_share(crn_part *part, uint64_t version, uint32_t rank)
     check_var(part, m, "field", "float64", want.field, sizeof want.field);
     check_var(part, m, "fluid/density", "float32", want.density, sizeof want.density);
     check_var(part, m, "particles", PARTICLE, want.particle, want.nparticles * sizeof(particle));
-    check_var(part, m, "particles#cells", CKPT_CELL_TYPE, cells, want.ncells * sizeof *cells);
+    check_var(part, m, "particles#cells", CRN_CELL_TYPE, cells, want.ncells * sizeof *cells);
     check_var(part, m, "list", "uint16", want.list, want.nlist * sizeof *want.list);
     crn_mark_free(m);
 }
