@@ -50,17 +50,37 @@ CAIRN_API CAIRN_CHECK int cairn_shelf_open(const char *path, const char *config,
 /* Close a shelf; its states stay. NULL is allowed. Collective where it was opened by a group. */
 CAIRN_API void cairn_shelf_close(cairn_shelf *s);
 
+/* What a field is, of all processes of a group together. */
+typedef enum cairn_field_kind {
+    CAIRN_FIELD_ARRAY = 0, /* a global array; with ndims 0, each process's own */
+    CAIRN_FIELD_LIST = 1,  /* items of which it does not matter who has which */
+    CAIRN_FIELD_CELLS = 2  /* items in cells, some in each: particles in the cells of a grid */
+} cairn_field_kind;
+
 /*
- * A variable of a state, and this process's piece of it. With ndims 0 it is count[0] elements that
- * are this process's own. Else it is a piece of a global array of ndims (1 to 8) dimensions, last
- * index fastest: count[d] of global[d] elements from offset[d] on.
+ * A variable of a state, and this process's piece of it.
+ *
+ * An array: with ndims 0 it is count[0] elements that are this process's own. Else it is a piece of
+ * a global array of ndims (1 to 8) dimensions, last index fastest: count[d] of global[d] elements
+ * from offset[d] on.
+ *
+ * A list: whoever puts has count[0] items. All of them, one process's behind the other's, are the
+ * list; whoever gets has count[0] of them from offset[0] on. global[0] is how many there are, or 0.
+ *
+ * Cells: there are global[0] of them, and each belongs to one process of the group that puts. This
+ * process has ncells, whose numbers cell[i] grow, with nitems[i] items each; data has the items of
+ * the first one, those of the second, ... Whoever gets names any cells, whoever had them, and
+ * learns from cairn_state_cells how many items they have.
  */
 typedef struct cairn_field {
     const char *name;
     void *data; /* put reads it, get fills it */
     cairn_type type;
-    int ndims;
+    int ndims; /* of arrays */
     uint64_t global[8], offset[8], count[8];
+    cairn_field_kind kind;
+    size_t ncells;
+    const uint64_t *cell, *nitems; /* ncells each */
 } cairn_field;
 
 /*
@@ -92,14 +112,24 @@ CAIRN_API CAIRN_CHECK int cairn_state_put_begin(cairn_shelf *s, const char *key,
 
 /*
  * Get fields of a state into memory, whoever put it. Not collective: each process gets what it
- * needs. A field with dimensions is any box of the global array, whatever pieces the writers had;
- * one without is that of a writer of one process, and has as many elements. CAIRN_ENOTFOUND: there
- * is no such state or field, or the state was dropped meanwhile; CAIRN_EMISMATCH: another type or
- * shape; CAIRN_ECORRUPT: it is damaged; memory may have been written to. CAIRN_EINVAL, CAIRN_EIO,
+ * needs. A field with dimensions is any box of the global array, whatever pieces the writers had; a
+ * list any stretch of it, cells any of them; another one is that of a writer of one process, and
+ * has as many elements. Several boxes of one field may be asked for at once. What was stored by a
+ * codec that loses something comes back within the stated bound. CAIRN_ENOTFOUND: there is no such
+ * state or field, or the state was dropped meanwhile; CAIRN_EMISMATCH: another type or shape;
+ * CAIRN_ECORRUPT: it is damaged; memory may have been written to. CAIRN_EINVAL, CAIRN_EIO,
  * CAIRN_ENOMEM.
  */
 CAIRN_API CAIRN_CHECK int cairn_state_get(cairn_shelf *s, const char *key, uint64_t version,
                                           const cairn_field *field, size_t n);
+
+/*
+ * How many items have ncells cells of a field of a state, whose numbers grow? Not collective. As
+ * cairn_state_get; CAIRN_EMISMATCH: there is no such cell, or the field has no cells.
+ */
+CAIRN_API CAIRN_CHECK int cairn_state_cells(cairn_shelf *s, const char *key, uint64_t version,
+                                            const char *name, size_t ncells, const uint64_t *cell,
+                                            uint64_t *nitems);
 
 /* Is a state there? CAIRN_OK or CAIRN_NOTHING, or a failure. Every put that returned before this
  * call is seen. Not collective. */
@@ -142,7 +172,9 @@ CAIRN_API CAIRN_CHECK int cairn_state_survey(cairn_shelf *const *shelf, size_t n
                                              const char *prefix, uint64_t version,
                                              cairn_survey_fn *fn, void *arg);
 
-/* Called for a field of a state: data is NULL, offset and count are those of the whole array. */
+/* Called for a field of a state: data is NULL, offset and count are those of the whole array; of a
+ * list global[0] and count[0] are its items, of cells global[0] the cells and count[0] the items.
+ */
 typedef int cairn_field_fn(void *arg, const cairn_field *field);
 
 /*

@@ -155,8 +155,11 @@ static void shape_of(const cairn_field *f, char *buf, size_t size)
     buf[0] = 0;
     for (int d = 0; d < f->ndims && n < size; d++)
         n += (size_t)snprintf(buf + n, size - n, "%s%" PRIu64, d > 0 ? " x " : "", f->global[d]);
-    if (f->ndims == 0)
-        snprintf(buf, size, "%" PRIu64, f->count[0]);
+    if (f->kind == CAIRN_FIELD_CELLS)
+        snprintf(buf, size, "%" PRIu64 " in %" PRIu64 " cells", f->count[0], f->global[0]);
+    else if (f->ndims == 0)
+        snprintf(buf, size, "%" PRIu64 "%s", f->count[0],
+                 f->kind == CAIRN_FIELD_LIST ? ", a list" : "");
 }
 
 static int take_field(void *arg, const cairn_field *f)
@@ -176,8 +179,14 @@ static int take_field(void *arg, const cairn_field *f)
         json_array_append_new(shape, json_integer((json_int_t)f->global[d]));
     if (f->ndims == 0)
         json_array_append_new(shape, json_integer((json_int_t)f->count[0]));
-    cmd_json_append(&all->list, json_pack("{s:o, s:s, s:o}", "field", cmd_json_text(f->name),
-                                          "type", type, "shape", shape));
+    json_t *facts =
+        json_pack("{s:o, s:s, s:o}", "field", cmd_json_text(f->name), "type", type, "shape", shape);
+    if (f->kind != CAIRN_FIELD_ARRAY)
+        json_object_set_new(facts, "kind",
+                            json_string(f->kind == CAIRN_FIELD_LIST ? "list" : "cells"));
+    if (f->kind == CAIRN_FIELD_CELLS)
+        json_object_set_new(facts, "cells", json_integer((json_int_t)f->global[0]));
+    cmd_json_append(&all->list, facts);
     return 0;
 }
 

@@ -13,8 +13,6 @@
 #include "state/state_shelf.h"
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
 #include <time.h>
 
 struct state_engine {
@@ -140,14 +138,9 @@ static void *engine_main(void *arg)
     return NULL;
 }
 
-/* The program's signal handlers run on its own threads. */
 static cairn_status start_thread(state_engine *e)
 {
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    const int rc = pthread_create(&e->thread, NULL, engine_main, e);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    const int rc = crn_thread_start(&e->thread, engine_main, e);
     return rc == 0 ? CAIRN_OK : crn_fail_sys(rc, "cannot start the thread of a shelf");
 }
 

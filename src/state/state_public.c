@@ -71,6 +71,15 @@ int cairn_state_get(cairn_shelf *s, const char *key, uint64_t version, const cai
     return result(s, name, crn_state_get(s, name, field, n));
 }
 
+int cairn_state_cells(cairn_shelf *s, const char *key, uint64_t version, const char *name,
+                      size_t ncells, const uint64_t *cell, uint64_t *nitems)
+{
+    const crn_state_name state = {key, version};
+    CRN_TRY(check(s, key));
+    CRN_FAIL_IF(!name || (ncells > 0 && (!cell || !nitems)), CAIRN_EINVAL, "an argument is NULL");
+    return result(s, state, crn_state_cells(s, state, name, ncells, cell, nitems));
+}
+
 int cairn_state_has(cairn_shelf *s, const char *key, uint64_t version)
 {
     const crn_state_name name = {key, version};
@@ -157,51 +166,6 @@ int cairn_state_survey(cairn_shelf *const *shelf, size_t n, const char *prefix, 
     return CAIRN_OK;
 }
 
-static cairn_type type_of(const char *name)
-{
-    for (cairn_type t = CAIRN_BYTES; cairn_type_name(t); t++)
-        if (strcmp(cairn_type_name(t), name) == 0)
-            return t;
-    return 0;
-}
-
-/* Tell of the fields of a share that those before it did not have. */
-static cairn_status tell_fields(const crn_mark *m, crn_index *seen, cairn_field_fn *fn, void *arg)
-{
-    for (size_t i = 0; i < m->nvars; i++) {
-        const crn_var_spec *v = &m->var[i].spec;
-        cairn_field f = {.name = v->name, .type = type_of(v->type), .ndims = (int)v->ndims};
-        size_t probe = 0;
-        uint32_t at;
-        const uint64_t hash = crn_hash_text(v->name);
-        if (crn_index_next(seen, hash, &probe, &at))
-            continue;
-        CRN_TRY(crn_index_add(seen, hash, seen->n));
-        f.count[0] = v->nbytes / v->item;
-        for (uint32_t d = 0; d < v->ndims; d++)
-            f.global[d] = f.count[d] = v->global[d];
-        if (fn(arg, &f) != 0)
-            return CAIRN_NOTHING;
-    }
-    return CAIRN_OK;
-}
-
-static cairn_status describe(cairn_shelf *s, const state_entry *e, cairn_field_fn *fn, void *arg)
-{
-    crn_index seen = {0};
-    cairn_status rc = CAIRN_OK;
-    for (uint32_t r = 0; r < e->nranks && rc == CAIRN_OK; r++) {
-        crn_part *part;
-        crn_mark *m = NULL;
-        rc = crn_reader_load(s, e, r, &part, &m);
-        if (rc == CAIRN_OK)
-            rc = tell_fields(m, &seen, fn, arg);
-        crn_mark_free(m);
-    }
-    crn_index_done(&seen);
-    return rc;
-}
-
 int cairn_state_describe(cairn_shelf *s, const char *key, uint64_t version, cairn_state_info *info,
                          cairn_field_fn *fn, void *arg)
 {
@@ -213,7 +177,7 @@ int cairn_state_describe(cairn_shelf *s, const char *key, uint64_t version, cair
     if (rc == CAIRN_NOTHING)
         rc = crn_fail(CAIRN_ENOTFOUND, "there is no such state");
     if (rc == CAIRN_OK && fn)
-        rc = describe(s, &e, fn, arg);
+        rc = crn_state_describe(s, &e, fn, arg);
     if (rc >= 0) {
         const cairn_state_info found = info_of(&e);
         const cairn_status given = crn_struct_out(&found, info);

@@ -26,7 +26,7 @@ struct state_putting {
     const char *parent;  /* until it is captured, like the next three */
     const cairn_field *field;
     size_t n;
-    crn_var_spec *spec;
+    state_vars var;
     crn_draft *draft;
     bool committed;
     state_entry entry; /* what process 0 will list */
@@ -52,12 +52,7 @@ static cairn_status check(putting *p)
                 CRN_VERSION_MAX);
     snprintf(p->entry.key, sizeof p->entry.key, "%s", p->name.key);
     p->name.key = p->entry.key;
-    CRN_TRY(crn_alloc(&p->spec, p->n));
-    for (size_t i = 0; i < p->n; i++) {
-        CRN_TRY(crn_field_spec(p->s, &p->field[i], &p->spec[i]));
-        CRN_TRY(crn_field_codec(p->s, p->spec[i].name, &(crn_codec_setting){0}));
-    }
-    return CAIRN_OK;
+    return crn_fields_declare(p->s, p->field, p->n, &p->var);
 }
 
 /* --- two writers, one state --------------------------------------------------------------- */
@@ -110,7 +105,7 @@ static cairn_status look_first(putting *p)
     rc = share_verdict(p, rc);
     if (rc != CAIRN_NOTHING)
         return rc;
-    rc = gather(p, crn_memory_digest(p->spec, p->field, p->n, &mine.digest), &mine);
+    rc = gather(p, crn_memory_digest(&p->var, &mine.digest), &mine);
     CRN_TRY(rc);
     return share_verdict(p, is_first(p) ? crn_state_judge(&there, &p->entry) : CAIRN_OK);
 }
@@ -122,14 +117,12 @@ static cairn_status prepare(putting *p)
     CRN_TRY(crn_part_drop(p->s->part, &p->name, 1)); /* a put that failed may have left it */
     CRN_TRY(crn_state_begin(p->s->part, p->name, p->parent, &p->draft));
     crn_draft_set_time(p->draft, p->entry.wall_ns);
-    for (size_t i = 0; i < p->n; i++) {
+    for (size_t i = 0; i < p->var.n; i++) {
         crn_put how = {.way = CRN_PUT_COPY};
-        crn_codec_setting codec;
         size_t v;
-        CRN_TRY(crn_draft_add(p->draft, &p->spec[i], &v));
-        CRN_TRY(crn_field_codec(p->s, p->spec[i].name, &codec));
-        crn_draft_encode(p->draft, v, &codec);
-        CRN_TRY(crn_draft_put_changed(p->draft, v, p->field[i].data, &how));
+        CRN_TRY(crn_draft_add(p->draft, &p->var.at[i].spec, &v));
+        crn_draft_encode(p->draft, v, &p->var.at[i].codec);
+        CRN_TRY(crn_draft_put_changed(p->draft, v, p->var.at[i].data, &how));
         crn_stage_enter(CRN_STAGE_CAPTURE);
     }
     return CAIRN_OK;
@@ -180,7 +173,7 @@ static void conclude(putting *p, cairn_status rc)
     if (rc != CAIRN_OK && p->committed)
         (void)crn_part_drop(p->s->part, &p->name, 1);
     crn_draft_drop(p->draft);
-    free(p->spec);
+    crn_state_vars_done(&p->var);
     free(p);
     if (rc < 0)
         (void)crn_err_give(&why);
@@ -194,6 +187,8 @@ cairn_status crn_put_capture(cairn_shelf *s, crn_state_name name, const char *pa
     CRN_TRY(crn_comm_agree(s->comm, crn_alloc(&p, 1)));
     *p = (putting){.s = s, .name = name, .parent = parent, .field = field, .n = n};
     cairn_status rc = agree(p, check(p));
+    if (rc == CAIRN_OK)
+        rc = crn_fields_share_cells(s->comm, field, n);
     if (rc == CAIRN_OK)
         rc = capture(p, staging);
     if (rc != CAIRN_OK) {

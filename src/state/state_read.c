@@ -105,11 +105,29 @@ cairn_status crn_reader_sum(cairn_shelf *s, const state_entry *e, crn_digest *re
 
 /* --- fields ------------------------------------------------------------------------------- */
 
-static cairn_status check_type(const crn_var *v, const crn_var_spec *want)
+static const char *kind_of(crn_var_layout layout)
 {
+    return layout == CRN_LAYOUT_LIST     ? "a list"
+           : layout == CRN_LAYOUT_RAGGED ? "items in cells"
+                                         : "an array";
+}
+
+static crn_var_layout layout_asked(const cairn_field *f)
+{
+    return f->kind == CAIRN_FIELD_LIST    ? CRN_LAYOUT_LIST
+           : f->kind == CAIRN_FIELD_CELLS ? CRN_LAYOUT_RAGGED
+           : f->ndims > 0                 ? CRN_LAYOUT_PIECE
+                                          : CRN_LAYOUT_OWN;
+}
+
+static cairn_status check_type(const crn_var *v, const crn_var_spec *want, crn_var_layout asked)
+{
+    const crn_var_layout layout = crn_layout_of(&v->spec);
     CRN_FAIL_IF(strcmp(v->spec.type, want->type) != 0 || v->spec.ndims != want->ndims,
                 CAIRN_EMISMATCH, "field '%s' is %s of %" PRIu32 " dimensions, not %s of %" PRIu32,
                 want->name, v->spec.type, v->spec.ndims, want->type, want->ndims);
+    CRN_FAIL_IF(layout != asked, CAIRN_EMISMATCH, "field '%s' is %s, not %s", want->name,
+                kind_of(layout), kind_of(asked));
     for (uint32_t d = 0; d < want->ndims; d++)
         CRN_FAIL_IF(v->spec.global[d] != want->global[d], CAIRN_EMISMATCH,
                     "field '%s', dimension %" PRIu32 ": the array has %" PRIu64
@@ -120,32 +138,55 @@ static cairn_status check_type(const crn_var *v, const crn_var_spec *want)
 
 /* What one process put that is no piece of an array: as it was. */
 static cairn_status get_plain(const getting *g, crn_part *part, const crn_mark *m, crn_var *v,
-                              const crn_var_spec *want, void *data)
+                              size_t i)
 {
+    const crn_var_spec *want = &g->spec[i];
     CRN_FAIL_IF(g->entry.nranks > 1, CAIRN_EMISMATCH,
                 "field '%s' was put by %" PRIu32 " processes, each its own, and is no array",
                 want->name, g->entry.nranks);
     CRN_FAIL_IF(v->spec.nbytes != want->nbytes, CAIRN_EMISMATCH,
                 "field '%s' has %" PRIu64 " elements, not %" PRIu64, want->name,
                 v->spec.nbytes / v->spec.item, want->nbytes / want->item);
-    return crn_mark_read(part, m, v, 0, v->nblocks, data, NULL);
+    return crn_mark_read(part, m, v, 0, v->nblocks, g->field[i].data, NULL);
+}
+
+static cairn_status get_field(getting *g, crn_part *part, const crn_mark *m, crn_var *v, size_t i)
+{
+    switch (layout_asked(&g->field[i])) {
+    case CRN_LAYOUT_LIST:
+        return crn_get_list(g, part, m, v, i);
+    case CRN_LAYOUT_RAGGED:
+        return crn_get_cells(g, part, m, v, i);
+    case CRN_LAYOUT_PIECE:
+        return crn_get_box(g, part, m, v, i);
+    default:
+        return get_plain(g, part, m, v, i);
+    }
 }
 
 /* What the share of one process has of the fields that are asked for. */
 static cairn_status get_share(getting *g, crn_part *part, const crn_mark *m)
 {
     for (size_t i = 0; i < g->n; i++) {
-        const crn_var_spec *want = &g->spec[i];
-        crn_var *v = crn_mark_find(m, want->name);
+        crn_var *v = crn_mark_find(m, g->spec[i].name);
         if (!v)
             continue;
         g->found[i] = true;
-        CRN_TRY(check_type(v, want));
-        if (want->ndims == 0)
-            CRN_TRY(get_plain(g, part, m, v, want, g->field[i].data));
-        else
-            CRN_TRY(crn_get_box(g, part, m, v, i));
+        CRN_TRY(check_type(v, &g->spec[i], layout_asked(&g->field[i])));
+        CRN_TRY(get_field(g, part, m, v, i));
     }
+    return CAIRN_OK;
+}
+
+static cairn_status check_items(const getting *g, size_t i)
+{
+    const cairn_field *f = &g->field[i];
+    CRN_FAIL_IF(f->kind == CAIRN_FIELD_CELLS && g->before[i] != f->ncells, CAIRN_EMISMATCH,
+                "field '%s': %" PRIu64 " of %zu cells are there", f->name, g->before[i], f->ncells);
+    CRN_FAIL_IF(f->kind == CAIRN_FIELD_LIST && (g->got[i] != g->spec[i].nbytes ||
+                                                (f->global[0] > 0 && f->global[0] != g->before[i])),
+                CAIRN_EMISMATCH, "field '%s': the list has %" PRIu64 " items", f->name,
+                g->before[i]);
     return CAIRN_OK;
 }
 
@@ -156,6 +197,22 @@ static cairn_status check_whole(const getting *g)
         CRN_FAIL_IF(g->spec[i].ndims > 0 && g->got[i] != g->spec[i].nbytes, CAIRN_EMISMATCH,
                     "field '%s': what was put has %s there", g->spec[i].name,
                     g->got[i] < g->spec[i].nbytes ? "a hole" : "an overlap");
+        CRN_TRY(check_items(g, i));
+    }
+    return CAIRN_OK;
+}
+
+/* Call use with the share of each process. */
+static cairn_status each_share(getting *g,
+                               cairn_status (*use)(getting *g, crn_part *part, const crn_mark *m))
+{
+    for (uint32_t r = 0; r < g->entry.nranks; r++) {
+        crn_part *part;
+        crn_mark *m;
+        CRN_TRY(crn_reader_load(g->shelf, &g->entry, r, &part, &m));
+        const cairn_status rc = use(g, part, m);
+        crn_mark_free(m);
+        CRN_TRY(rc);
     }
     return CAIRN_OK;
 }
@@ -164,14 +221,8 @@ static cairn_status get_shares(getting *g)
 {
     memset(g->found, 0, g->n * sizeof *g->found);
     memset(g->got, 0, g->n * sizeof *g->got);
-    for (uint32_t r = 0; r < g->entry.nranks; r++) {
-        crn_part *part;
-        crn_mark *m;
-        CRN_TRY(crn_reader_load(g->shelf, &g->entry, r, &part, &m));
-        const cairn_status rc = get_share(g, part, m);
-        crn_mark_free(m);
-        CRN_TRY(rc);
-    }
+    memset(g->before, 0, g->n * sizeof *g->before);
+    CRN_TRY(each_share(g, get_share));
     return check_whole(g);
 }
 
@@ -185,7 +236,7 @@ static bool may_be_gone(cairn_status rc)
  * Get, and when that fails, see whether the state is still the one that was found. If it was
  * dropped it is gone; if it was put anew meanwhile, that one is got; else the failure is one.
  */
-static cairn_status get_or_gone(getting *g, cairn_status (*get)(getting *g))
+cairn_status crn_get_or_gone(getting *g, cairn_status (*get)(getting *g))
 {
     enum { TRIES = 5 };
     cairn_status rc = CAIRN_OK;
@@ -208,13 +259,18 @@ static cairn_status get_or_gone(getting *g, cairn_status (*get)(getting *g))
 
 /* --- verifying ---------------------------------------------------------------------------- */
 
-/* Read a variable, piece by piece: reading checks. */
-static cairn_status read_all(getting *g, crn_part *part, const crn_mark *m, crn_var *v)
+enum { WINDOW = CRN_BLOCK_MAX }; /* bytes of memory: one block of any size at least */
+
+/* Read all variables, piece by piece: reading checks. */
+static cairn_status read_share(getting *g, crn_part *part, const crn_mark *m)
 {
-    const uint64_t most = STATE_WINDOW / v->spec.block;
-    for (uint64_t i = 0, n; i < v->nblocks; i += n) {
-        n = CRN_MIN(most, v->nblocks - i);
-        CRN_TRY(crn_mark_read(part, m, v, i, n, g->window, NULL));
+    for (size_t i = 0; i < m->nvars; i++) {
+        crn_var *v = &m->var[i];
+        const uint64_t most = WINDOW / v->spec.block;
+        for (uint64_t at = 0, n; at < v->nblocks; at += n) {
+            n = CRN_MIN(most, v->nblocks - at);
+            CRN_TRY(crn_mark_read(part, m, v, at, n, g->window, NULL));
+        }
     }
     return CAIRN_OK;
 }
@@ -226,24 +282,14 @@ static cairn_status verify_shares(getting *g)
     CRN_TRY(crn_reader_sum(g->shelf, &g->entry, &sum, &nbytes));
     CRN_FAIL_IF(!crn_digest_equal(&sum, &g->entry.digest), CAIRN_ECORRUPT,
                 "what the parts have is not what the index says");
-    for (uint32_t r = 0; r < g->entry.nranks; r++) {
-        crn_part *part;
-        crn_mark *m;
-        cairn_status rc = CAIRN_OK;
-        CRN_TRY(crn_reader_load(g->shelf, &g->entry, r, &part, &m));
-        for (size_t i = 0; i < m->nvars && rc == CAIRN_OK; i++)
-            rc = read_all(g, part, m, &m->var[i]);
-        crn_mark_free(m);
-        CRN_TRY(rc);
-    }
-    return CAIRN_OK;
+    return each_share(g, read_share);
 }
 
 cairn_status crn_state_verify(cairn_shelf *s, crn_state_name name)
 {
     getting g = {.shelf = s, .name = name};
-    CRN_TRY(crn_io_memory(STATE_WINDOW, &g.window));
-    const cairn_status rc = get_or_gone(&g, verify_shares);
+    CRN_TRY(crn_io_memory(WINDOW, &g.window));
+    const cairn_status rc = crn_get_or_gone(&g, verify_shares);
     free(g.window);
     return rc;
 }
@@ -255,6 +301,7 @@ static cairn_status prepare(getting *g)
     CRN_TRY(crn_alloc(&g->spec, g->n));
     CRN_TRY(crn_alloc(&g->found, g->n));
     CRN_TRY(crn_alloc(&g->got, g->n));
+    CRN_TRY(crn_alloc(&g->before, g->n));
     for (size_t i = 0; i < g->n; i++)
         CRN_TRY(crn_field_spec(g->shelf, &g->field[i], &g->spec[i]));
     return CAIRN_OK;
@@ -265,10 +312,53 @@ cairn_status crn_state_get(cairn_shelf *s, crn_state_name name, const cairn_fiel
     getting g = {.shelf = s, .name = name, .field = field, .n = n};
     cairn_status rc = prepare(&g);
     if (rc == CAIRN_OK)
-        rc = get_or_gone(&g, get_shares);
+        rc = crn_get_or_gone(&g, get_shares);
     free(g.spec);
     free(g.found);
     free(g.got);
-    free(g.window);
+    free(g.before);
     return rc;
+}
+
+/* --- counting ----------------------------------------------------------------------------- */
+
+static cairn_status count_share(getting *g, crn_part *part, const crn_mark *m)
+{
+    crn_var *v = crn_mark_find(m, g->cells_of);
+    if (!v)
+        return CAIRN_OK;
+    *g->found = true;
+    CRN_FAIL_IF(crn_layout_of(&v->spec) != CRN_LAYOUT_RAGGED, CAIRN_EMISMATCH,
+                "field '%s' is %s, not items in cells", g->cells_of,
+                kind_of(crn_layout_of(&v->spec)));
+    return crn_count_cells(g, part, m, v);
+}
+
+static cairn_status count_shares(getting *g)
+{
+    *g->found = false;
+    g->ncounted = 0;
+    CRN_TRY(each_share(g, count_share));
+    CRN_FAIL_IF(!*g->found, CAIRN_ENOTFOUND, "it has no field '%s'", g->cells_of);
+    CRN_FAIL_IF(g->ncounted != g->ncells, CAIRN_EMISMATCH, "field '%s': %zu of %zu cells are there",
+                g->cells_of, g->ncounted, g->ncells);
+    return CAIRN_OK;
+}
+
+cairn_status crn_state_cells(cairn_shelf *s, crn_state_name name, const char *field, size_t ncells,
+                             const uint64_t *cell, uint64_t *nitems)
+{
+    bool found;
+    getting g = {.shelf = s,
+                 .name = name,
+                 .found = &found,
+                 .cells_of = field,
+                 .ncells = ncells,
+                 .cell = cell,
+                 .nitems = nitems};
+    for (size_t i = 1; i < ncells; i++)
+        CRN_FAIL_IF(cell[i] <= cell[i - 1], CAIRN_EINVAL,
+                    "cell %" PRIu64 " follows cell %" PRIu64 ": numbers must grow", cell[i],
+                    cell[i - 1]);
+    return crn_get_or_gone(&g, count_shares);
 }

@@ -7,22 +7,38 @@
 
 #include "state/state_shelf.h"
 
-enum { STATE_WINDOW = CRN_BLOCK_MAX }; /* bytes of memory: one block of any size at least */
-
 typedef struct getting {
     cairn_shelf *shelf;
     crn_state_name name;
     state_entry entry;
     const cairn_field *field;
     size_t n;
-    crn_var_spec *spec;    /* of the fields */
-    bool *found;           /* some process has put it */
-    uint64_t *got;         /* bytes of it so far */
-    unsigned char *window; /* blocks of which parts are wanted */
+    crn_var_spec *spec; /* of the fields */
+    bool *found;        /* some process has put it */
+    uint64_t *got;      /* bytes of it so far */
+    uint64_t *before;   /* items of a list that the shares before have; cells that were found */
+
+    /* Of cairn_state_cells: */
+    const char *cells_of;
+    size_t ncells, ncounted;
+    const uint64_t *cell;
+    uint64_t *nitems;
+
+    unsigned char *window; /* of verifying */
     crn_err why;           /* the last try failed */
 } getting;
 
-/* Get what a process's piece v has of the box that field i asks for. */
+/* Do what get does with a state; when that fails, see whether it is still the one that was found.
+ */
+cairn_status crn_get_or_gone(getting *g, cairn_status (*get)(getting *g));
+
+/* Get what a process's variable v has of what field i asks for: a box of an array, items of a list,
+ * items of cells. */
 cairn_status crn_get_box(getting *g, crn_part *part, const crn_mark *m, crn_var *v, size_t i);
+cairn_status crn_get_list(getting *g, crn_part *part, const crn_mark *m, crn_var *v, size_t i);
+cairn_status crn_get_cells(getting *g, crn_part *part, const crn_mark *m, crn_var *v, size_t i);
+
+/* Note how many items those of the cells have that are v's. */
+cairn_status crn_count_cells(getting *g, crn_part *part, const crn_mark *m, crn_var *v);
 
 #endif

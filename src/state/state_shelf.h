@@ -21,9 +21,10 @@
 #include <cairn/state.h>
 
 #include "comm/comm.h"
+#include "redist/redist.h"
 #include "state/state_index.h"
 
-enum { STATE_READERS = 8 };
+enum { STATE_READERS = 64 };
 
 /* A part that was opened to read. */
 typedef struct state_reader {
@@ -95,6 +96,8 @@ cairn_status crn_state_put(cairn_shelf *s, crn_state_name name, const char *pare
                            const cairn_field *field, size_t n);
 cairn_status crn_state_get(cairn_shelf *s, crn_state_name name, const cairn_field *field, size_t n);
 cairn_status crn_state_verify(cairn_shelf *s, crn_state_name name);
+cairn_status crn_state_cells(cairn_shelf *s, crn_state_name name, const char *field, size_t ncells,
+                             const uint64_t *cell, uint64_t *nitems);
 
 /*
  * A put in its steps. Captured, it needs the program's memory no longer; with staging it was only
@@ -185,14 +188,37 @@ cairn_status crn_reader_load(cairn_shelf *s, const state_entry *e, uint32_t rank
 cairn_status crn_reader_sum(cairn_shelf *s, const state_entry *e, crn_digest *ret,
                             uint64_t *ret_nbytes);
 
+/* Call fn with the fields that a state has (state_describe.c). CAIRN_NOTHING: it ended that. */
+cairn_status crn_state_describe(cairn_shelf *s, const state_entry *e, cairn_field_fn *fn,
+                                void *arg);
+
 /* --- fields (state_field.c) --------------------------------------------------------------- */
 
-/* What a program says of a field, as the store wants it. The dimensions stay the field's. */
+/* A variable of a share: a field, or the index of one with cells. */
+typedef struct state_var {
+    crn_var_spec spec; /* names and dimensions are the field's */
+    const void *data;
+    crn_codec_setting codec;
+    char lines[144];             /* what spec.attributes has */
+    crn_cell_count *index;       /* of an index, which has a name of its own; else NULL */
+    char name[CRN_VAR_NAME + 1]; /* likewise */
+} state_var;
+
+typedef CRN_VEC(state_var) state_vars;
+
+/* What a program says of a field, as the store wants it, but for layout and codec. The dimensions
+ * stay the field's. */
 cairn_status crn_field_spec(const cairn_shelf *s, const cairn_field *f, crn_var_spec *ret);
 
-/* What the configuration wants its blocks to be stored by. CAIRN_EINVAL: it would lose something,
- * which states do not; CAIRN_EUNSUPPORTED. */
-cairn_status crn_field_codec(const cairn_shelf *s, const char *name, crn_codec_setting *ret);
+/* The variables that n fields are, zeroed before. */
+cairn_status crn_fields_declare(const cairn_shelf *s, const cairn_field *f, size_t n,
+                                state_vars *ret);
+void crn_state_vars_done(state_vars *v);
+
+/* Has each cell of each of n fields one owner? Collective. */
+cairn_status crn_fields_share_cells(crn_comm *comm, const cairn_field *f, size_t n);
+
+/* --- digests (state_digest.c) ------------------------------------------------------------- */
 
 /* Digest of what one process has of a state: n variables by their roots. CAIRN_ENOMEM. */
 cairn_status crn_share_digest(const crn_var_spec *spec, const crn_digest *root, size_t n,
@@ -203,8 +229,7 @@ cairn_status crn_mark_digest(const crn_mark *m, bool drafted, crn_digest *ret,
                              uint64_t *ret_nbytes);
 
 /* The same of what is in memory. */
-cairn_status crn_memory_digest(const crn_var_spec *spec, const cairn_field *f, size_t n,
-                               crn_digest *ret);
+cairn_status crn_memory_digest(const state_vars *v, crn_digest *ret);
 
 /* Of the shares of all processes, in their order. */
 crn_digest crn_shares_digest(const crn_digest *share, size_t n);

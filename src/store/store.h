@@ -130,6 +130,9 @@ cairn_status crn_part_load_state(crn_part *part, crn_state_name name, struct crn
 /* Drop n states with one commit; those that are not there count as dropped. */
 cairn_status crn_part_drop(crn_part *part, const crn_state_name *name, size_t n);
 
+/* Does most of the file lie in memory? Then a read is a copy, and threads read faster than one. */
+bool crn_part_is_cached(const crn_part *part);
+
 /* Was the file removed since the part was opened? What is written to it now, nobody finds again. */
 bool crn_part_is_removed(const crn_part *part);
 

@@ -275,6 +275,11 @@ cairn_status crn_part_create(int dirfd, const char *name, const crn_part_id *id,
     return crn_part_open(dirfd, name, id, true, opt, ret);
 }
 
+bool crn_part_is_cached(const crn_part *part)
+{
+    return part->cached;
+}
+
 void crn_part_describe(const crn_part *part, crn_part_info *ret)
 {
     uint64_t nbytes = 0;

@@ -8,10 +8,6 @@
 #include "store/store_coder.h"
 #include "store/store_part.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-
 /* TURN_BYTES: what a second-level cache surely holds beside the pages that it is copied from. */
 enum { RUN_BYTES = 1 << 20, NRUNS = 8, TURN_BYTES = 1 << 18 };
 
@@ -189,23 +185,6 @@ static void *half_main(void *arg)
     return NULL;
 }
 
-/* Has the process more than one processor? A rank that is bound to one has no use for threads. */
-static bool has_processors(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1;
-}
-
-static bool start_half(read_half *h, pthread_t *ret)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* the program's handlers run on its own threads */
-    const int rc = pthread_create(ret, NULL, half_main, h);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return rc == 0;
-}
-
 /* What the half found is the caller's; of two failures that of the earlier blocks is told. */
 static cairn_status join_half(read_half *h, pthread_t thread, cairn_status rc, crn_bad_blocks *bad)
 {
@@ -227,7 +206,7 @@ static cairn_status read_in_halves(reader *r)
     pthread_t thread;
     h.r.next = r->next + (r->last - r->next) / 2;
     h.r.bad = r->bad ? &h.bad : NULL;
-    if (!has_processors() || !start_half(&h, &thread))
+    if (!crn_has_processors() || crn_thread_start(&thread, half_main, &h) != 0)
         return read_in_turn(r);
     r->last = h.r.next;
     return join_half(&h, thread, read_in_turn(r), r->bad);

@@ -70,7 +70,9 @@ enum { LAST_OF_BYTES = 2 };
 
 static bool is_sharable(const crn_block *b)
 {
-    return b->nbytes >= GRAIN && b->codec <= LAST_OF_BYTES;
+    return b->nbytes >= GRAIN && b->codec <= LAST_OF_BYTES &&
+           crn_digest_equal(&b->digest,
+                            &b->origin); /* who loses nothing shares what lost nothing */
 }
 
 /* Remember the blocks of a variable, whose places have been counted. */

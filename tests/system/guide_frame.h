@@ -18,6 +18,7 @@ typedef struct simulation {
 } simulation;
 
 extern cairn *c;
+extern cairn_shelf *s;
 extern uint64_t step, nsteps, first, global, cell[], nitems[];
 extern double *field, *data, viscosity;
 extern size_t n, ncells;
