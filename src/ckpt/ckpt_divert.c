@@ -50,8 +50,7 @@ cairn_status crn_divert_put(cairn *c, const ckpt_var *v)
     crn_put how = {.way = j->anew ? CRN_PUT_FULL : CRN_PUT_COMPARE};
     size_t number;
     CRN_TRY(crn_draft_add(j->draft, &spec, &number));
-    const crn_codec_setting codec = crn_ckpt_codec(c->held.cfg, v->name);
-    crn_draft_encode(j->draft, number, &codec);
+    crn_coded_put(c, v->name, v->small, number);
     if (v->padded)
         return crn_ckpt_put_padded(j->draft, number, v, &how);
     return crn_draft_put_changed(j->draft, number, v->data, &how);

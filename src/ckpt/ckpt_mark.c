@@ -217,6 +217,7 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level, bool te
                             .begin_ns = crn_now_ns()};
     c->nbegun++;
     crn_tally_reset(c);
+    crn_coded_reset(c);
     crn_small_begin(c);
     c->leg.open = true;
     crn_ckpt_tell_recorder(version);
@@ -235,8 +236,7 @@ static cairn_status put_own(cairn *c, ckpt_var *v)
     cairn_status rc = crn_draft_add(c->leg.job.draft, &spec, &number);
     crn_ckpt_trees_add(c, v);
     CRN_TRY(rc);
-    const crn_codec_setting codec = crn_ckpt_codec(c->held.cfg, v->name);
-    crn_draft_encode(c->leg.job.draft, number, &codec);
+    crn_coded_put(c, v->name, v->small, number);
     CRN_TRY(crn_change_put(c, v, number));
     crn_ckpt_trees_put(c, v, number);
     return CAIRN_OK;

@@ -15,6 +15,7 @@ void crn_ckpt_leave(cairn *c, void (*drop)(crn_comm *comm))
     crn_reference_free(c->leg.reference);
     json_decref(c->leg.told_changes);
     crn_tally_reset(c);
+    crn_coded_reset(c);
     for (size_t i = 0; i < c->var.n; i++) /* what has changed since a mark in other files? all */
         crn_change_done(&c->var.at[i].change);
     c->small.listed = false;

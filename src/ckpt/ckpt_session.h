@@ -63,6 +63,16 @@ typedef struct ckpt_tally {
     double predicted; /* time beyond that of a full mark, by that; NAN: not known */
 } ckpt_tally;
 
+/* What small variables are called where they are one. */
+#define CRN_SMALL_NAME "(small variables)"
+
+/* What codecs made of a variable of this rank in one mark. */
+typedef struct ckpt_coded {
+    char name[CRN_VAR_NAME + 1];
+    crn_codec_setting setting;
+    crn_codec_counts counts; /* by whoever writes the draft */
+} ckpt_coded;
+
 /* Seconds per byte, measured and smoothed; 0: not yet. */
 typedef struct ckpt_rates {
     double hash, copy, store;
@@ -269,6 +279,8 @@ struct cairn {
     /* What goes with a job, too. */
     bool no_room;              /* marks go to the trail directly, and that was said */
     CRN_VEC(ckpt_tally) tally; /* of the mark under way */
+    CRN_VEC(ckpt_coded *) coded;
+    ckpt_coded *small_coded; /* of small variables; NULL: none yet */
     ckpt_rates rates;
     ckpt_smalls small;
 
@@ -461,6 +473,14 @@ void crn_tally_stored(cairn *c, uint64_t took_ns);
 
 /* Tell what the mark did, variable by variable and rank by rank. Collective. */
 void crn_tally_tell(cairn *c, crn_comm *comm);
+
+/* Let the open draft store variable number as the configuration has it for name, and count what
+ * becomes of it; small ones are counted together. */
+void crn_coded_put(cairn *c, const char *name, bool small, size_t number);
+
+/* Forget the counts of the mark before; tell those of this one. Collective. */
+void crn_coded_reset(cairn *c);
+void crn_coded_tell(cairn *c, crn_comm *comm);
 
 /* --- engine ------------------------------------------------------------------------------- */
 

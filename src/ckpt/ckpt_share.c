@@ -463,6 +463,7 @@ static void settle_diverted(cairn *c, crn_comm *comm)
                                               .held = held_since(c, j->store_ns),
                                               .stored = j->level_bytes[level]}});
     crn_tally_tell(c, comm);
+    crn_coded_tell(c, comm);
     cairn_status rc = crn_vault_trim(c->held.vault, level, crn_holding_keep(&c->held, level));
     rc = crn_comm_agree(comm, rc);
     if (rc < 0)
@@ -490,6 +491,7 @@ void crn_ckpt_share(cairn *c, crn_comm *comm)
         j->level_ns[CRN_LEVEL_GLOBAL] = j->level_ns[CRN_LEVEL_LOCAL];
     tell_mark(c);
     crn_tally_tell(c, comm);
+    crn_coded_tell(c, comm);
     for (crn_level l = CRN_LEVEL_RAISED; l < CRN_NLEVELS; l++)
         if (j->levels & 1u << l & ~crn_holding_own_bits(&c->held))
             raise_to(c, comm, l);

@@ -113,7 +113,7 @@ void crn_small_tally(cairn *c, const ckpt_tally *t)
 {
     ckpt_tally all = {.way = t->way, .predicted = t->predicted};
     if (c->small.tally == 0) {
-        if (crn_strdup("(small variables)", &all.name) < 0)
+        if (crn_strdup(CRN_SMALL_NAME, &all.name) < 0)
             return;
         if (crn_vec_push(&c->tally, all) < 0) {
             free(all.name);
@@ -213,8 +213,7 @@ static cairn_status take(cairn *c, size_t i, const ckpt_small_changed *changed, 
     crn_ckpt_trees_add(c, like);
     if (!changed)
         return CAIRN_OK;
-    const crn_codec_setting codec = crn_ckpt_codec(c->held.cfg, spec->name);
-    crn_draft_encode(d, number, &codec);
+    crn_coded_put(c, spec->name, true, number);
     return crn_draft_put(d, number, 0, s->copy + changed->off, &s->at.at[i].digest);
 }
 
@@ -256,11 +255,11 @@ static cairn_status divert_rest(cairn *c, crn_mark *before, crn_part *part)
         else
             CRN_TRY(crn_mark_read(part, before, v, 0, 1, block, NULL));
         CRN_TRY(crn_draft_add(j->draft, &v->spec, &number));
-        const crn_codec_setting codec = crn_ckpt_codec(c->held.cfg, v->spec.name);
-        if (data == block) /* it has lost what it may */
+        crn_coded_put(c, v->spec.name, true, number);
+        if (data == block) { /* it has lost what it may */
+            const crn_codec_setting codec = crn_ckpt_codec(c->held.cfg, v->spec.name);
             crn_draft_encode_copy(j->draft, number, &codec);
-        else
-            crn_draft_encode(j->draft, number, &codec);
+        }
         CRN_TRY(crn_draft_put_changed(j->draft, number, data, &how));
     }
     return CAIRN_OK;

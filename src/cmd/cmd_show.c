@@ -37,9 +37,19 @@ static int print_event(void *arg, const char *line)
     return 0;
 }
 
+/* What codecs made of the variables of the run, or NULL. */
+static int read_codecs(const show_job *job, json_t **ret)
+{
+    *ret = NULL;
+    if (crn_report_codecs(job->place->trail, job->place->first, ret) < 0)
+        return cmd_fail("%s", crn_err_peek()->text);
+    return CMD_YES;
+}
+
 static int show_json(const show_job *job)
 {
     cmd_json j = {0};
+    json_t *codecs;
     crn_report_log *log;
     int code = CMD_YES;
     cmd_json_begin(&j, NULL, '{');
@@ -55,6 +65,8 @@ static int show_json(const show_job *job)
     cmd_json_end(&j, ']');
     const int read = cmd_log_read(job->place->trail, job->place->first, &log);
     cmd_json_add(&j, "legs", cmd_log_legs(log));
+    code = CRN_MAX(code, read_codecs(job, &codecs));
+    cmd_json_add(&j, "codecs", codecs ? codecs : json_array());
     cmd_json_begin(&j, "events", '[');
     if (log && cairn_trail_events(job->place->trail, job->place->first, print_event, &j) < 0)
         code = cmd_fail("%s", cairn_error_text());
@@ -133,6 +145,41 @@ static int print_marks(const show_job *job, const crn_report_log *log)
     return cmd_columns_print(&t, 0, code);
 }
 
+/* VARIABLE CODEC BOUND BLOCKS RATE ERROR STRICTER LOSSLESS SPECIAL SIZE ASIDE */
+static void codec_cells(cmd_columns *t, const crn_event_coded *c)
+{
+    const uint64_t counts[] = {c->stricter, c->bound, c->special, c->size, c->aside};
+    cmd_cell(t, "%s", c->name && c->name[0] ? c->name : "(all)");
+    cmd_cell(t, "%s", c->codec ? c->codec : "-");
+    cmd_cell(t, "%s", c->loss ? c->loss : "-");
+    cmd_cell(t, "%" PRIu64, c->blocks);
+    cmd_cell(t, "%.2f", crn_report_rate(c));
+    cmd_cell(t, "%.3g", c->error);
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+        cmd_cell(t, "%" PRIu64, counts[k]);
+}
+
+/* What codecs made of variables: an array of objects as the log has them, or NULL. */
+static int print_codecs(const json_t *variables, int code)
+{
+    static const char *const head[] = {"VARIABLE", "CODEC",      "BOUND",    "BLOCKS",
+                                       "RATE",     "ERROR",      "STRICTER", "UNBOUND",
+                                       "SPECIAL",  "NO SMALLER", "ASIDE",    NULL};
+    cmd_columns t = {.align = "lllrrrrrrrr"};
+    json_t *one;
+    size_t i;
+    if (json_array_size(variables) == 0)
+        return code;
+    cmd_line("%s", "");
+    head_cells(&t, head);
+    json_array_foreach(variables, i, one)
+    {
+        const crn_event_coded c = crn_event_coded_decode(one);
+        codec_cells(&t, &c);
+    }
+    return cmd_columns_print(&t, 0, code);
+}
+
 /* What region.check has found, if anything. */
 static int print_findings(const show_job *job, int code)
 {
@@ -175,6 +222,10 @@ static int show_run(const show_job *job)
     code = cmd_print_legs(legs, CRN_MAX(code, read));
     json_decref(legs);
     crn_report_log_free(log);
+    json_t *codecs;
+    code = CRN_MAX(code, read_codecs(job, &codecs));
+    code = print_codecs(codecs, code);
+    json_decref(codecs);
     return print_findings(job, code);
 }
 
@@ -331,6 +382,12 @@ static int print_regions(const crn_event_list *events, int code)
     return cmd_columns_print(&sites, 0, code);
 }
 
+static int print_coded(const crn_event_list *events, int code)
+{
+    const crn_event *e = cmd_events_find(events, CRN_EVENT_CODECS, NULL);
+    return e ? print_codecs(e->codecs.variables, code) : code;
+}
+
 static int print_mark(const cairn_run_info *run, const cmd_contents *c,
                       const crn_event_list *events, int code)
 {
@@ -346,7 +403,7 @@ static int print_mark(const cairn_run_info *run, const cmd_contents *c,
     print_way(events);
     if (!c->in_trail) {
         cmd_line("its data is on the nodes that wrote it");
-        return print_changes(c, events, print_regions(events, code));
+        return print_changes(c, events, print_coded(events, print_regions(events, code)));
     }
     cmd_line("files   %s", crn_format_nbytes(c->file_bytes, nbytes, sizeof nbytes));
     cmd_line("%s", "");
@@ -361,7 +418,7 @@ static int print_mark(const cairn_run_info *run, const cmd_contents *c,
     }
     code = cmd_columns_print(&t, 0, code);
     print_not_kept(c);
-    return print_changes(c, events, print_regions(events, code));
+    return print_changes(c, events, print_coded(events, print_regions(events, code)));
 }
 
 static int show_mark(const show_job *job)

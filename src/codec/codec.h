@@ -212,6 +212,19 @@ typedef struct crn_codec_result {
     crn_fallback fallback;
 } crn_codec_result;
 
+/* What became of the blocks of a variable. */
+typedef struct crn_codec_counts {
+    uint64_t nblocks, fallback[CRN_NFALLBACKS]; /* fallback[CRN_FALLBACK_NONE]: as was asked */
+    uint64_t naside;                            /* values */
+    uint64_t nbytes, stored;                    /* in memory, and as they are stored */
+    uint64_t took_ns;                           /* to encode and check them */
+    double error;                               /* the largest */
+} crn_codec_counts;
+
+/* Add what became of a block of nbytes; add what others have counted. */
+void crn_codec_count(crn_codec_counts *c, const crn_codec_result *r, size_t nbytes);
+void crn_codec_add_counts(crn_codec_counts *c, const crn_codec_counts *other);
+
 /*
  * Store values as a setting says: encode, decode, and check each value before it counts. What does
  * not keep its loss goes to a stricter setting, then to a codec without loss, then is left as it

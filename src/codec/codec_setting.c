@@ -165,15 +165,26 @@ cairn_status crn_loss_parse(const char *text, crn_loss *ret)
     return CAIRN_OK;
 }
 
+/* With as few digits as make the same number again. */
+static int print_part(char *to, const char *word, double x)
+{
+    int n = 0, digits = 1;
+    do
+        n = snprintf(to, CRN_CODEC_TEXT / 2, "%s %.*g", word, digits, x);
+    while (digits++ < 17 && strtod(to + strlen(word), NULL) != x);
+    return n;
+}
+
 char *crn_loss_print(const crn_loss *loss, char *buf)
 {
-    const bool both = loss->absolute > 0 && loss->relative > 0;
     char *to = buf;
     *to = 0;
     if (loss->absolute > 0)
-        to += snprintf(to, CRN_CODEC_TEXT / 2, "abs %.17g%s", loss->absolute, both ? " " : "");
+        to += print_part(to, "abs", loss->absolute);
+    if (to != buf && loss->relative > 0)
+        *to++ = ' ';
     if (loss->relative > 0)
-        snprintf(to, CRN_CODEC_TEXT / 2, "rel %.17g", loss->relative);
+        print_part(to, "rel", loss->relative);
     return buf;
 }
 

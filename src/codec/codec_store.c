@@ -35,6 +35,28 @@ const char *crn_fallback_name(crn_fallback f)
     return names[f];
 }
 
+void crn_codec_count(crn_codec_counts *c, const crn_codec_result *r, size_t nbytes)
+{
+    c->nblocks++;
+    c->fallback[r->fallback]++;
+    c->naside += r->naside;
+    c->nbytes += nbytes;
+    c->stored += r->codec != 0 ? r->n : nbytes;
+    c->error = fmax(c->error, r->error);
+}
+
+void crn_codec_add_counts(crn_codec_counts *c, const crn_codec_counts *other)
+{
+    c->nblocks += other->nblocks;
+    for (int f = 0; f < CRN_NFALLBACKS; f++)
+        c->fallback[f] += other->fallback[f];
+    c->naside += other->naside;
+    c->nbytes += other->nbytes;
+    c->stored += other->stored;
+    c->took_ns += other->took_ns;
+    c->error = fmax(c->error, other->error);
+}
+
 /* --- memory --------------------------------------------------------------------------------- */
 
 size_t crn_codec_store_bound(size_t nbytes)

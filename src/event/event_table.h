@@ -77,6 +77,9 @@
 #define CRN_EVENT_CHANGES_MEMBERS(M, O)                                                            \
     M(VERSION, version) O(VERSION, as) O(TEXT, ranks) O(JSON, variables)
 
+/* variables: a crn_event_coded each */
+#define CRN_EVENT_CODECS_MEMBERS(M, O) M(VERSION, version) M(JSON, variables)
+
 /* variables: a crn_event_kept each; sites: a crn_event_site each, the best first */
 #define CRN_EVENT_REGIONS_MEMBERS(M, O)                                                            \
     M(VERSION, version)                                                                            \
@@ -108,6 +111,7 @@
     K(DIVERGED, diverged)                                                                          \
     K(TUNED, tuned)                                                                                \
     K(CHANGES, changes)                                                                            \
+    K(CODECS, codecs)                                                                              \
     K(REGIONS, regions)                                                                            \
     K(FINDING, finding)                                                                            \
     K(DRAINED, drained)                                                                            \
@@ -130,6 +134,16 @@
     O(COUNT, hashed)                                                                               \
     O(COUNT, changed) O(COUNT, stored) O(REAL_OR_NULL, predicted) O(REAL_OR_NULL, measured)
 
+#define CRN_EVENT_CODED_MEMBERS(M, O)                                                              \
+    O(TEXT, name)                                                                                  \
+    M(TEXT, codec)                                                                                 \
+    O(TEXT, loss)                                                                                  \
+    M(COUNT, blocks)                                                                               \
+    M(COUNT, nbytes)                                                                               \
+    M(COUNT, stored)                                                                               \
+    O(COUNT, stricter)                                                                             \
+    O(COUNT, bound) O(COUNT, special) O(COUNT, size) O(COUNT, aside) O(REAL, error) M(REAL, seconds)
+
 #define CRN_EVENT_KEPT_MEMBERS(M, O) M(TEXT, name) M(COUNT, nbytes) M(TEXT, why)
 
 #define CRN_EVENT_SITE_MEMBERS(M, O)                                                               \
@@ -139,6 +153,7 @@
     K(SOURCE, source)                                                                              \
     K(BELIEF, belief)                                                                              \
     K(VARIABLE, variable)                                                                          \
+    K(CODED, coded)                                                                                \
     K(KEPT, kept)                                                                                  \
     K(SITE, site)
 

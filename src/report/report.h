@@ -44,6 +44,12 @@ json_t *crn_report_legs(const crn_report_log *log);
 /* What the checks of a run's regions have found, in the order of the log, for crn_events_done. */
 cairn_status crn_report_findings(cairn_trail *trail, size_t run, crn_event_list *ret);
 
+/* What codecs made of a run's variables over all marks, an array as cairn-report(1) describes it;
+ * one variable of one event likewise, and its rate. */
+cairn_status crn_report_codecs(cairn_trail *trail, size_t run, json_t **ret);
+json_t *crn_report_coded(const crn_event_coded *c);
+double crn_report_rate(const crn_event_coded *c);
+
 /* The events about marks of one version, oldest first, for crn_events_done. After an error there
  * are none. */
 cairn_status crn_report_events(cairn_trail *trail, size_t run, uint64_t version,

@@ -374,6 +374,10 @@ bool crn_draft_is_whole(const crn_draft *d);
  */
 void crn_draft_encode(crn_draft *d, size_t v, const crn_codec_setting *setting);
 
+/* Count from now on what becomes of the blocks of v that a codec is to store. counts must stay
+ * until the draft is committed or dropped. */
+void crn_draft_count(crn_draft *d, size_t v, crn_codec_counts *counts);
+
 /* The same for copies, whose blocks have lost what their originals have. */
 void crn_draft_encode_copy(crn_draft *d, size_t v, const crn_codec_setting *setting);
 

@@ -280,6 +280,11 @@ static void set_encoding(crn_draft *d, size_t v, const crn_codec_setting *settin
     d->var.at[v].encoding = e;
 }
 
+void crn_draft_count(crn_draft *d, size_t v, crn_codec_counts *counts)
+{
+    d->var.at[v].encoding.counts = counts;
+}
+
 void crn_draft_encode_copy(crn_draft *d, size_t v, const crn_codec_setting *setting)
 {
     const crn_codec_setting exact = crn_codec_without_loss(setting);

@@ -153,7 +153,12 @@ static cairn_status encode_item(crn_gather *g, int stream, gather_item *it,
     crn_codec_result r;
     if (!crn_encodes(e))
         return CAIRN_OK;
+    const uint64_t start = crn_now_ns();
     CRN_TRY(crn_coder_store(&g->coder, &e->setting, &values, &r));
+    if (e->counts) {
+        e->counts->took_ns += crn_now_ns() - start;
+        crn_codec_count(e->counts, &r, values.nbytes);
+    }
     if (r.codec == 0)
         return CAIRN_OK;
     if (!r.exact)

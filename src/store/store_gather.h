@@ -25,7 +25,8 @@ enum {
 typedef struct crn_encoding {
     crn_codec_setting setting; /* family none: as it is */
     crn_elem elem;
-    crn_codec_shape shape; /* of the variable, and where the block begins in it */
+    crn_codec_shape shape;    /* of the variable, and where the block begins in it */
+    crn_codec_counts *counts; /* of the variable; NULL: nobody counts */
 } crn_encoding;
 
 static inline bool crn_encodes(const crn_encoding *e)

@@ -53,6 +53,39 @@ static void take_marks(const place *p)
     assert_ok(crn_comm_barrier(p->comm));
 }
 
+/* What the log has of the codecs of a mark, as a number of its only variable. */
+static double logged(const place *p, uint64_t version, const char *member)
+{
+    char path[128], line[4096], of[64];
+    double value = -1;
+    snprintf(path, sizeof path, "%s/trail/run-1/events", p->dir);
+    snprintf(of, sizeof of, "\"codecs\",\"version\":%d,", (int)version);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        const char *at = strstr(line, of) ? strstr(line, member) : NULL;
+        if (at)
+            value = strtod(at + strlen(member) + 2, NULL); /* behind the quote and the colon */
+    }
+    fclose(f);
+    return value;
+}
+
+/* A mark tells what became of its blocks, over all ranks: of the first 20 each, with a NaN each. */
+static void test_counts_are_in_the_log(void **state)
+{
+    place p;
+    begin(&p, *state);
+    take_marks(&p);
+    const double n = crn_comm_size(p.comm);
+    assert_true(logged(&p, 1, "blocks") == 20 * n && logged(&p, 1, "nbytes") == 8. * N * n);
+    assert_true(logged(&p, 1, "aside") == n && logged(&p, 1, "stored") < 4. * N * n);
+    assert_true(logged(&p, 1, "error") > 1e-6 && logged(&p, 1, "error") <= 1e-4);
+    assert_true(logged(&p, 2, "blocks") > 0 && logged(&p, 2, "blocks") < 5 * n);
+    assert_true(logged(&p, 2, "bound") == -1); /* no block fell back */
+    place_done(&p);
+}
+
 /* What comes back is within the bound, has lost something, and is what came back before. */
 static cairn *resume(const place *p, uint64_t expected)
 {
@@ -179,6 +212,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_same_from_each_level),
+        cmocka_unit_test(test_counts_are_in_the_log),
         cmocka_unit_test(test_restarts_do_not_drift),
         cmocka_unit_test(test_comparing_knows_what_may_be_lost),
         cmocka_unit_test(test_bad_settings_are_refused),
