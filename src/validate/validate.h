@@ -10,6 +10,8 @@
  *   validate_ks.c    are both samples of one distribution?
  *   validate_bits.c  how many bits of a mantissa tell something of the neighbours
  *
+ * Ensembles are compared in validate_spread.h.
+ *
  * Sums are made of stretches of CRN_PAIR_CHUNK values, each with its own mean, so that any number
  * of values and any mean give as many right digits as a sum in wider arithmetic.
  */
@@ -34,7 +36,9 @@ typedef struct crn_deviation {
     uint64_t nbroken;  /* not finite, and not the same: one of them, or both */
     double min, max;   /* of x */
     double error;      /* the largest |y - x| */
-    /* means, and sums over products of deviations from them, of x and d = y - x */
+    /* means (of x: about_x + mean_x, since one number may have too few digits), and sums over
+     * products of deviations from them, of x and d = y - x */
+    double about_x;
     long double mean_x, mean_d, xx, xd, dd;
 } crn_deviation;
 

@@ -79,9 +79,11 @@ static void add_stretch(crn_deviation *p, stretch *s)
     if (s->n == 0)
         return;
     const int ex = scale(s->x, s->n), ed = scale(s->d, s->n);
-    const long double mx = center(s->x, s->n, &lx), md = center(s->d, s->n, &ld);
+    const double mx = center(s->x, s->n, &lx);
+    const long double md = center(s->d, s->n, &ld);
     const crn_deviation more = {.n = s->n,
-                                .mean_x = ldexpl(mx + lx, ex),
+                                .about_x = ldexp(mx, ex),
+                                .mean_x = ldexpl(lx, ex),
                                 .mean_d = ldexpl(md + ld, ed),
                                 .xx = ldexpl(product(s->x, lx, s->x, lx, s->n), 2 * ex),
                                 .xd = ldexpl(product(s->x, lx, s->d, ld, s->n), ex + ed),
@@ -103,7 +105,8 @@ void crn_deviation_add(crn_deviation *p, const double *x, const double *y, size_
 static void merge_sums(crn_deviation *p, const crn_deviation *o)
 {
     const long double n = p->n, m = o->n, all = n + m;
-    const long double bx = o->mean_x - p->mean_x, bd = o->mean_d - p->mean_d;
+    const long double bx = ((long double)o->about_x - p->about_x) + (o->mean_x - p->mean_x);
+    const long double bd = o->mean_d - p->mean_d;
     const long double share = n / all * m;
     p->xx += o->xx + bx * bx * share;
     p->xd += o->xd + bx * bd * share;
@@ -117,6 +120,7 @@ void crn_deviation_merge(crn_deviation *p, const crn_deviation *o)
     if (o->n > 0) {
         p->min = p->n == 0 ? o->min : fmin(p->min, o->min);
         p->max = p->n == 0 ? o->max : fmax(p->max, o->max);
+        p->about_x = p->n == 0 ? o->about_x : p->about_x;
         merge_sums(p, o);
     }
     p->n += o->n;
