@@ -86,6 +86,12 @@ static int verb_serve(crn_study *study, char **words)
     return crn_server_run(study, crn_mode_of(words[0])) < 0 ? fail_here() : CMD_YES;
 }
 
+static int verb_advance(crn_study *study, char **words)
+{
+    const bool other = words[0] && strcmp(words[0], "other") == 0;
+    return crn_command_run(study, other) < 0 ? fail_here() : CMD_YES;
+}
+
 /* --- orders --------------------------------------------------------------------------------- */
 
 static int order(crn_study *study, const char *text)
@@ -167,9 +173,16 @@ static const struct {
     verb_function *run;
     int nwords; /* after the file */
 } verbs[] = {
-    {"run", verb_run, 0},     {"twin", verb_twin, 0},       {"check", cmd_ensemble_check, 1},
-    {"serve", verb_serve, 1}, {"stop", verb_stop, 0},       {"scale", verb_scale, 1},
-    {"kill", verb_kill, 1},   {"log", cmd_ensemble_log, 0}, {"status", cmd_ensemble_status, 1},
+    {"run", verb_run, 0},
+    {"twin", verb_twin, 0},
+    {"check", cmd_ensemble_check, 1},
+    {"serve", verb_serve, 1},
+    {"advance", verb_advance, 1},
+    {"stop", verb_stop, 0},
+    {"scale", verb_scale, 1},
+    {"kill", verb_kill, 1},
+    {"log", cmd_ensemble_log, 0},
+    {"status", cmd_ensemble_status, 1},
 };
 
 static int carry_out(verb_function *verb, const char *file, char **words)

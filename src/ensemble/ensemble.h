@@ -13,6 +13,9 @@
  *     ensemble_check.c      what 'cairn ensemble check' tries on runners, and what it finds
  *     ensemble_needs.c      memory, files and jobs that a study needs
  *     ensemble_analysis.c   the first members, the update, observations made by a twin
+ *     ensemble_command.c    a runner around a model that is run by command
+ *     ensemble_hdf5.c       states in HDF5 files
+ *     ensemble_export.c     states of a study as HDF5 files, for other programs
  *     ensemble_states.c     states on the shelf: putting them behind the loop, taking up a study
  *     ensemble_obs.c        observations from a file
  *     ensemble_launcher.c   the launcher: jobs that are started, watched and replaced
@@ -46,6 +49,12 @@ crn_study_mode crn_mode_of(const char *word);
  * when the study is over: CAIRN_OK, or a failure whose sentence the launcher has got, too.
  */
 cairn_status crn_server_run(crn_study *study, crn_study_mode mode);
+
+/*
+ * Be a runner around a model that is run by command (ensemble_command.c). Returns when the study is
+ * over. other: with another number of ranks.
+ */
+cairn_status crn_command_run(crn_study *study, bool other);
 
 /* --- the launcher --------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
  * hidden state touches, then with the steps of a cycle.
  */
 #include "ensemble/ensemble_check.h"
+#include "ensemble/ensemble_command.h"
 #include "ensemble/ensemble_server.h"
 
 #include <inttypes.h>
@@ -243,7 +244,9 @@ static const char *why_no_other(const crn_server *s)
         return "not tried: the model ends when it is started so";
     if (!other)
         return "not tried: runner.command names no number of ranks; give check.command";
-    return first->nranks == other->nranks ? "not tried: check.command starts as many ranks" : NULL;
+    return first->nranks == other->nranks && !crn_command_is_used(s->study)
+               ? "not tried: check.command starts as many ranks"
+               : NULL;
 }
 
 static void give_first(crn_server *s, crn_runner_row *r)

@@ -5,6 +5,7 @@
  * states: killed and started again, it finds its jobs as they are.
  */
 #include "ensemble/ensemble_check.h"
+#include "ensemble/ensemble_command.h"
 #include "ensemble/ensemble_jobs.h"
 
 #include <errno.h>
@@ -119,6 +120,15 @@ static cairn_status start_job(launcher *l, char kind, uint32_t number, const cha
     return crn_vec_push(&l->job, job);
 }
 
+static cairn_status start_runner(launcher *l, const char *command, bool other)
+{
+    char *line;
+    CRN_TRY(crn_command_line(l->study, l->program, command, other, &line));
+    cairn_status rc = start_job(l, 'r', ++l->runner, line);
+    free(line);
+    return rc;
+}
+
 static cairn_status start_server(launcher *l)
 {
     char *command;
@@ -141,13 +151,13 @@ static cairn_status start_for_check(launcher *l)
     if (l->nstarted > 0)
         return CAIRN_OK;
     while (l->nstarted < CRN_CHECK_RUNNERS) {
-        CRN_TRY(start_job(l, 'r', ++l->runner, l->study->runner));
+        CRN_TRY(start_runner(l, l->study->runner, false));
         l->nstarted++;
     }
     CRN_TRY(crn_check_other(l->study, &other));
     if (!other)
         return CAIRN_OK;
-    cairn_status rc = start_job(l, 'r', ++l->runner, other);
+    cairn_status rc = start_runner(l, other, true);
     l->other = l->runner;
     free(other);
     return rc;
@@ -160,7 +170,7 @@ static cairn_status start_missing(launcher *l)
     if (l->mode == CRN_MODE_CHECK)
         return start_for_check(l);
     while (count_jobs(l, 'r') < l->wanted)
-        CRN_TRY(start_job(l, 'r', ++l->runner, l->study->runner));
+        CRN_TRY(start_runner(l, l->study->runner, false));
     return CAIRN_OK;
 }
 

@@ -233,7 +233,7 @@ static cairn_status on_runner(crn_server *s, const crn_letter *m)
         }
         return CAIRN_OK;
     case CRN_WIRE_LEAVE:
-        return r ? lose_runner(s, r, "it left") : CAIRN_OK;
+        return r ? lose_runner(s, r, "lost process") : CAIRN_OK;
     default: /* what has to do with states and results */
         if (!r || r->nknown < r->nranks)
             s->nstale++;

@@ -84,6 +84,7 @@ typedef struct crn_keeper {
     cairn_status rc; /* the thread's until ended */
     char text[CRN_ERR_TEXT];
     uint64_t begun_ns;
+    unsigned char **copy; /* of the background, where that is written as HDF5, too */
 } crn_keeper;
 
 /* --- the server ----------------------------------------------------------------------------- */
@@ -183,6 +184,9 @@ cairn_status crn_schedule_failed(crn_server *s, uint32_t member, uint32_t runner
 cairn_status crn_states_open(crn_server *s);
 cairn_status crn_states_take_up(crn_server *s, bool *ret_analyse); /* CAIRN_NOTHING: nothing kept */
 cairn_status crn_states_put_background(crn_server *s, uint32_t member);
+cairn_status crn_export_prepare(crn_server *s); /* by the loop, before the keeper starts */
+cairn_status crn_export_write(crn_server *s);   /* by the keeper: what study.hdf5 asks for */
+void crn_export_done(crn_server *s);
 void crn_keeper_start(crn_server *s, uint32_t cycle);
 void crn_keeper_join(crn_server *s);
 void crn_states_close(crn_server *s);

@@ -33,6 +33,7 @@ cairn_status crn_states_open(crn_server *s)
 void crn_states_close(crn_server *s)
 {
     crn_keeper_join(s);
+    crn_export_done(s);
     cairn_shelf_close(s->keeper.shelf);
 }
 
@@ -246,6 +247,8 @@ static void *keep(void *arg)
     crn_keeper *k = &s->keeper;
     k->rc = k->put ? put_all(s) : CAIRN_OK;
     if (k->rc == CAIRN_OK)
+        k->rc = crn_export_write(s);
+    if (k->rc == CAIRN_OK)
         k->rc = drop_spent(s);
     snprintf(k->text, sizeof k->text, "%s", k->rc < 0 ? crn_err_peek()->text : "");
     atomic_store(&k->ended, true); /* all of the above is seen by who sees this */
@@ -264,6 +267,12 @@ void crn_keeper_start(crn_server *s, uint32_t cycle)
     k->put = s->study->keep != CRN_KEEP_BACKGROUND || cycle == 0;
     k->begun_ns = crn_now_ns();
     atomic_store(&k->ended, false);
+    k->rc = crn_export_prepare(s);
+    if (k->rc < 0) {
+        crn_study_event(s->study, "not_kept", "{s:i,s:s}", "cycle", cycle, "why",
+                        crn_err_peek()->text);
+        return;
+    }
     if (pthread_create(&k->thread, NULL, keep, s) == 0)
         k->works = true;
     else

@@ -233,6 +233,11 @@ static cairn_status take_texts(crn_study *s)
     s->server = text_of(s, CRN_STUDY_SERVER);
     s->address = text_of(s, CRN_STUDY_ADDRESS);
     s->check_command = text_of(s, CRN_STUDY_CHECK);
+    s->model_first = text_of(s, CRN_STUDY_MODEL_FIRST);
+    s->model_assimilated = text_of(s, CRN_STUDY_MODEL_ASSIMILATED);
+    s->model_carried = text_of(s, CRN_STUDY_MODEL_CARRIED);
+    s->model_parameter = text_of(s, CRN_STUDY_MODEL_PARAMETER);
+    s->hdf5 = (crn_hdf5_kept)crn_config_word(s->config, (crn_opt_id)CRN_STUDY_HDF5);
     CRN_FAIL_IF(!s->runner[0], CAIRN_EINVAL,
                 "'%s': runner.command is missing: how is the model started?", s->file);
     s->filter = crn_filter_of_name(filter);

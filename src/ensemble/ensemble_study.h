@@ -28,6 +28,7 @@ typedef enum crn_study_opt {
 extern const crn_opt crn_study_table[CRN_STUDY_COUNT_OF];
 
 typedef enum crn_keep { CRN_KEEP_BOTH, CRN_KEEP_ANALYSIS, CRN_KEEP_BACKGROUND } crn_keep;
+typedef enum crn_hdf5_kept { CRN_HDF5_NONE, CRN_HDF5_ANALYSIS, CRN_HDF5_BOTH } crn_hdf5_kept;
 typedef enum crn_failing { CRN_FAILING_STOP, CRN_FAILING_DROP, CRN_FAILING_DONOR } crn_failing;
 
 typedef struct crn_study {
@@ -43,8 +44,9 @@ typedef struct crn_study {
     crn_keep keep;
     crn_failing failing;
     const crn_filter_ops *filter;
-    const char *observations, *runner, *server, *address, *check_command; /* "": not
-                                                                          given */
+    const char *observations, *runner, *server, *address, *check_command; /* "": not given */
+    const char *model_first, *model_assimilated, *model_carried, *model_parameter;
+    crn_hdf5_kept hdf5;
     crn_keys keys;
 } crn_study;
 

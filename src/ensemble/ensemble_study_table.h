@@ -15,6 +15,8 @@ CRN_STUDY_ROW(SPREAD, "study", "spread", TEXT, "1", "",
               "standard deviation of the first members around the model's first state")
 CRN_STUDY_ROW(KEEP, "study", "keep", WORD, "both", "both|analysis|background",
               "states that outlive the server")
+CRN_STUDY_ROW(HDF5, "study", "hdf5", WORD, "none", "none|analysis|both",
+              "states that are also written as HDF5 files, one for each cycle")
 CRN_STUDY_ROW(FILTER, "filter", "name", TEXT, "etkf", "", "what turns background into analysis")
 CRN_STUDY_ROW(INFLATION, "filter", "inflation", TEXT, "1", "", "factor of the analysis's anomalies")
 CRN_STUDY_ROW(ROTATE, "filter", "rotate", BOOL, "no", "",
@@ -37,6 +39,14 @@ CRN_STUDY_ROW(ADDRESS, "server", "address", TEXT, "127.0.0.1", "",
               "address at which launcher and server listen")
 CRN_STUDY_ROW(SERVER_TIMEOUT, "server", "timeout", SECONDS, "120s", "1s..",
               "a server without a sign of life for so long is ended")
+CRN_STUDY_ROW(MODEL_FIRST, "model", "first", TEXT, "", "",
+              "HDF5 or netCDF-4 file with a first state, where runner.command has {in}")
+CRN_STUDY_ROW(MODEL_ASSIMILATED, "model", "assimilated", TEXT, "", "",
+              "datasets of it that observations change")
+CRN_STUDY_ROW(MODEL_CARRIED, "model", "carried", TEXT, "*", "",
+              "datasets of it that go with their member; *: all others that have numbers")
+CRN_STUDY_ROW(MODEL_PARAMETER, "model", "parameter", TEXT, "", "",
+              "datasets of it that observations change, and the model does not")
 CRN_STUDY_ROW(CHECK, "check", "command", TEXT, "", "",
               "starts the model on another number of ranks; none: runner.command with another -n")
 CRN_STUDY_ROW(TWIN_EVERY, "twin", "every", COUNT, "1", "1..",
