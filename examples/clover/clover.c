@@ -129,20 +129,22 @@ static void do_advect_momentum(gas *g, sweep w)
     const int flux[4] = {-2 * y, -2 * x, s->rows + 1 + y, s->cols + 1 + x};
     const int nodes[4] = {-y, -x, s->rows + 1 + y, s->cols + 1 + x};
     const int momentum[4] = {-y, -x, s->rows + 1, s->cols + 1};
-    if (BEGIN(site[w.along_x], IN(F(DENSITY1)), FILLED(F(DENSITY1)), IN(F(ENERGY1)),
+    const int heat[4] = {0, 0, s->rows + 1, s->cols + 1};
+    if (BEGIN(site[w.along_x], IN(F(DENSITY1)), FILLED(F(DENSITY1)), BOTH(F(ENERGY1)),
               FILLED(F(ENERGY1)), BOTH(F(XVEL1)), FILLED(F(XVEL1)), BOTH(F(YVEL1)),
               FILLED(F(YVEL1)), IN(F(mass)), FILLED(F(mass)), ROUND(s, F(VOL_FLUX_X)),
               ROUND(s, F(VOL_FLUX_Y)), FIXED, around(s, &F(PRE_VOL), CAIRN_WRITES),
               around(s, &F(POST_VOL), CAIRN_WRITES), part(s, &F(NODE_FLUX), CAIRN_WRITES, flux),
               part(s, &F(NODE_MASS_PRE), CAIRN_WRITES, nodes),
               part(s, &F(NODE_MASS_POST), CAIRN_WRITES, nodes),
-              part(s, &F(MOM_FLUX), CAIRN_WRITES, momentum))) {
+              part(s, &F(MOM_FLUX), CAIRN_WRITES, momentum),
+              part(s, &F(ENER_FLUX), CAIRN_WRITES, heat))) {
         fill_rim(s, &F(DENSITY1));
-        fill_rim(s, &F(ENERGY1));
         fill_rim(s, &F(XVEL1));
         fill_rim(s, &F(YVEL1));
         fill_rim(s, &F(mass));
         advect_momentum(g, w);
+        fill_rim(s, &F(ENERGY1));
     }
 }
 
