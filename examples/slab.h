@@ -113,11 +113,11 @@ static inline void mirror_columns(const slab *s, const field *f)
 
 static inline void mirror_rows(const slab *s, const field *f, bool low)
 {
-    const int n = s->rows, e = more_rows(f);
+    const int n = s->rows, e = more_rows(f), width = s->cols + more_cols(f) + 2 * RIM;
     for (int d = 1; d <= RIM; d++) {
         const double *from = row_of(s, f, mirrored(n, e, low, d)) - RIM;
         double *to = row_of(s, f, low ? -d : n - 1 + e + d) - RIM;
-        for (ptrdiff_t i = 0; i < s->pitch; i++)
+        for (int i = 0; i < width; i++)
             to[i] = f->mirror_y * from[i];
     }
 }

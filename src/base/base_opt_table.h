@@ -112,7 +112,8 @@ CRN_OPT_ROW(COMPARE_REFERENCE, "compare", "reference", TEXT, "", "",
 CRN_OPT_ROW(COMPARE_STOP, "compare", "stop", BOOL, "no", "",
             "tell the program to stop when a mark differs from that of the reference")
 CRN_OPT_ROW(REGION_CHECK, "region", "check", BOOL, "no", "",
-            "check what regions declare to write, at twice the memory and several times the time")
+            "check what regions declare to read and write, and what marks leave out, at twice the "
+            "memory and many times the time")
 CRN_OPT_ROW(STATE_MAX_BYTES, "state", "max_bytes", NBYTES, "all", "1..|all",
             "bytes of all states of a shelf; a put that would need more is refused")
 CRN_OPT_ROW(STATE_MAX_STATES, "state", "max_states", COUNT, "all", "1..|all",

@@ -18,6 +18,7 @@ typedef struct crn_guest {
     void (*done)(void *self);  /* the session is closed */
     bool (*due)(void *self);   /* answers cairn_due, which is collective; NULL: the session does */
     bool (*holds)(void *self); /* the program is not to leave yet; NULL: it may */
+    void (*leave)(void *self); /* the session is about to be closed, all ranks are here; or NULL */
 } crn_guest;
 
 crn_guest *crn_ckpt_guest(cairn *c);

@@ -181,6 +181,8 @@ int cairn_close(cairn *c)
         crn_ckpt_free(c);
         return CAIRN_OK;
     }
+    if (c->guest.leave)
+        c->guest.leave(c->guest.self);
     if (c->leg.open)
         (void)cairn_cancel(c);
     cairn_status rc = crn_ckpt_catch_up(c);

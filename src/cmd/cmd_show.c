@@ -183,13 +183,14 @@ static int print_codecs(const json_t *variables, int code)
 /* What region.check has found, if anything. */
 static int print_findings(const show_job *job, int code)
 {
-    cmd_columns t = {.align = "lllrr"};
+    cmd_columns t = {.align = "lllrrr"};
     crn_event_list found;
     if (crn_report_findings(job->place->trail, job->place->first, &found) < 0)
         return cmd_fail("%s", crn_err_peek()->text);
     if (found.n > 0) {
         cmd_line("%s", "");
-        head_cells(&t, (const char *const[]){"SITE", "VARIABLE", "FOUND", "FIRST", "COUNT", NULL});
+        head_cells(
+            &t, (const char *const[]){"SITE", "VARIABLE", "KIND", "FIRST", "COUNT", "RANK", NULL});
     }
     for (size_t i = 0; i < found.n; i++) {
         const crn_event_finding *f = &found.at[i].finding;
@@ -198,6 +199,7 @@ static int print_findings(const show_job *job, int code)
         cmd_cell(&t, "%s", f->kind ? f->kind : "-");
         cmd_cell(&t, "%" PRIu64, f->index);
         cmd_cell(&t, "%" PRIu64, f->count);
+        cmd_cell(&t, "%" PRIu64, f->rank);
     }
     if (found.n > 0)
         code = cmd_columns_print(&t, 0, code);

@@ -86,7 +86,7 @@
     M(TEXT, place) O(FLAG, named) M(COUNT, kept) M(COUNT, whole) M(JSON, variables) O(JSON, sites)
 
 #define CRN_EVENT_FINDING_MEMBERS(M, O)                                                            \
-    M(TEXT, site) M(TEXT, variable) M(TEXT, kind) M(COUNT, index) M(COUNT, count)
+    M(TEXT, site) M(TEXT, variable) M(TEXT, kind) M(COUNT, index) M(COUNT, count) O(COUNT, rank)
 
 #define CRN_EVENT_DRAINED_MEMBERS(M, O) M(VERSION, version) M(REAL, seconds) M(COUNT, stored)
 

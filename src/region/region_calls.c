@@ -21,6 +21,14 @@ static void free_texts(char **at, size_t n)
         free(at[i]);
 }
 
+/* The session is about to be closed: a look at the last region. Collective. */
+static void leave(void *self)
+{
+    regions *r = self;
+    crn_check_after(r);
+    crn_check_tell(r);
+}
+
 static void regions_free(void *self)
 {
     regions *r = self;
@@ -35,7 +43,8 @@ static void regions_free(void *self)
     crn_vec_done(&r->var);
     crn_vec_done(&r->name);
     free_texts(r->told.at, r->told.n);
-    free_texts(r->modified.at, r->modified.n);
+    for (size_t i = 0; i < r->modified.n; i++)
+        free(r->modified.at[i].name);
     crn_vec_done(&r->told);
     crn_vec_done(&r->modified);
     crn_decision_done(&r->decision);
@@ -207,6 +216,7 @@ static cairn_status start(cairn *c, const cairn_region_options *how)
     crn_guest *g = crn_ckpt_guest(c);
     g->due = crn_regions_poll;
     g->holds = crn_regions_hold;
+    g->leave = leave;
     return crn_regions_start(r);
 }
 
@@ -307,6 +317,9 @@ static cairn_status pass_value(regions *r, void *value, size_t nbytes)
     case REGION_REPLAY:
         return crn_regions_take_value(r, value, nbytes);
     case REGION_RUN:
+        crn_check_after(r);
+        if (r->check.on)
+            crn_check_value(r, value, nbytes);
         return crn_regions_log_value(r, value, nbytes);
     default:
         return CAIRN_OK;

@@ -4,7 +4,8 @@
  *
  *   region#log    numbers of lists, + 1, and after a 0 a value: its length and its bytes
  *   region#texts  the lists by number, each a line
- *   region#state  where the mark is, and the payload of the last forward point
+ *   region#state  where the mark is, the payload of the last forward point, and which variables
+ *                 were modified, in part or wholly
  *
  * Numbers have seven bits to a byte, the lowest first. The log only grows, so that marks write its
  * end alone.
@@ -104,8 +105,10 @@ static cairn_status write_state(regions *r)
     crn_put_u64(b, r->payload.n);
     crn_put_bytes(b, r->payload.at, r->payload.n);
     for (size_t i = 0; i < r->var.n; i++)
-        if (r->var.at[i].modified.n > 0)
+        if (r->var.at[i].modified.n > 0) {
             crn_put_str(b, r->name.at[i].name);
+            crn_put_u8(b, r->var.at[i].all_modified);
+        }
     return crn_buf_status(b);
 }
 

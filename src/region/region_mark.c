@@ -115,6 +115,9 @@ static cairn_status begin_decision(regions *r)
     r->met_reason = REGION_SCOPE;
     CRN_TRY(crn_scopes_decide(r, &r->decision, keep, r));
     r->met_reason = REGION_READ;
+    for (size_t i = 0; r->check.on && i < r->var.n; i++)
+        if (r->var.at[i].rule == CRN_KEEP_NEVER)
+            crn_check_drop(r, i);
     return CAIRN_OK;
 }
 
@@ -276,6 +279,7 @@ bool crn_regions_poll(void *arg)
     if (r->phase != REGION_RUN)
         return false;
     crn_check_after(r);
+    crn_check_tell(r);
     if (r->open)
         rc = agree(r);
     else if (r->armed)

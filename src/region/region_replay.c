@@ -23,14 +23,23 @@ static cairn_status read_variable(regions *r, const char *name, crn_buf *b)
     return cairn_protect(r->c, name, b->at, CAIRN_BYTES, n);
 }
 
-static cairn_status push_text(void *vec, const char *at, size_t n)
+static cairn_status push_text(regions *r, const char *at, size_t n)
 {
-    CRN_VEC(char *) *v = vec;
     char *text;
     CRN_TRY(crn_strndup(at, n, &text));
-    if (crn_vec_push(v, text) == CAIRN_OK)
+    if (crn_vec_push(&r->told, text) == CAIRN_OK)
         return CAIRN_OK;
     free(text);
+    return CAIRN_ENOMEM;
+}
+
+static cairn_status push_modified(regions *r, const char *name, bool all)
+{
+    region_modified m = {.all = all};
+    CRN_TRY(crn_strdup(name, &m.name));
+    if (crn_vec_push(&r->modified, m) == CAIRN_OK)
+        return CAIRN_OK;
+    free(m.name);
     return CAIRN_ENOMEM;
 }
 
@@ -40,7 +49,7 @@ static cairn_status parse_texts(regions *r)
     while (at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         CRN_FAIL_IF(!stop, CAIRN_ECORRUPT, "the mark's list of regions has no end");
-        CRN_TRY(push_text(&r->told, at, (size_t)(stop - at)));
+        CRN_TRY(push_text(r, at, (size_t)(stop - at)));
         at = stop + 1;
     }
     return CAIRN_OK;
@@ -62,7 +71,7 @@ static cairn_status parse_state(regions *r)
     crn_put_bytes(&r->payload, payload, n);
     while (cur.n > 0 && !cur.failed) {
         crn_get_str(&cur, text, CRN_VAR_NAME);
-        CRN_TRY(push_text(&r->modified, text, strlen(text)));
+        CRN_TRY(push_modified(r, text, crn_get_u8(&cur)));
     }
     CRN_TRY(crn_buf_status(&r->payload));
     return crn_cursor_status(&cur, "the mark's state of regions");
@@ -142,28 +151,54 @@ static cairn_status mismatch(regions *r, const char *here)
 /* --- the place ---------------------------------------------------------------------------------
  */
 
+/* The handle of a variable that was modified, UINT32_MAX: it has none, or is empty. */
+static uint32_t find_modified(const regions *r, const region_modified *m)
+{
+    for (uint32_t k = 0; k < r->name.n; k++)
+        if (strcmp(r->name.at[k].name, m->name) == 0 && crn_box_volume(&r->var.at[k].whole) > 0)
+            return k;
+    return UINT32_MAX;
+}
+
+/* What regions that were skipped unnamed have modified: all of the variable, for all that is
+ * known. */
 static cairn_status set_modified(regions *r)
 {
-    for (size_t i = 0; i < r->modified.n; i++)
-        for (size_t k = 0; k < r->name.n; k++)
-            if (strcmp(r->name.at[k].name, r->modified.at[i]) == 0 &&
-                crn_box_volume(&r->var.at[k].whole) > 0) {
-                r->var.at[k].modified.n = 0;
-                r->var.at[k].all_modified = true;
-                CRN_TRY(crn_boxes_add(&r->var.at[k].modified, &r->var.at[k].whole));
-            }
+    for (size_t i = 0; i < r->modified.n; i++) {
+        const uint32_t k = find_modified(r, &r->modified.at[i]);
+        if (k == UINT32_MAX)
+            continue;
+        r->var.at[k].modified.n = 0;
+        r->var.at[k].all_modified = true;
+        CRN_TRY(crn_boxes_add(&r->var.at[k].modified, &r->var.at[k].whole));
+    }
     return CAIRN_OK;
+}
+
+/* What was modified and does not come back is not needed: check that. Of a variable that regions
+ * have modified in part, some may be what the initialisation made. */
+static void poison_dropped(const regions *r)
+{
+    for (size_t i = 0; i < r->modified.n; i++) {
+        const uint32_t k = find_modified(r, &r->modified.at[i]);
+        if (k != UINT32_MAX && (r->modified.at[i].all || !r->unseen))
+            crn_check_drop(r, k);
+    }
 }
 
 /* Collective: the ranks are at the same place. */
 static cairn_status restore(regions *r)
 {
+    if (r->unseen)
+        CRN_TRY(set_modified(r));
+    if (r->check.on)
+        poison_dropped(r);
     CRN_TRY(cairn_resume_at(r->c, r->version));
     r->phase = REGION_RUN;
     r->count = r->mark_count;
     r->mark_ns = crn_now_ns();
     r->marked = true;
-    return r->forwarded ? set_modified(r) : CAIRN_OK;
+    return CAIRN_OK;
 }
 
 static cairn_status skip_logged(regions *r, const region_list *l)
@@ -189,6 +224,7 @@ int crn_regions_skip(regions *r, uint32_t list)
     if (r->list.at[list].scope && crn_scope_is_skipped(r, list)) {
         (void)take_number(r);
         r->count++;
+        r->unseen = true;
         return 0;
     }
     if (r->at < r->log.n) {
@@ -230,5 +266,6 @@ cairn_status crn_regions_take_payload(regions *r, void *payload, size_t nbytes)
     memcpy(payload, r->payload.at, nbytes);
     r->phase = REGION_REPLAY;
     r->count = r->base;
+    r->unseen = true;
     return CAIRN_OK;
 }

@@ -17,6 +17,8 @@
 
 #include "comm/comm.h"
 #include "region/region_decide.h"
+#include "region/region_guard.h"
+#include "region/region_poison.h"
 
 enum { REGION_VARS = 1024, REGION_WORDS = REGION_VARS / 64 };
 
@@ -33,14 +35,26 @@ typedef struct region_finding {
     uint32_t site;
     size_t var;
     unsigned kind;
+    uint64_t index, count; /* the first element, and how many there were */
 } region_finding;
+
+/* How often each element of a variable was left as it was by the regions of a list. */
+typedef struct region_suspect {
+    uint32_t list;
+    size_t var;
+    crn_buf visits;
+} region_suspect;
 
 /* With region.check: what variables were before the region that runs. */
 typedef struct region_check {
     bool on, runs;         /* runs: a region does, or did last, */
     uint32_t list;         /* this one */
+    uint64_t salt;         /* of its poison */
     CRN_VEC(crn_buf) copy; /* of each variable */
+    crn_guard guard;       /* of what the region does not mention */
+    CRN_VEC(region_suspect) suspect;
     CRN_VEC(region_finding) found;
+    size_t told; /* so many are in the run's log */
 } region_check;
 
 /* Why a mark keeps something. */
@@ -60,6 +74,12 @@ typedef struct region_name {
     region_reason reason;
     uint32_t list; /* of that region or scope */
 } region_name;
+
+/* A variable that was modified before the mark that the program is on its way to. */
+typedef struct region_modified {
+    char *name;
+    bool all;
+} region_modified;
 
 /* What a site does in a call. */
 typedef struct region_list {
@@ -143,8 +163,9 @@ typedef struct regions {
     uint64_t version, mark_count;
     size_t at; /* in the log */
     char *place_text;
-    CRN_VEC(char *) modified; /* names of variables that had been, at the place */
-    crn_err broken;           /* why no marks are taken any more; code 0: they are */
+    CRN_VEC(region_modified) modified; /* variables that had been, at the place */
+    bool unseen;    /* regions were skipped unnamed: what they modify is not known */
+    crn_err broken; /* why no marks are taken any more; code 0: they are */
 } regions;
 
 /* The regions of a session, which this makes when there are none yet. */
@@ -186,6 +207,9 @@ bool crn_scope_is_skipped(regions *r, uint32_t list);
 
 cairn_status crn_check_before(regions *r, uint32_t list); /* a region is about to run */
 void crn_check_after(regions *r);                         /* it has run; nothing when none has */
+void crn_check_value(regions *r, const void *value, size_t nbytes); /* it leaves the last region */
+void crn_check_drop(const regions *r, size_t var); /* what was modified of it is not needed */
+void crn_check_tell(regions *r);                   /* as events of the run. Collective. */
 void crn_check_done(region_check *k);
 
 /* --- marks ---------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 
 #include <cairn/region.h>
 
-enum { ROWS = 6, COLS = 5, NVARS = 4, PROGRAMS = 1000, REGIONS = 8 };
+enum { ROWS = 40, COLS = 64, NVARS = 4, PROGRAMS = 1000, REGIONS = 8 };
 
 static const char config[] = "[mark]\ninterval = 1000h\n[level]\nlocal = trail\n"
                              "[region]\ncheck = yes\n";
@@ -18,9 +18,10 @@ static const uint64_t extent[2] = {ROWS, COLS};
 typedef struct program {
     place at;
     cairn *c;
-    double value[NVARS][ROWS * COLS];
+    double value[NVARS][ROWS * COLS]; /* several pages each */
     cairn_var var[NVARS];
     crn_rng rng;
+    double sum; /* of what was read */
 } program;
 
 static void begin(program *p, crn_comm *comm)
@@ -98,7 +99,7 @@ static void test_planted(void **state)
     if (p.at.rank != 0)
         return;
     check_has(found, "half", "a", "not wholly written", 7);
-    check_has(found, "outside", "b", "undeclared write", 14);
+    check_has(found, "outside", "b", "undeclared write", 2 * COLS + 4);
     check_has(found, "other", "c", "undeclared write", 11);
     assert_null(strstr(found, "\"site\":\"more\""));
     assert_null(strstr(found, "\"site\":\"start\""));
@@ -119,10 +120,14 @@ static void do_region(program *p, int n)
     const bool whole = crn_rng_below(&p->rng, 3) == 0;
     const cairn_access a = cairn_access_of(p->var[v], how, whole ? NULL : lo, whole ? NULL : hi);
     assert_int_equal(cairn_region_enter(p->c, site, &a, 1), 1);
-    for (uint64_t i = whole ? 0 : lo[0]; how & CAIRN_WRITES && i < (whole ? ROWS : hi[0]); i++)
-        for (uint64_t k = whole ? 0 : lo[1]; k < (whole ? COLS : hi[1]); k++)
-            if (how == CAIRN_WRITES || crn_rng_below(&p->rng, 2) == 0)
-                p->value[v][i * COLS + k] = (double)crn_rng_below(&p->rng, 4);
+    for (uint64_t i = whole ? 0 : lo[0]; i < (whole ? ROWS : hi[0]); i++)
+        for (uint64_t k = whole ? 0 : lo[1]; k < (whole ? COLS : hi[1]); k++) {
+            double *at = &p->value[v][i * COLS + k];
+            if (how & CAIRN_READS)
+                p->sum += *at;
+            if (how == CAIRN_WRITES || (how & CAIRN_WRITES && crn_rng_below(&p->rng, 2) == 0))
+                *at = (double)crn_rng_below(&p->rng, 4);
+        }
 }
 
 static void test_right_programs(void **state)

@@ -91,6 +91,12 @@ class RegionCase(system.Case):
         total = sum(kept.values())
         self.assertLessEqual(abs(total / formula - 1), 0.02, f"{total} against {formula}")
 
+    def check_declarations(self, *args):
+        """With region.check, before and after a kill: nothing is found, and nothing is disturbed."""
+        self.settings = dict(self.settings, region_check="yes")
+        self.kill_and_restart(*args)
+        self.assertEqual(self.events("finding"), [])
+
     def kill_and_restart(self, region_counts, *args, ranks=None):
         """Kill the program before each of these regions in turn, then let it end."""
         shutil.rmtree(self.trail, ignore_errors=True)
@@ -161,6 +167,10 @@ class Clover(RegionCase):
     def test_kills_and_other_ranks(self):
         self.kill_and_restart([self.random.randrange(260, 800)], "--pieces", ranks=3)
 
+    def test_declarations_are_right(self):
+        self.check_declarations([self.random.randrange(260, 600)])
+        self.check_declarations([self.random.randrange(260, 600)], "--forward")
+
 
 class Tea(RegionCase):
     program = "tea"
@@ -201,6 +211,9 @@ class Tea(RegionCase):
 
     def test_kills_and_other_ranks(self):
         self.kill_and_restart([self.random.randrange(2000, 4000)], "--pieces", ranks=1)
+
+    def test_declarations_are_right(self):
+        self.check_declarations([self.random.randrange(2000, 4000)])
 
 
 if __name__ == "__main__":
