@@ -36,6 +36,7 @@ static void regions_free(void *self)
     crn_vec_done(&r->scope);
     crn_check_done(&r->check);
     crn_vec_done(&r->mean);
+    crn_vec_done(&r->undecided);
     for (size_t i = 0; i < r->var.n; i++) {
         crn_region_var_done(&r->var.at[i]);
         free(r->name.at[i].name);
@@ -126,8 +127,7 @@ static cairn_status get_variable(cairn *c, const char *name, int ndims, const ui
     crn_region_var_init(&v, &whole, item);
     r->var.at[r->var.n++] = v;
     r->name.at[r->name.n++] = n;
-    for (size_t i = 0; i < r->site.n; i++)
-        r->site.at[i].shadowed = false; /* of fewer variables */
+    crn_shadows_forget(r); /* of fewer variables */
     *ret = (cairn_var)r->var.n;
     return CAIRN_OK;
 }
@@ -256,8 +256,7 @@ static cairn_status end_initialisation(cairn *c)
         r->var.at[i].modified.n = 0;
         r->var.at[i].all_modified = false;
     }
-    for (size_t i = 0; i < r->site.n; i++)
-        r->site.at[i].shadowed = false;
+    crn_shadows_forget(r);
     return CAIRN_OK;
 }
 

@@ -8,7 +8,7 @@
 
 void crn_region_var_init(crn_region_var *v, const crn_box *whole, uint64_t item)
 {
-    *v = (crn_region_var){.whole = *whole, .item = item};
+    *v = (crn_region_var){.whole = *whole, .item = item, .nbytes = crn_box_volume(whole) * item};
 }
 
 void crn_region_var_done(crn_region_var *v)

@@ -27,7 +27,8 @@ typedef enum crn_keep_rule {
 /* A variable. */
 typedef struct crn_region_var {
     crn_box whole;
-    uint64_t item;      /* bytes of an element */
+    uint64_t item;      /* bytes of an element, */
+    uint64_t nbytes;    /* and of all of it */
     crn_boxes modified; /* since the end of the initialisation phase */
     bool all_modified;  /* all of it was: modified is the whole */
     crn_keep_rule rule;

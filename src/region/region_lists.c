@@ -166,7 +166,7 @@ static cairn_status write_scope(const char *site, char **ret)
 static cairn_status make_list(regions *r, uint32_t site, const cairn_access *a, size_t n,
                               bool scope)
 {
-    region_list l = {.site = site, .n = n, .told = UINT32_MAX, .scope = scope};
+    region_list l = {.site = site, .n = n, .told = UINT32_MAX, .scope = scope, .whole = true};
     const char *name = r->site.at[site].name;
     for (size_t i = 0; i < n; i++)
         CRN_TRY(check_access(r, name, &a[i]));
@@ -180,7 +180,10 @@ static cairn_status make_list(regions *r, uint32_t site, const cairn_access *a, 
         if (crn_box_volume(&c.box) == 0)
             continue;
         l.access[l.nused++] = c;
+        l.whole = l.whole && c.all;
         crn_bit_set(l.touched, c.var);
+        if (c.reads)
+            crn_bit_set(l.reads, c.var);
     }
     if (rc == CAIRN_OK)
         rc = crn_vec_push(&r->list, l);

@@ -90,7 +90,8 @@ typedef struct region_list {
     size_t n, nused; /* given; of access: those of variables that are not empty */
     uint32_t told;   /* its number in the log; UINT32_MAX: none yet */
     bool scope;      /* the beginning of one */
-    uint64_t touched[REGION_WORDS];
+    bool whole;      /* all accesses are to all of their variables */
+    uint64_t touched[REGION_WORDS], reads[REGION_WORDS];
 } region_list;
 
 /* A site, and what is known of it as a place. */
@@ -140,7 +141,9 @@ typedef struct regions {
     bool forwarded;    /* if there was one, */
     uint64_t base;     /* and the count there */
 
-    bool gathers; /* shadows run */
+    bool gathers;                /* shadows run, */
+    CRN_VEC(uint64_t) undecided; /* and have these bits, of each site; empty: to be copied again */
+    uint64_t expires;            /* the count at which one of them is over, or less */
     bool armed, at_once, open, failed;
     bool overdue; /* armed, and the place that the program names does not come */
     uint64_t armed_ns, armed_after_ns; /* when, and how long after the mark before */
@@ -220,6 +223,7 @@ cairn_status crn_regions_before(regions *r, uint32_t list);
 /* Shadows: a region is about to run; and the place that they speak for, UINT32_MAX: none, and
  * whether enough is known of all sites. The latter is collective. */
 cairn_status crn_shadow_step(regions *r, uint32_t list);
+void crn_shadows_forget(regions *r); /* those under way are not to count */
 cairn_status crn_regions_choose(regions *r, uint32_t *ret_site, bool *ret_settled);
 
 cairn_status crn_regions_arm(regions *r); /* a mark is wanted. Collective. */

@@ -56,20 +56,112 @@ static cairn_status step_shadow(regions *r, region_site *s, const crn_accesses *
     return CAIRN_OK;
 }
 
+void crn_shadows_forget(regions *r)
+{
+    for (size_t i = 0; i < r->site.n; i++)
+        r->site.at[i].shadowed = false;
+    r->undecided.n = 0;
+}
+
+/* What the shadow of a site has undecided, beside that of the others: a look at all of them is one
+ * at little memory. */
+static void copy_undecided(regions *r, size_t site)
+{
+    const region_site *s = &r->site.at[site];
+    const size_t words = crn_bits_words(r->var.n);
+    uint64_t *to = r->undecided.at + site * words;
+    for (size_t w = 0; w < words; w++)
+        to[w] = s->shadowed ? s->shadow.open[w] : 0;
+    if (s->shadowed)
+        r->expires = CRN_MIN(r->expires, s->began + r->limit);
+}
+
+static cairn_status copy_all_undecided(regions *r)
+{
+    r->undecided.n = 0;
+    CRN_TRY(crn_vec_reserve(&r->undecided, r->site.n * crn_bits_words(r->var.n)));
+    r->undecided.n = r->site.n * crn_bits_words(r->var.n);
+    r->expires = UINT64_MAX;
+    for (size_t i = 0; i < r->site.n; i++)
+        copy_undecided(r, i);
+    return CAIRN_OK;
+}
+
+static bool is_met(const uint64_t *undecided, const uint64_t *touched, size_t words)
+{
+    uint64_t both = 0;
+    for (size_t w = 0; w < words; w++)
+        both |= undecided[w] & touched[w];
+    return both != 0;
+}
+
+/* Bytes of the variables in a word of bits; false: they are not just the variables' own. */
+static bool sum_bytes(const regions *r, size_t first, uint64_t bits, uint64_t *sum)
+{
+    for (; bits; bits &= bits - 1) {
+        const crn_region_var *v = &r->var.at[first + (size_t)__builtin_ctzll(bits)];
+        if (!v->all_modified)
+            return false;
+        *sum += v->nbytes;
+    }
+    return true;
+}
+
+/* The step of a shadow where no boxes come in, as it is in most programs: a few operations on bits.
+ * False: nothing was done. */
+static bool step_whole(regions *r, region_site *s, const region_list *l, uint64_t *undecided)
+{
+    const size_t words = crn_bits_words(r->var.n);
+    uint64_t sum = 0, left = 0;
+    if (!l->whole)
+        return false;
+    for (size_t w = 0; w < words; w++) {
+        const uint64_t met = undecided[w] & l->touched[w];
+        if (met & s->shadow.known[w] || !sum_bytes(r, 64 * w, met & l->reads[w], &sum))
+            return false;
+    }
+    for (size_t w = 0; w < words; w++)
+        left |= undecided[w] = s->shadow.open[w] &= ~l->touched[w];
+    s->kept += sum;
+    if (!left)
+        end_shadow(s);
+    return true;
+}
+
+static cairn_status step_all(regions *r, const region_list *l)
+{
+    const crn_accesses a = {l->access, l->nused, l->touched};
+    const size_t words = crn_bits_words(r->var.n);
+    const bool late = r->count >= r->expires;
+    for (size_t i = 0; i < r->site.n; i++) {
+        region_site *s = &r->site.at[i];
+        uint64_t *undecided = r->undecided.at + i * words;
+        if (!late && (!is_met(undecided, l->touched, words) || step_whole(r, s, l, undecided)))
+            continue;
+        if (s->shadowed)
+            CRN_TRY(step_shadow(r, s, &a));
+        copy_undecided(r, i);
+    }
+    return late ? copy_all_undecided(r) : CAIRN_OK;
+}
+
 cairn_status crn_shadow_step(regions *r, uint32_t list)
 {
     const region_list *l = &r->list.at[list];
-    const crn_accesses a = {l->access, l->nused, l->touched};
     region_site *here = &r->site.at[l->site];
     here->gap = CRN_MAX(here->gap, r->count - here->last);
     here->last = r->count;
     here->count++;
-    if (!here->shadowed)
+    const bool begins = !here->shadowed;
+    if (begins)
         CRN_TRY(begin_shadow(r, here));
-    for (size_t i = 0; i < r->site.n; i++)
-        if (r->site.at[i].shadowed)
-            CRN_TRY(step_shadow(r, &r->site.at[i], &a));
-    return CAIRN_OK;
+    if (r->undecided.n != r->site.n * crn_bits_words(r->var.n))
+        CRN_TRY(copy_all_undecided(r));
+    else if (begins)
+        copy_undecided(r, l->site);
+    if (begins && crn_decision_is_made(&here->shadow))
+        end_shadow(here);
+    return step_all(r, l);
 }
 
 /* May marks begin here: is it met often enough, all through the program? */

@@ -13,7 +13,7 @@
 enum { CELLS = 200, STEPS = 30, INNER = 5 };
 
 typedef struct options {
-    bool nested, list;
+    bool nested, list, init;
     const char *place;
 } options;
 
@@ -101,6 +101,8 @@ static void run(program *p, uint64_t end)
     if (is_on(p, cairn_region(p->c, "start", W(p->state), W(p->table))))
         for (int i = 0; i < CELLS; i++)
             p->fstate[i] = p->ftable[i] = 1 + i * 0.25;
+    if (p->how.init)
+        assert_ok(cairn_initialised(p->c));
     for (p->step = 0; p->step < end && !p->sentence[0]; p->step++) {
         if (p->step == 9 || p->step == 17)
             assert_ok(cairn_trigger(p->c));
@@ -115,17 +117,24 @@ static void run(program *p, uint64_t end)
     }
 }
 
+static void run_and_leave(program *p, const place *at, options how, uint64_t end)
+{
+    open_program(p, at, how);
+    run(p, end);
+    assert_string_equal(p->sentence, "");
+    assert_int_equal(raise(SIGUSR1), 0);
+    (void)cairn_should_stop(p->c);
+    assert_ok(cairn_close(p->c));
+}
+
+/* Left after the first mark, and, resumed, after the second. */
 static void check_restart(crn_comm *comm, options how, const program *whole, uint64_t left)
 {
     static program p;
     place at;
     place_init(&at, comm, config);
-    open_program(&p, &at, how);
-    run(&p, left);
-    assert_string_equal(p.sentence, "");
-    assert_int_equal(raise(SIGUSR1), 0);
-    (void)cairn_should_stop(p.c);
-    assert_ok(cairn_close(p.c));
+    run_and_leave(&p, &at, how, left);
+    run_and_leave(&p, &at, how, left + 8);
     open_program(&p, &at, how);
     run(&p, STEPS);
     assert_string_equal(p.sentence, "");
@@ -146,7 +155,9 @@ static void test_scopes(void **state)
                                   {.place = "update"},
                                   {.nested = true, .place = "update"},
                                   {.nested = true, .place = "time"},
-                                  {.list = true, .place = "time"}};
+                                  {.list = true, .place = "time"},
+                                  {.init = true, .place = "time"},
+                                  {.init = true, .nested = true, .place = "advance"}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         place at;
         place_init(&at, *state, config);

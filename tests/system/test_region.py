@@ -92,7 +92,7 @@ class RegionCase(system.Case):
         self.assertLessEqual(abs(total / formula - 1), 0.02, f"{total} against {formula}")
 
     def check_declarations(self, *args):
-        """With region.check, before and after a kill: nothing is found, and nothing is disturbed."""
+        """With region.check, before and after a kill: nothing is found, nothing is disturbed."""
         self.settings = dict(self.settings, region_check="yes")
         self.kill_and_restart(*args)
         self.assertEqual(self.events("finding"), [])
