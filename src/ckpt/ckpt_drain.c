@@ -19,6 +19,7 @@ cairn_status crn_holding_drain_mark(crn_holding *h, size_t i, uint64_t *ret_nbyt
     uint64_t stored = stats.stored_bytes;
     CRN_TRY(crn_comm_allreduce_u64(h->comm, CRN_REDUCE_SUM, &stored, 1));
     h->mark.at[i].levels |= 1u << CRN_LEVEL_GLOBAL;
+    crn_holding_touch(h, i);
     crn_holding_retain(h, CRN_LEVEL_GLOBAL);
     CRN_TRY(crn_holding_publish(h, h->comm, crn_run_manifest(h->run)->finished));
     crn_holding_event(h, &(crn_event){.kind = CRN_EVENT_DRAINED,

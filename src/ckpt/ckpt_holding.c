@@ -36,6 +36,8 @@ void crn_holding_leave(crn_holding *h, void (*drop)(crn_comm *comm))
     h->run = NULL;
     h->comm = NULL;
     h->mark.n = 0;
+    crn_holding_touch(h, 0);
+    h->retained = false;
     h->series = 0;
 }
 

@@ -29,6 +29,9 @@ typedef struct crn_holding {
     crn_run *run;                 /* its log needs events_mutex; signs of life need no lock */
     pthread_mutex_t events_mutex; /* held to write the run's log */
     crn_marks mark;               /* those that count, as in the manifest; same on all ranks */
+    size_t nsame;                 /* so many of the first are in the manifest as they are here, */
+    size_t below[CRN_NLEVELS];    /* and so many have not the level: a mark may follow very many */
+    bool retained;                /* the own parts have no marks that are at none of their levels */
     uint32_t series;              /* that this leg writes to */
     uint32_t oldest_series;       /* below it no files are left */
     crn_vault *vault;
@@ -84,6 +87,9 @@ cairn_status crn_holding_drain_mark(crn_holding *h, size_t i, uint64_t *ret_nbyt
 /* Let the manifest, on rank 0, say what h->mark says. Collective over comm. */
 cairn_status crn_holding_publish(crn_holding *h, crn_comm *comm, bool finished);
 
+/* The i-th mark has become another, or is gone. */
+void crn_holding_touch(crn_holding *h, size_t i);
+
 /* Is any of the marks that count in this series? */
 bool crn_holding_has_series(const crn_holding *h, uint32_t series);
 
@@ -92,6 +98,9 @@ unsigned crn_holding_own_bits(const crn_holding *h);
 
 /* Of the marks that have a level, let only the newest have it that the configuration keeps. */
 void crn_holding_retain(crn_holding *h, crn_level level);
+
+/* The first mark that it may change. */
+size_t crn_holding_retains_from(const crn_holding *h, crn_level level);
 uint64_t crn_holding_keep(const crn_holding *h, crn_level level); /* how many those are */
 
 /* What is at no level any more is no mark; and: nothing is at a level below the trail any more. */

@@ -22,29 +22,64 @@ cairn_status crn_holding_publish(crn_holding *h, crn_comm *comm, bool finished)
 {
     cairn_status rc = CAIRN_OK;
     if (crn_comm_rank(comm) == 0)
-        rc = crn_run_replace_marks(h->run, h->mark.at, h->mark.n, finished);
-    return crn_comm_agree(comm, rc);
+        rc = crn_run_replace_marks(h->run, h->mark.at, h->mark.n, h->nsame, finished);
+    rc = crn_comm_agree(comm, rc);
+    h->nsame = rc == CAIRN_OK ? h->mark.n : 0;
+    return rc;
+}
+
+void crn_holding_touch(crn_holding *h, size_t i)
+{
+    h->nsame = CRN_MIN(h->nsame, i);
+    for (crn_level l = CRN_LEVEL_LOCAL; l < CRN_NLEVELS; l++)
+        h->below[l] = CRN_MIN(h->below[l], i);
+}
+
+/* All before from have a level. */
+static void drop_levelless(crn_holding *h, size_t from)
+{
+    size_t n = from;
+    for (size_t i = from; i < h->mark.n; i++)
+        if (h->mark.at[i].levels != 0)
+            h->mark.at[n++] = h->mark.at[i];
+    h->mark.n = n;
+    crn_holding_touch(h, from);
 }
 
 void crn_holding_drop_levelless(crn_holding *h)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < h->mark.n; i++)
-        if (h->mark.at[i].levels != 0)
-            h->mark.at[n++] = h->mark.at[i];
-    h->mark.n = n;
+    drop_levelless(h, 0);
+}
+
+size_t crn_holding_retains_from(const crn_holding *h, crn_level level)
+{
+    return crn_holding_keep(h, level) == CRN_KEEP_ALL ? h->mark.n : h->below[level];
 }
 
 void crn_holding_retain(crn_holding *h, crn_level level)
 {
-    uint64_t seen = 0;
     const unsigned bits = level == CRN_LEVEL_LOCAL ? crn_holding_own_bits(h) : 1u << level;
-    for (size_t i = h->mark.n; i-- > 0;) {
+    const uint64_t keep = crn_holding_keep(h, level);
+    const size_t first = crn_holding_retains_from(h, level);
+    size_t oldest = h->mark.n, changed = h->mark.n;
+    uint64_t seen = 0;
+    if (keep == CRN_KEEP_ALL)
+        return;
+    for (size_t i = h->mark.n; i-- > first;) {
         crn_manifest_mark *m = &h->mark.at[i];
-        if (m->levels & 1u << level && seen++ >= crn_holding_keep(h, level))
-            m->levels &= ~bits;
+        if (!(m->levels & 1u << level))
+            continue;
+        if (seen++ < keep) {
+            oldest = i;
+            continue;
+        }
+        m->levels &= ~bits;
+        h->retained &= (m->levels & ~(unsigned)CRN_IN_TRAIL) != 0;
+        changed = i;
     }
-    crn_holding_drop_levelless(h);
+    h->below[level] = oldest;
+    if (changed < h->mark.n)
+        drop_levelless(h, changed);
 }
 
 void crn_holding_forget_nodes(crn_holding *h)

@@ -148,14 +148,20 @@ static cairn_status publish_at(cairn *c, crn_comm *comm, crn_level level)
 static cairn_status retain_own(cairn *c)
 {
     uint64_t *version;
-    size_t n = 0;
-    CRN_TRY(crn_alloc(&version, c->held.mark.n));
-    for (size_t i = 0; i < c->held.mark.n; i++)
+    size_t n = 0, first = c->held.mark.n;
+    if (c->held.retained)
+        return CAIRN_OK;
+    for (crn_level l = CRN_LEVEL_LOCAL; l < CRN_NLEVELS; l++)
+        if (l != CRN_LEVEL_GLOBAL)
+            first = CRN_MIN(first, c->held.below[l]);
+    CRN_TRY(crn_alloc(&version, c->held.mark.n - first));
+    for (size_t i = first; i < c->held.mark.n; i++)
         if (c->held.mark.at[i].series == c->held.series &&
             c->held.mark.at[i].levels & ~(unsigned)GLOBAL_BIT)
             version[n++] = c->held.mark.at[i].version;
     cairn_status rc = crn_vault_retain_own(c->held.vault, version, n);
     free(version);
+    c->held.retained = rc == CAIRN_OK;
     return rc;
 }
 
@@ -192,16 +198,18 @@ static void drop_old_series(cairn *c)
 }
 
 /* The first mark of a leg that came back to an older one takes the place of those after that, and
- * of that one if it is the same again. */
-static void abandon_marks(cairn *c)
+ * of that one if it is the same again: how many are left. */
+static size_t count_unabandoned(const cairn *c)
 {
-    for (; c->held.mark.n > 0; c->held.mark.n--) {
-        const crn_manifest_mark *m = &c->held.mark.at[c->held.mark.n - 1];
+    size_t n = c->held.mark.n;
+    for (; n > 0; n--) {
+        const crn_manifest_mark *m = &c->held.mark.at[n - 1];
         const bool after = c->leg.resumed_from == CRN_NO_VERSION ||
                            m->version > c->leg.resumed_from || m->version == c->leg.job.version;
         if (m->series == c->held.series || !after)
-            return;
+            break;
     }
+    return n;
 }
 
 /* Add up what the ranks have and let the mark count. The same on all ranks from here on. */
@@ -216,7 +224,10 @@ static cairn_status count_local(cairn *c, crn_comm *comm, unsigned levels)
     j->stats.changed = sum[2];
     j->written = sum[3];
     j->stats.healed = sum[4];
-    abandon_marks(c);
+    const size_t left = count_unabandoned(c);
+    c->held.retained &= left == c->held.mark.n;
+    c->held.mark.n = left;
+    crn_holding_touch(&c->held, left);
     return crn_vec_push(&c->held.mark, (crn_manifest_mark){.version = j->version,
                                                            .wall_ns = j->wall_ns,
                                                            .nbytes = j->nbytes,
@@ -225,21 +236,41 @@ static cairn_status count_local(cairn *c, crn_comm *comm, unsigned levels)
                                                            .levels = levels});
 }
 
+/* The marks that counted before one that may have to be given up, as far as it may change them. */
+typedef struct ckpt_before {
+    crn_manifest_mark *mark;
+    size_t from, n;
+} ckpt_before;
+
+static cairn_status remember(const cairn *c, crn_level level, ckpt_before *ret)
+{
+    const size_t n = c->held.mark.n;
+    *ret = (ckpt_before){.n = n, .from = crn_holding_retains_from(&c->held, level)};
+    ret->from = CRN_MIN(ret->from, count_unabandoned(c));
+    CRN_TRY(crn_alloc(&ret->mark, n - ret->from));
+    if (n > ret->from)
+        memcpy(ret->mark, c->held.mark.at + ret->from, (n - ret->from) * sizeof *ret->mark);
+    return CAIRN_OK;
+}
+
 /* Give up a mark that some rank does not have or that the manifest could not take in. It must not
  * stay in the parts, or it would push out those that do count when the next ones come. */
-static void give_up(cairn *c, crn_comm *comm, const crn_manifest_mark *before, size_t nbefore,
-                    bool published, crn_level level, cairn_status rc)
+static void give_up(cairn *c, crn_comm *comm, const ckpt_before *before, bool published,
+                    crn_level level, cairn_status rc)
 {
     ckpt_job *j = &c->leg.job;
     crn_err why = *crn_err_peek();
     drop_draft(j);
-    if (before)
-        memcpy(c->held.mark.at, before, nbefore * sizeof *before);
-    c->held.mark.n = nbefore;
+    if (before->mark)
+        memcpy(c->held.mark.at + before->from, before->mark,
+               (before->n - before->from) * sizeof *before->mark);
+    c->held.mark.n = before->n;
+    crn_holding_touch(&c->held, before->from);
+    c->held.retained = false;
     /* a manifest that could not be finished may be the one that is found: what it names must stay
      * until the one before it is back */
     const bool stays = published && crn_holding_publish(&c->held, comm, false) < 0;
-    const uint64_t newest = nbefore > 0 ? c->held.mark.at[nbefore - 1].version : CRN_NO_VERSION;
+    const uint64_t newest = before->n > 0 ? c->held.mark.at[before->n - 1].version : CRN_NO_VERSION;
     if (j->stored && !stays)
         (void)crn_vault_rewind(c->held.vault, newest);
     else if (j->diverted && !stays) /* its own part has nothing, and may not be writable */
@@ -306,12 +337,11 @@ static cairn_status agree(cairn *c, crn_comm *comm, bool diverted)
 {
     const crn_level level = diverted ? CRN_LEVEL_GLOBAL : CRN_LEVEL_LOCAL;
     ckpt_job *j = &c->leg.job;
-    crn_manifest_mark *before = NULL;
-    const size_t nbefore = c->held.mark.n;
+    ckpt_before before = {.from = c->held.mark.n, .n = c->held.mark.n};
     if (j->status < 0)
         crn_err_give(&j->err);
-    else if ((j->status = crn_alloc(&before, nbefore)) == CAIRN_OK && nbefore > 0)
-        memcpy(before, c->held.mark.at, nbefore * sizeof *before);
+    else
+        j->status = remember(c, level, &before);
     cairn_status rc = crn_comm_agree(comm, j->status);
     if (rc == CAIRN_OK && diverted)
         rc = raise_diverted(c, comm);
@@ -322,8 +352,8 @@ static cairn_status agree(cairn *c, crn_comm *comm, bool diverted)
     if (publishes)
         rc = publish_at(c, comm, level);
     if (rc < 0)
-        give_up(c, comm, before, nbefore, publishes, level, rc);
-    free(before);
+        give_up(c, comm, &before, publishes, level, rc);
+    free(before.mark);
     return rc;
 }
 
@@ -358,6 +388,7 @@ static void raise_to(cairn *c, crn_comm *comm, crn_level level)
                       j->version, crn_level_name(level), sum[2]);
     j->level_bytes[level] = sum[1];
     c->held.mark.at[c->held.mark.n - 1].levels |= 1u << level;
+    crn_holding_touch(&c->held, c->held.mark.n - 1);
     rc = publish_at(c, comm, level);
     if (rc < 0) { /* the copies are there, and the next manifest will say so */
         fail_level(c, level, rc);

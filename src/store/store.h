@@ -522,6 +522,8 @@ typedef struct crn_manifest_mark {
     uint32_t levels; /* where it was committed: a bit for each level, local first */
 } crn_manifest_mark;
 
+bool crn_manifest_mark_equal(const crn_manifest_mark *a, const crn_manifest_mark *b);
+
 enum { CRN_IN_TRAIL = 8 }; /* the bit of the global level: the parts lie in the trail itself */
 
 typedef struct crn_manifest {
@@ -529,10 +531,25 @@ typedef struct crn_manifest {
     uint64_t seq, created_ns;
     bool finished;                   /* the program came to its end: nothing is left to resume */
     CRN_VEC(crn_manifest_mark) mark; /* in the order of commits */
+    /* where in the file the list that was written as a whole ends, and the changes that follow it;
+     * 0: none can; and its digest */
+    uint64_t list_end, end;
+    crn_digest list;
 } crn_manifest;
 
-void crn_manifest_put(const crn_manifest *m, crn_buf *buf);
+void crn_manifest_put(const crn_manifest *m, crn_buf *buf); /* as a whole */
 cairn_status crn_manifest_parse(const void *data, size_t nbytes, crn_manifest *ret);
+
+/* The file has been replaced by these bytes of crn_manifest_put: changes may follow them. */
+void crn_manifest_follow(crn_manifest *m, const void *list, size_t nbytes);
+
+/*
+ * The bytes that, once they follow m->end in the file, let it have these n marks, of which the
+ * first nsame are what they were. false: it must be replaced as a whole, since it is short, or has
+ * become twice as long as when it was.
+ */
+bool crn_manifest_change(const crn_manifest *m, const crn_manifest_mark *mark, size_t n,
+                         size_t nsame, bool finished, crn_buf *buf);
 void crn_manifest_done(crn_manifest *m);
 
 /* For qsort: marks as they were taken. No clock is asked: within a series versions grow, and a
@@ -591,9 +608,11 @@ cairn_status crn_run_part(crn_run *run, uint32_t series, uint32_t rank, uint32_t
  */
 cairn_status crn_run_commit(crn_run *run, const crn_manifest_mark *mark, uint64_t keep);
 
-/* Replace the marks of the manifest, and whether the run is finished, atomically. */
+/* Replace the marks of the manifest, and whether the run is finished, atomically. The first nsame
+ * are what they were (0 is always right): what others cost does not depend on how many these are.
+ */
 cairn_status crn_run_replace_marks(crn_run *run, const crn_manifest_mark *mark, size_t n,
-                                   bool finished);
+                                   size_t nsame, bool finished);
 
 /* Append a line to the run's event log. Opened to write only. */
 cairn_status crn_run_log(crn_run *run, const char *line);

@@ -4,6 +4,7 @@
  */
 #include "store/store_trail.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/random.h>
@@ -311,13 +312,15 @@ static cairn_status take_lock(crn_run *run)
     return crn_file_write(run->lock, who, (size_t)n, 0);
 }
 
-static cairn_status write_manifest(crn_run *run, const crn_manifest *m)
+static cairn_status write_manifest(crn_run *run, crn_manifest *m)
 {
     crn_buf buf = {0};
     crn_manifest_put(m, &buf);
     cairn_status rc = crn_buf_status(&buf);
     if (rc == CAIRN_OK)
         rc = crn_file_replace(run->fd, "manifest", buf.at, buf.n);
+    if (rc == CAIRN_OK)
+        crn_manifest_follow(m, buf.at, buf.n);
     crn_buf_done(&buf);
     return rc;
 }
@@ -339,6 +342,9 @@ static cairn_status read_manifest(crn_run *run)
     cairn_status rc = crn_file_slurp(run->fd, "manifest", MANIFEST_BYTES_MAX, &data, &nbytes);
     if (rc == CAIRN_OK) {
         rc = crn_manifest_parse(data, nbytes, &run->manifest);
+        if (nbytes >
+            run->manifest.end) /* a crash has left something: what follows it would be lost */
+            run->manifest.list_end = 0;
         free(data);
     }
     if (rc == CAIRN_OK)
@@ -515,18 +521,26 @@ cairn_status crn_run_part(crn_run *run, uint32_t series, uint32_t rank, uint32_t
 
 /* --- marks of a run ----------------------------------------------------------------------- */
 
-cairn_status crn_run_replace_marks(crn_run *run, const crn_manifest_mark *mark, size_t n,
-                                   bool finished)
+/* The file has them: so has the memory, where there is room for them. */
+static void take_marks(crn_manifest *m, const crn_manifest_mark *mark, size_t n, size_t nsame,
+                       bool finished)
+{
+    for (m->mark.n = nsame; m->mark.n < n; m->mark.n++)
+        m->mark.at[m->mark.n] = mark[m->mark.n];
+    m->seq++;
+    m->finished = finished;
+}
+
+static cairn_status replace_whole(crn_run *run, const crn_manifest_mark *mark, size_t n,
+                                  bool finished)
 {
     crn_manifest next = run->manifest;
     memset(&next.mark, 0, sizeof next.mark);
     CRN_TRY(crn_vec_reserve(&next.mark, n));
-    for (; next.mark.n < n; next.mark.n++)
-        next.mark.at[next.mark.n] = mark[next.mark.n];
-    next.seq++;
-    next.finished = finished;
+    take_marks(&next, mark, n, 0, finished);
     cairn_status rc = write_manifest(run, &next);
     if (rc < 0) {
+        run->manifest.list_end = 0; /* which of the two is there is not known */
         crn_manifest_done(&next);
         return rc;
     }
@@ -535,13 +549,63 @@ cairn_status crn_run_replace_marks(crn_run *run, const crn_manifest_mark *mark, 
     return CAIRN_OK;
 }
 
+/* Write a change behind the manifest. What becomes of it is unknown when that fails: then the next
+ * one replaces the whole. */
+static cairn_status append_change(crn_run *run, const crn_buf *change)
+{
+    crn_manifest *m = &run->manifest;
+    crn_file *f = NULL;
+    const uint64_t at = m->end, end = m->list_end;
+    m->list_end = 0;
+    CRN_TRY(crn_buf_status(change));
+    CRN_TRY(crn_file_open(run->fd, "manifest", CRN_READ | CRN_WRITE, &f));
+    cairn_status rc = crn_file_write(f, change->at, change->n, at);
+    if (rc == CAIRN_OK)
+        rc = crn_file_sync(f);
+    crn_file_close(f);
+    CRN_TRY(rc);
+    m->list_end = end;
+    m->end = at + change->n;
+    return CAIRN_OK;
+}
+
+#ifndef NDEBUG
+static bool are_equal(const crn_manifest_mark *a, const crn_manifest_mark *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!crn_manifest_mark_equal(&a[i], &b[i]))
+            return false;
+    return true;
+}
+#endif
+
+/* mark may be the manifest's own, or lie in it. */
+cairn_status crn_run_replace_marks(crn_run *run, const crn_manifest_mark *mark, size_t n,
+                                   size_t nsame, bool finished)
+{
+    crn_manifest *m = &run->manifest;
+    crn_buf change = {0};
+    nsame = CRN_MIN(nsame, m->mark.n);
+    assert(nsame <= n && are_equal(m->mark.at, mark, nsame));
+    if (!crn_manifest_change(m, mark, n, nsame, finished, &change))
+        return replace_whole(run, mark, n, finished);
+    cairn_status rc = n > m->mark.n ? crn_vec_reserve(&m->mark, n - m->mark.n) : CAIRN_OK;
+    if (rc == CAIRN_OK)
+        rc = append_change(run, &change);
+    if (rc == CAIRN_OK)
+        take_marks(m, mark, n, nsame, finished);
+    crn_buf_done(&change);
+    return rc;
+}
+
 cairn_status crn_run_commit(crn_run *run, const crn_manifest_mark *mark, uint64_t keep)
 {
     const size_t n = run->manifest.mark.n;
     size_t ndrop = keep <= n ? n + 1 - (size_t)CRN_MAX(keep, 1) : 0;
     CRN_TRY(crn_vec_reserve(&run->manifest.mark, 1));
     run->manifest.mark.at[n] = *mark; /* behind the end, until the file says so */
-    return crn_run_replace_marks(run, run->manifest.mark.at + ndrop, n + 1 - ndrop, false);
+    return crn_run_replace_marks(run, run->manifest.mark.at + ndrop, n + 1 - ndrop,
+                                 ndrop == 0 ? n : 0, false);
 }
 
 bool crn_trail_dropped(crn_trail *t, const char *name, const crn_manifest_mark *mark)

@@ -62,7 +62,7 @@ static void forge(const char *path, size_t nmarks, crn_manifest_mark (*make)(siz
         k[i].wall_ns = i + 1;
         k[i].nbytes = 8;
     }
-    assert_ok(crn_run_replace_marks(run, k, nmarks, false));
+    assert_ok(crn_run_replace_marks(run, k, nmarks, 0, false));
     free(k);
     crn_run_close(run);
     crn_trail_close(t);

@@ -8,6 +8,8 @@
  *     good-part-compound  one mark of a variable of structures
  *     good-part-codecs  one mark with a variable for each codec
  *     good-manifest-1   two marks on four ranks
+ *     good-manifest-2   a list of 256 such marks, and four that follow it as changes, of which two
+ *                       belong together; the last is cut
  *     good-trees-1      trees of three marks (small_trees.h)
  *     good-golden-1     marks 3 and 6 of examples/heat2d --size 16 --every 3 on two ranks, with the
  *                       bounds 1e-3 and 1e-9, by 'cairn gate --bless'
@@ -302,6 +304,31 @@ static void test_good_manifest(void **state)
     crn_manifest_done(&m);
 }
 
+static crn_manifest_mark listed_mark(uint64_t version)
+{
+    return (crn_manifest_mark){.version = version,
+                               .wall_ns = version,
+                               .nbytes = RANKS * CELLS * 8ull,
+                               .series = 1,
+                               .nranks = RANKS,
+                               .levels = CRN_IN_TRAIL};
+}
+
+static void test_good_long_manifest(void **state)
+{
+    (void)state;
+    crn_manifest m;
+    assert_ok(load_manifest("good-manifest-2", &m));
+    assert_int_equal(m.mark.n, 258);
+    for (uint64_t i = 0; i < m.mark.n; i++) {
+        crn_manifest_mark k = listed_mark(i + 1);
+        k.levels |= i + 1 == 257;
+        assert_true(crn_manifest_mark_equal(&m.mark.at[i], &k));
+    }
+    assert_true(m.seq == 4 && !m.finished && m.end > m.list_end);
+    crn_manifest_done(&m);
+}
+
 static void *slurp_golden(const char *name, size_t *n)
 {
     void *data;
@@ -410,12 +437,7 @@ static void write_manifests(int dir)
     crn_buf buf = {0};
     memcpy(m.run, owner.run, sizeof m.run);
     for (uint64_t version = 20; version <= 30; version += 10)
-        assert_ok(crn_vec_push(&m.mark, (crn_manifest_mark){.version = version,
-                                                            .wall_ns = version,
-                                                            .nbytes = RANKS * CELLS * 8ull,
-                                                            .series = 1,
-                                                            .nranks = RANKS,
-                                                            .levels = CRN_IN_TRAIL}));
+        assert_ok(crn_vec_push(&m.mark, listed_mark(version)));
     crn_manifest_put(&m, &buf);
     assert_ok(crn_buf_status(&buf));
     save(dir, "good-manifest-1", buf.at, buf.n);
@@ -423,6 +445,29 @@ static void write_manifests(int dir)
     buf.at[HEAL_SUPER_FORMAT] = 99;
     heal_manifest(buf.at, buf.n);
     save(dir, "bad-manifest-newer", buf.at, buf.n);
+    crn_buf_done(&buf);
+    crn_manifest_done(&m);
+}
+
+/* Mark 257 is added; it gets a level, and 258 is added; 259 is cut. */
+static void write_long_manifest(int dir)
+{
+    crn_manifest m = {.seq = 2, .created_ns = 1};
+    crn_buf buf = {0};
+    memcpy(m.run, owner.run, sizeof m.run);
+    for (uint64_t version = 1; version <= 259; version++)
+        assert_ok(crn_vec_push(&m.mark, listed_mark(version)));
+    m.mark.n = 256;
+    crn_manifest_put(&m, &buf);
+    assert_ok(crn_buf_status(&buf));
+    crn_manifest_follow(&m, buf.at, buf.n);
+    assert_true(crn_manifest_change(&m, m.mark.at, 257, 256, false, &buf));
+    m.seq++;
+    m.mark.at[256].levels |= 1;
+    assert_true(crn_manifest_change(&m, m.mark.at, 258, 256, false, &buf));
+    m.seq++;
+    assert_true(crn_manifest_change(&m, m.mark.at, 259, 258, false, &buf));
+    save(dir, "good-manifest-2", buf.at, buf.n - 1);
     crn_buf_done(&buf);
     crn_manifest_done(&m);
 }
@@ -582,6 +627,7 @@ static void write_all(void **state)
     int parts = open(TESTS_DIR "/fuzz/corpus/part", O_RDONLY | O_DIRECTORY);
     assert_true(parts >= 0);
     write_manifests(dir);
+    write_long_manifest(dir);
     write_parts(dir, parts);
     write_compound(dir, parts);
     write_encoded(dir, parts);
@@ -598,6 +644,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_good_compound),
         cmocka_unit_test(test_good_codecs),
         cmocka_unit_test(test_good_manifest),
+        cmocka_unit_test(test_good_long_manifest),
         cmocka_unit_test(test_good_trees),
         cmocka_unit_test(test_good_golden),
         cmocka_unit_test(test_bad_files),
