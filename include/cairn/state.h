@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include <cairn/error.h>
+#include <cairn/exchange.h>
 #include <cairn/type.h>
 
 #ifdef __cplusplus
@@ -191,6 +192,15 @@ CAIRN_API CAIRN_CHECK int cairn_state_describe(cairn_shelf *s, const char *key, 
  * meanwhile. CAIRN_EINVAL, CAIRN_EIO, CAIRN_ENOMEM.
  */
 CAIRN_API CAIRN_CHECK int cairn_state_verify(cairn_shelf *s, const char *key, uint64_t version);
+
+/*
+ * Make an HDF5 file of a state, at how->path, as cairn_export makes one of a mark
+ * (<cairn/exchange.h>), whose name of the run is the key; trail, run and version of how are not
+ * looked at. Not collective; ret may be NULL. As there, and as cairn_state_get.
+ */
+CAIRN_API CAIRN_CHECK int cairn_state_export(cairn_shelf *s, const char *key, uint64_t version,
+                                             const cairn_export_options *how,
+                                             cairn_export_result *ret);
 
 /*
  * Drop a state, whoever put it: nobody finds it any more. Its space is used again when its writer

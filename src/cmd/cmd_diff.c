@@ -3,14 +3,17 @@
  * cairn diff: compare two runs, mark by mark, and show where they first part; or two files of other
  * programs. Started by mpirun, its processes share the work.
  */
-#include "cmd/cmd_compare.h"
-#include "cmd/cmd_ranks.h"
+#include "cmd/cmd_diff_shelf.h"
+#include "cmd/cmd_shelf.h"
 
 #include <sys/stat.h>
 
 static const char usage[] =
     "cairn diff [--all | --first] [--marks WORD] [--bound BOUND] [--variable NAME] [--nan WORD] "
     "[--exclude NAMES] [--direct] [--threads N] [--json | --csv] RUN RUN\n"
+    "cairn diff [--all | --first] [--marks WORD] [--bound BOUND] [--variable NAME] [--nan WORD] "
+    "[--exclude NAMES] [--direct] [--threads N] [--json | --csv] SHELF[/KEY[@VERSION]] "
+    "SHELF[/KEY[@VERSION]]\n"
     "cairn diff [--first] [--bound BOUND] [--variable NAME] [--nan WORD] [--threads N] "
     "[--follow] [--exclude NAMES] [--raw TYPE [--shape NxN]] [--json | --csv] FILE FILE";
 
@@ -54,11 +57,12 @@ int cmd_diff(int argc, char **argv)
     if (!cmd_parse(usage, options, &argc, &argv, &code))
         return code;
     if (argc != 2)
-        return cmd_misuse(usage, "two runs must be named, or two files");
+        return cmd_misuse(usage, "two runs must be named, or two shelves, or two files");
+    const bool shelves = cmd_is_shelf(argv[0]) && cmd_is_shelf(argv[1]);
     c.files = c.how.raw || is_file(argv[0]) || is_file(argv[1]);
     if (!cmd_comparison_check(&c, usage))
         return CMD_UNKNOWN;
     c.first = argv[0];
     c.second = argv[1];
-    return cmd_on_ranks(compare, &c);
+    return cmd_on_ranks(shelves ? cmd_diff_shelves : compare, &c);
 }

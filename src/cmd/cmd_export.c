@@ -2,12 +2,13 @@
  *
  * cairn export: marks as HDF5 files.
  */
-#include "cmd/cmd.h"
+#include "cmd/cmd_shelf.h"
 
 #include <cairn/exchange.h>
 
 static const char usage[] =
-    "cairn export [--json] [--all | --mark VERSION] [--output FILE] TRAIL[/RUN]";
+    "cairn export [--json] [--all | --mark VERSION] [--output FILE] TRAIL[/RUN]\n"
+    "cairn export [--json] [--all | --mark VERSION] [--output FILE] SHELF[/KEY[@VERSION]]";
 
 enum {
     IN_TRAIL = 1 << 3, /* of cairn_mark_info.levels */
@@ -17,8 +18,9 @@ enum {
 typedef struct exporting {
     bool json, all;
     const char *mark, *output;
-    const char *place; /* as named */
-    uint64_t version;  /* what mark says */
+    const char *place;  /* as named */
+    cairn_shelf *shelf; /* whose states are meant; NULL: a trail's marks */
+    uint64_t version;   /* what mark says */
     cairn_export_options how;
     cairn_export_result made;
     char path[4096], series[4096]; /* of how */
@@ -50,6 +52,16 @@ static void name_file(exporting *e)
                  e->how.version);
 }
 
+static json_t *json_of(const exporting *e, uint64_t version)
+{
+    json_t *facts = json_pack("{s:I, s:o, s:I, s:I}", "version", (json_int_t)version, "file",
+                              cmd_json_text(e->path), "variables", (json_int_t)e->made.nvars,
+                              "nbytes", (json_int_t)e->made.nbytes);
+    if (e->shelf)
+        json_object_set_new(facts, "key", json_string(e->how.run));
+    return facts;
+}
+
 /* Returns what the library says. */
 static int export_mark(exporting *e, uint64_t version)
 {
@@ -61,7 +73,8 @@ static int export_mark(exporting *e, uint64_t version)
     name_file(e);
     snprintf(what, sizeof what, "writing '%.256s'", e->path);
     cmd_progress_start(&e->progress, what);
-    int rc = cairn_export(&e->how, &e->made);
+    int rc = e->shelf ? cairn_state_export(e->shelf, e->how.run, version, &e->how, &e->made)
+                      : cairn_export(&e->how, &e->made);
     cmd_progress_end(&e->progress);
     if (rc < 0) {
         snprintf(e->why, sizeof e->why, "%s", cairn_error_text());
@@ -70,13 +83,10 @@ static int export_mark(exporting *e, uint64_t version)
     e->how.nmoments = e->made.nmoments;
     e->nfiles++;
     if (e->json)
-        cmd_json_append(&e->list,
-                        json_pack("{s:I, s:o, s:I, s:I}", "version", (json_int_t)version, "file",
-                                  cmd_json_text(e->path), "variables", (json_int_t)e->made.nvars,
-                                  "nbytes", (json_int_t)e->made.nbytes));
+        cmd_json_append(&e->list, json_of(e, version));
     else
-        cmd_line("mark %" PRIu64 ": '%s', %" PRIu64 " variable%s, %s", version, e->path,
-                 e->made.nvars, e->made.nvars == 1 ? "" : "s",
+        cmd_line("%s %" PRIu64 ": '%s', %" PRIu64 " variable%s, %s", e->shelf ? e->how.run : "mark",
+                 version, e->path, e->made.nvars, e->made.nvars == 1 ? "" : "s",
                  crn_format_nbytes(e->made.nbytes, nbytes, sizeof nbytes));
     return CAIRN_OK;
 }
@@ -177,19 +187,66 @@ static int export_place(exporting *e)
     return code;
 }
 
+/* --- shelves ------------------------------------------------------------------------------ */
+
+/* The states that are meant: of a key the newest version, one version, or all. */
+static bool is_meant(const exporting *e, const cmd_shelf_place *p, size_t i)
+{
+    if (e->mark)
+        return p->state.at[i].version == e->version;
+    return e->all || i == p->state.n - 1;
+}
+
+static int export_states(exporting *e, const cmd_shelf_place *p)
+{
+    if (!p->key && !e->all && !e->mark)
+        return cmd_fail("'%s' is a shelf: name a key of it, as in '%s/KEY', or --mark or --all",
+                        e->place, e->place);
+    if (!p->key && e->output)
+        return cmd_fail("--output is for the states of one key, as in '%s/KEY'", e->place);
+    e->shelf = p->shelf;
+    if (p->key && e->all) {
+        e->how.run = p->key;
+        name_series(e);
+    }
+    for (size_t i = 0; i < p->state.n; i++) {
+        if (!is_meant(e, p, i))
+            continue;
+        e->how.run = p->state.at[i].key;
+        const int rc = export_mark(e, p->state.at[i].version);
+        if (rc < 0 && !(rc == CAIRN_ENOTFOUND && e->all)) /* else: dropped meanwhile */
+            return cmd_fail("%s", e->why);
+    }
+    return e->nfiles > 0 ? CMD_YES : cmd_fail("'%s' has no such state", e->place);
+}
+
+static int export_shelf(exporting *e)
+{
+    cmd_shelf_place p;
+    int code = cmd_shelf_open(e->place, &p);
+    if (code != CMD_YES)
+        return code;
+    code = export_states(e, &p);
+    cmd_shelf_close(&p);
+    return code;
+}
+
 int cmd_export(int argc, char **argv)
 {
     exporting e = {.how.struct_bytes = sizeof e.how, .made.struct_bytes = sizeof e.made};
     int code;
     const cmd_option options[] = {
         CMD_JSON(&e.json),
-        CMD_FLAG('a', "all", &e.all, "all marks in the trail, a file each, and a time series"),
-        CMD_TEXT('m', "mark", "VERSION", &e.mark, "the mark (the newest in the trail)"),
-        CMD_TEXT('o', "output", "FILE", &e.output, "the file to write (RUN-VERSION.h5)"), CMD_END};
+        CMD_FLAG('a', "all", &e.all, "all marks or states, a file each; of a run a time series"),
+        CMD_TEXT('m', "mark", "VERSION", &e.mark,
+                 "the mark, or the version of a state (the newest)"),
+        CMD_TEXT('o', "output", "FILE", &e.output,
+                 "the file to write (RUN-VERSION.h5, KEY-VERSION.h5)"),
+        CMD_END};
     if (!cmd_parse(usage, options, &argc, &argv, &code))
         return code;
     if (argc != 1)
-        return cmd_misuse(usage, "one run must be named");
+        return cmd_misuse(usage, "one run must be named, or one shelf");
     if (e.all && e.mark)
         return cmd_misuse(usage, "--all and --mark exclude each other");
     if (e.mark && crn_parse_count(e.mark, &e.version) < 0)
@@ -197,6 +254,10 @@ int cmd_export(int argc, char **argv)
     if (e.json)
         e.list = json_array();
     e.place = argv[0];
+    if (cmd_is_shelf(e.place)) {
+        code = export_shelf(&e);
+        return e.json && e.nfiles > 0 ? cmd_print_json(e.list, code) : code;
+    }
     do
         code = export_place(&e);
     while (e.again);

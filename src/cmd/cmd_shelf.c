@@ -4,14 +4,6 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-/* A shelf, and the key whose states are meant, or NULL for all. */
-typedef struct shelf_place {
-    char *path; /* the key follows it, where there is one */
-    const char *key;
-    cairn_shelf *shelf;
-    CRN_VEC(cairn_state_info) state; /* sorted */
-} shelf_place;
-
 static bool has_shelf(const char *path)
 {
     char file[PATH_MAX];
@@ -20,28 +12,37 @@ static bool has_shelf(const char *path)
            S_ISREG(st.st_mode);
 }
 
-/* Cut the key off the path, if it is the path's last part. */
-static bool split(char *path, const char **ret_key)
+/* "KEY@VERSION": cut the version off. */
+static bool split_version(char *key, cmd_shelf_place *p)
 {
-    *ret_key = NULL;
-    if (has_shelf(path))
+    char *at = strchr(key, '@');
+    if (!at)
         return true;
-    char *slash = strrchr(path, '/');
-    if (!slash || slash == path || !slash[1])
+    *at = 0;
+    p->has_version = crn_parse_count(at + 1, &p->version) == CAIRN_OK;
+    return p->has_version;
+}
+
+/* Cut the key off p->path, if it is the path's last part. */
+static bool split(cmd_shelf_place *p)
+{
+    if (has_shelf(p->path))
+        return true;
+    char *slash = strrchr(p->path, '/');
+    if (!slash || slash == p->path || !slash[1])
         return false;
     *slash = 0;
-    *ret_key = slash + 1;
-    return has_shelf(path);
+    p->key = slash + 1;
+    return has_shelf(p->path) && split_version(slash + 1, p);
 }
 
 bool cmd_is_shelf(const char *name)
 {
-    char *path;
-    const char *key;
-    if (crn_strdup(name, &path) < 0)
+    cmd_shelf_place p = {0};
+    if (crn_strdup(name, &p.path) < 0)
         return false;
-    const bool yes = split(path, &key);
-    free(path);
+    const bool yes = split(&p);
+    free(p.path);
     return yes;
 }
 
@@ -49,8 +50,9 @@ bool cmd_is_shelf(const char *name)
 
 static int take_state(void *arg, const cairn_state_info *info)
 {
-    shelf_place *p = arg;
-    if (p->key && strcmp(p->key, info->key) != 0)
+    cmd_shelf_place *p = arg;
+    if ((p->key && strcmp(p->key, info->key) != 0) ||
+        (p->has_version && p->version != info->version))
         return 0;
     return crn_vec_push(&p->state, *info) < 0;
 }
@@ -62,27 +64,28 @@ static int by_name(const void *a, const void *b)
     return order != 0 ? order : (x->version > y->version) - (x->version < y->version);
 }
 
-static void close_place(shelf_place *p)
+void cmd_shelf_close(cmd_shelf_place *p)
 {
     cairn_shelf_close(p->shelf);
     crn_vec_done(&p->state);
     free(p->path);
 }
 
-static int open_place(const char *name, shelf_place *p)
+int cmd_shelf_open(const char *name, cmd_shelf_place *p)
 {
-    *p = (shelf_place){0};
+    *p = (cmd_shelf_place){0};
     if (crn_strdup(name, &p->path) < 0)
         return cmd_fail("no memory");
-    (void)split(p->path, &p->key);
+    (void)split(p);
     int code = CMD_YES;
     if (cairn_shelf_open(p->path, NULL, &p->shelf) < 0 ||
         cairn_state_list(p->shelf, p->key, true, 0, take_state, p) < 0)
         code = cmd_fail("%s", cairn_error_text());
     else if (p->key && p->state.n == 0)
-        code = cmd_fail("shelf '%s' has no state '%s'", p->path, p->key);
+        code = cmd_fail("shelf '%s' has no state '%s'%s", p->path, p->key,
+                        p->has_version ? " of this version" : "");
     if (code != CMD_YES)
-        close_place(p);
+        cmd_shelf_close(p);
     else if (p->state.n > 0)
         qsort(p->state.at, p->state.n, sizeof *p->state.at, by_name);
     return code;
@@ -99,7 +102,7 @@ static json_t *json_of(const cairn_state_info *s)
                      (json_int_t)s->nprocesses, "pins", (json_int_t)s->npins, "digest", s->digest);
 }
 
-static int list_json(const shelf_place *p)
+static int list_json(const cmd_shelf_place *p)
 {
     cmd_json j = {0};
     cmd_json_begin(&j, NULL, '{');
@@ -111,7 +114,7 @@ static int list_json(const shelf_place *p)
     return cmd_json_finish(&j, CMD_YES);
 }
 
-static int list_words(const shelf_place *p)
+static int list_words(const cmd_shelf_place *p)
 {
     cmd_columns t = {.align = "lrlrrl"};
     char date[CMD_WORDS], nbytes[CRN_NUMBER_TEXT];
@@ -133,12 +136,12 @@ static int list_words(const shelf_place *p)
 
 int cmd_shelf_ls(const char *name, bool json)
 {
-    shelf_place p;
-    int code = open_place(name, &p);
+    cmd_shelf_place p;
+    int code = cmd_shelf_open(name, &p);
     if (code != CMD_YES)
         return code;
     code = json ? list_json(&p) : list_words(&p);
-    close_place(&p);
+    cmd_shelf_close(&p);
     return code;
 }
 
@@ -190,7 +193,7 @@ static int take_field(void *arg, const cairn_field *f)
     return 0;
 }
 
-static int show_state(const shelf_place *p, const cairn_state_info *s, bool json)
+static int show_state(const cmd_shelf_place *p, const cairn_state_info *s, bool json)
 {
     cmd_columns t = {.align = "lll"};
     cairn_state_info info = {.struct_bytes = sizeof info};
@@ -212,7 +215,7 @@ static int show_state(const shelf_place *p, const cairn_state_info *s, bool json
     return cmd_columns_print(&t, 2, CMD_YES);
 }
 
-static int find_and_show(const shelf_place *p, const char *version, bool json)
+static int find_and_show(const cmd_shelf_place *p, const char *version, bool json)
 {
     char *end;
     if (!version)
@@ -227,15 +230,15 @@ static int find_and_show(const shelf_place *p, const char *version, bool json)
 
 int cmd_shelf_show(const char *name, const char *version, bool json)
 {
-    shelf_place p;
-    int code = open_place(name, &p);
+    cmd_shelf_place p;
+    int code = cmd_shelf_open(name, &p);
     if (code != CMD_YES)
         return code;
     if (p.key)
         code = find_and_show(&p, version, json);
     else
         code = cmd_fail("'%s' is a shelf: name a key of it, as in '%s/KEY'", name, name);
-    close_place(&p);
+    cmd_shelf_close(&p);
     return code;
 }
 
@@ -247,7 +250,7 @@ typedef struct shelf_verdict {
     json_t *damage; /* NULL: words */
 } shelf_verdict;
 
-static void verify_state(const shelf_place *p, const cairn_state_info *s, shelf_verdict *v)
+static void verify_state(const cmd_shelf_place *p, const cairn_state_info *s, shelf_verdict *v)
 {
     const int rc = cairn_state_verify(p->shelf, s->key, s->version);
     if (rc == CAIRN_OK) {
@@ -284,10 +287,10 @@ static int print_verdict(const shelf_verdict *v)
 
 int cmd_shelf_verify(const char *name, bool json)
 {
-    shelf_place p;
+    cmd_shelf_place p;
     shelf_verdict v = {0};
     cmd_progress progress;
-    const int code = open_place(name, &p);
+    const int code = cmd_shelf_open(name, &p);
     if (code != CMD_YES)
         return code;
     v.damage = json ? json_array() : NULL;
@@ -297,6 +300,6 @@ int cmd_shelf_verify(const char *name, bool json)
         cmd_progress_update(&progress, i + 1, p.state.n);
     }
     cmd_progress_end(&progress);
-    close_place(&p);
+    cmd_shelf_close(&p);
     return print_verdict(&v);
 }

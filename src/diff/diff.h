@@ -42,6 +42,18 @@ typedef struct diff_mark {
     uint64_t nbytes;
 } diff_mark;
 
+/* Where the marks of a side come from that is no run: states of a shelf. Used by several threads.
+ */
+typedef struct crn_diff_source {
+    const char *name;      /* for messages */
+    const diff_mark *mark; /* n of them, ascending versions; the data of each is there */
+    size_t n;
+    /* The share of a rank of the i-th mark; whoever asks frees the mark and closes the part. */
+    cairn_status (*open)(void *arg, size_t i, uint32_t rank, crn_part **ret_part, crn_mark **ret);
+    bool (*has_dropped)(void *arg, size_t i); /* since they were listed */
+    void *arg;
+} crn_diff_source;
+
 /* A golden file's sketches of one rank's variables: its bytes, and of each mark of its trees where
  * its variables begin in the table. */
 typedef struct diff_sketches {
@@ -53,7 +65,8 @@ typedef struct diff_sketches {
 typedef struct diff_side {
     char *name; /* for messages */
     crn_trail *trail;
-    crn_run *run;            /* NULL: a golden file */
+    crn_run *run; /* NULL: a golden file, or another source */
+    const crn_diff_source *source;
     CRN_VEC(diff_mark) mark; /* ascending versions */
     uint32_t nranks;         /* the most that a mark has */
     pthread_mutex_t mutex;   /* guards trees and tried */
@@ -66,6 +79,9 @@ typedef struct diff_side {
 
 /* Open the run called "TRAIL/RUN" ("TRAIL" where there is only one). Collective over comm. */
 cairn_status crn_diff_open_run(diff_side *s, const char *name, crn_comm *comm);
+
+/* What a source has, which stays the caller's. Not collective. */
+cairn_status crn_diff_open_source(diff_side *s, const crn_diff_source *source);
 
 /* Open a golden file. Collective over comm. */
 cairn_status crn_diff_open_golden(diff_side *s, const char *name, crn_comm *comm);
@@ -249,6 +265,11 @@ void crn_diff_crew_free(diff_crew *c); /* NULL is allowed */
 void crn_diff_crew_do(diff_crew *c, diff_worker *w, bool leaf, diff_task_fn *fn, void *arg);
 
 /* --- comparing ------------------------------------------------------------------------------ */
+
+/* cairn_compare for two sources that all processes of comm have alike; comm is taken. */
+cairn_status crn_diff_sources(crn_comm *comm, const crn_diff_source *first,
+                              const crn_diff_source *second, const cairn_comparison_options *how,
+                              cairn_comparison *ret);
 
 enum {
     DIFF_MEMORY = 8 << 20, /* bytes of one side that a thread has in memory or on their way */

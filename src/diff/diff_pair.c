@@ -39,6 +39,8 @@ cairn_status crn_diff_explain(diff_unit *u, cairn_status rc)
             continue;
         if (partly) /* what is told instead is less grave */
             u->row.verdict = CAIRN_SAME;
+        CRN_FAIL_IF(u->side[k].source, CAIRN_ENOTFOUND, "'%s' was dropped while it was read",
+                    u->side[k].name);
         return crn_fail(CAIRN_ENOTFOUND,
                         "mark %" PRIu64 " of '%s' went while it was read: its program keeps few "
                         "(keep.global)",
@@ -323,7 +325,7 @@ static cairn_status compare_settled(diff_unit *u, const diff_var v[2], bool same
     }
     if (!is_kept_alike(u, v, same_rank))
         return CAIRN_OK;
-    if (!u->side[0].run || crn_diff_golden_side(u) == 1)
+    if (crn_diff_has_golden(u))
         crn_diff_why_golden(u->side, u->mark, v,
                             crn_diff_asks_bound(u->w->ask, a->name) ? &u->row.bound : NULL,
                             u->tolerant, u->why);

@@ -15,7 +15,8 @@
 typedef struct comparison {
     crn_comm *comm;
     cairn_comparison_options how;
-    enum { RUNS, GATE, FILES } kind; /* gate: the first side is a golden file */
+    enum { RUNS, GATE, FILES } kind;  /* gate: the first side is a golden file */
+    const crn_diff_source *source[2]; /* NULL: runs, or files */
     diff_question ask;
     diff_side side[2];
     diff_files *files; /* instead of sides */
@@ -365,6 +366,19 @@ static cairn_status compare_files(comparison *c, const char *first, const char *
     return do_work(c, &m, 0);
 }
 
+static cairn_status open_sides(comparison *c, const char *first, const char *second)
+{
+    if (c->source[0]) {
+        cairn_status rc = crn_diff_open_source(&c->side[0], c->source[0]);
+        if (rc == CAIRN_OK)
+            rc = crn_diff_open_source(&c->side[1], c->source[1]);
+        return crn_comm_agree(c->comm, rc);
+    }
+    CRN_TRY(c->kind == GATE ? crn_diff_open_golden(&c->side[0], first, c->comm)
+                            : crn_diff_open_run(&c->side[0], first, c->comm));
+    return crn_diff_open_run(&c->side[1], second, c->comm);
+}
+
 static cairn_status compare(comparison *c, const char *first, const char *second)
 {
     CRN_TRY(crn_comm_agree(c->comm, prepare(c)));
@@ -372,9 +386,7 @@ static cairn_status compare(comparison *c, const char *first, const char *second
         CRN_TRY(compare_files(c, first, second));
         return share_result(c);
     }
-    CRN_TRY(c->kind == GATE ? crn_diff_open_golden(&c->side[0], first, c->comm)
-                            : crn_diff_open_run(&c->side[0], first, c->comm));
-    CRN_TRY(crn_diff_open_run(&c->side[1], second, c->comm));
+    CRN_TRY(open_sides(c, first, second));
     c->result.sketch_bytes = c->side[0].sketch_bytes;
     for (size_t i = 0; i < c->side[0].mark.n; i++)
         c->total_bytes += c->side[0].mark.at[i].nbytes;
@@ -398,21 +410,46 @@ static void done(comparison *c)
     crn_comm_free(c->comm);
 }
 
-static int run_comparison(comparison *c, MPI_Comm comm, const char *first, const char *second,
-                          const cairn_comparison_options *how, cairn_comparison *ret)
+static cairn_status check_arguments(comparison *c, const cairn_comparison_options *how,
+                                    cairn_comparison *ret)
 {
-    CRN_FAIL_IF(!first || !second, CAIRN_EINVAL, "comparing: an argument is NULL");
     if (how)
         CRN_TRY(crn_struct_in(how, &c->how));
-    CRN_TRY(crn_struct_check(ret));
-    cairn_status rc = crn_comm_create(comm, &c->comm);
-    if (rc == CAIRN_OK)
-        rc = compare(c, first, second);
+    return crn_struct_check(ret);
+}
+
+/* c->comm is there. */
+static int finish_comparison(comparison *c, const char *first, const char *second,
+                             cairn_comparison *ret)
+{
+    cairn_status rc = compare(c, first, second);
     if (rc == CAIRN_OK)
         rc = crn_struct_out(&c->result, ret);
     const crn_err why = *crn_err_peek();
     done(c);
     return rc < 0 ? crn_err_give(&why) : c->stopped ? CAIRN_NOTHING : CAIRN_OK;
+}
+
+static int run_comparison(comparison *c, MPI_Comm comm, const char *first, const char *second,
+                          const cairn_comparison_options *how, cairn_comparison *ret)
+{
+    CRN_FAIL_IF(!first || !second, CAIRN_EINVAL, "comparing: an argument is NULL");
+    CRN_TRY(check_arguments(c, how, ret));
+    CRN_TRY(crn_comm_create(comm, &c->comm));
+    return finish_comparison(c, first, second, ret);
+}
+
+cairn_status crn_diff_sources(crn_comm *comm, const crn_diff_source *first,
+                              const crn_diff_source *second, const cairn_comparison_options *how,
+                              cairn_comparison *ret)
+{
+    comparison c = {.comm = comm, .source = {first, second}};
+    const cairn_status rc = check_arguments(&c, how, ret);
+    if (rc < 0) {
+        crn_comm_free(comm);
+        return rc;
+    }
+    return (cairn_status)finish_comparison(&c, first->name, second->name, ret);
 }
 
 int cairn_compare(MPI_Comm comm, const char *first, const char *second,

@@ -214,6 +214,19 @@ cairn_status crn_diff_open_run(diff_side *s, const char *name, crn_comm *comm)
     return crn_diff_check_whole(s, comm);
 }
 
+cairn_status crn_diff_open_source(diff_side *s, const crn_diff_source *source)
+{
+    pthread_mutex_init(&s->mutex, NULL);
+    CRN_TRY(crn_strdup(source->name, &s->name));
+    s->source = source;
+    for (size_t i = 0; i < source->n; i++)
+        CRN_TRY(crn_vec_push(&s->mark, source->mark[i]));
+    s->nranks = 1;
+    CRN_TRY(crn_alloc(&s->trees, 1));
+    CRN_TRY(crn_alloc(&s->tried, 1));
+    return make_room(s);
+}
+
 void crn_diff_close(diff_side *s)
 {
     if (!s->name)
@@ -250,10 +263,29 @@ crn_trees *crn_diff_trees(diff_side *s, uint32_t rank)
 bool crn_diff_has_dropped(const diff_side *s, const diff_mark *m)
 {
     const crn_manifest_mark mark = {.version = m->version, .series = m->series};
+    if (s->source)
+        return s->source->has_dropped(s->source->arg, (size_t)(m - s->mark.at));
     return s->run && m->in_trail && crn_trail_dropped(s->trail, crn_run_name(s->run), &mark);
 }
 
 /* --- shares --------------------------------------------------------------------------------- */
+
+static cairn_status load_data(diff_share *s)
+{
+    const diff_side *side = s->side;
+    if (side->source)
+        return side->source->open(side->source->arg, (size_t)(s->mark - side->mark.at), s->rank,
+                                  &s->part, &s->data);
+    CRN_FAIL_IF(side->golden, CAIRN_ENOTFOUND, "golden file '%s' has no values to look at",
+                side->name);
+    CRN_FAIL_IF(!s->mark->in_trail, CAIRN_ENOTFOUND,
+                "the data of mark %" PRIu64 " of '%s' is not in the trail", s->mark->version,
+                side->name);
+    CRN_TRY(crn_run_part(side->run, s->mark->series, s->rank, s->mark->nranks, false, &reading,
+                         &s->part));
+    crn_part_distrust(s->part);
+    return crn_part_load(s->part, s->mark->version, &s->data);
+}
 
 /* Open the part, once; the failure is remembered. */
 static cairn_status open_data(diff_share *s)
@@ -262,19 +294,7 @@ static cairn_status open_data(diff_share *s)
         return CAIRN_OK;
     if (s->err.code < 0)
         return crn_err_give(&s->err);
-    cairn_status rc;
-    if (s->side->golden)
-        rc = crn_fail(CAIRN_ENOTFOUND, "golden file '%s' has no values to look at", s->side->name);
-    else if (!s->mark->in_trail)
-        rc = crn_fail(CAIRN_ENOTFOUND, "the data of mark %" PRIu64 " of '%s' is not in the trail",
-                      s->mark->version, s->side->name);
-    else
-        rc = crn_run_part(s->side->run, s->mark->series, s->rank, s->mark->nranks, false, &reading,
-                          &s->part);
-    if (rc == CAIRN_OK)
-        crn_part_distrust(s->part);
-    if (rc == CAIRN_OK)
-        rc = crn_part_load(s->part, s->mark->version, &s->data);
+    const cairn_status rc = load_data(s);
     if (rc < 0)
         s->err = *crn_err_peek();
     return rc;

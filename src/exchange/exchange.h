@@ -17,8 +17,32 @@
 #ifndef CAIRN_EXCHANGE_EXCHANGE_H
 #define CAIRN_EXCHANGE_EXCHANGE_H
 
+#include <cairn/exchange.h>
+
 #include "base/base.h"
 #include "store/store.h"
+
+/* --- files of shares ----------------------------------------------------------------------- */
+
+/* What a file is made of: shares of ranks, each in a part. */
+typedef struct crn_export_source {
+    const char *name; /* that the file has as its run, */
+    uint64_t version, wall_ns, nbytes;
+    uint32_t nranks;
+    /* The share of a rank; whoever asks frees the mark and closes the part. */
+    cairn_status (*open)(void *arg, uint32_t rank, crn_part **ret_part, crn_mark **ret);
+    void *arg;
+} crn_export_source;
+
+/* Make it, at how->path, as cairn_export does; trail, run and version of how are not looked at. */
+cairn_status crn_export_shares(const crn_export_source *from, const cairn_export_options *how,
+                               cairn_export_result *ret);
+
+/* What callers say of it, checked: *ours is a copy. ret may be NULL. */
+cairn_status crn_export_check(const cairn_export_options *how, cairn_export_options *ours,
+                              const cairn_export_result *ret);
+
+/* --- frames -------------------------------------------------------------------------------- */
 
 /*
  * Make the file name below dirfd, in place of what may be there, with the arrays of a frame, and

@@ -94,6 +94,14 @@ int cairn_state_verify(cairn_shelf *s, const char *key, uint64_t version)
     return result(s, name, crn_state_verify(s, name));
 }
 
+int cairn_state_export(cairn_shelf *s, const char *key, uint64_t version,
+                       const cairn_export_options *how, cairn_export_result *ret)
+{
+    const crn_state_name name = {key, version};
+    CRN_TRY(check(s, key));
+    return result(s, name, crn_state_export(s, name, how, ret));
+}
+
 /* --- describing --------------------------------------------------------------------------- */
 
 static cairn_state_info info_of(const state_entry *e)

@@ -96,6 +96,8 @@ cairn_status crn_state_put(cairn_shelf *s, crn_state_name name, const char *pare
                            const cairn_field *field, size_t n);
 cairn_status crn_state_get(cairn_shelf *s, crn_state_name name, const cairn_field *field, size_t n);
 cairn_status crn_state_verify(cairn_shelf *s, crn_state_name name);
+cairn_status crn_state_export(cairn_shelf *s, crn_state_name name, const cairn_export_options *how,
+                              cairn_export_result *ret);
 cairn_status crn_state_cells(cairn_shelf *s, crn_state_name name, const char *field, size_t ncells,
                              const uint64_t *cell, uint64_t *nitems);
 
@@ -183,6 +185,10 @@ void crn_readers_done(cairn_shelf *s);
 /* The state as this rank of its writer has it. Free it. */
 cairn_status crn_reader_load(cairn_shelf *s, const state_entry *e, uint32_t rank, crn_part **part,
                              crn_mark **ret);
+
+/* The same from a part of the caller's own, who need not trust it: to be closed. By any thread. */
+cairn_status crn_reader_open(const cairn_shelf *s, const state_entry *e, uint32_t rank,
+                             crn_part **ret_part, crn_mark **ret);
 
 /* Digest and bytes of a state, from the records of its parts. */
 cairn_status crn_reader_sum(cairn_shelf *s, const state_entry *e, crn_digest *ret,
