@@ -73,8 +73,11 @@ static int export_mark(exporting *e, uint64_t version)
     name_file(e);
     snprintf(what, sizeof what, "writing '%.256s'", e->path);
     cmd_progress_start(&e->progress, what);
-    int rc = e->shelf ? cairn_state_export(e->shelf, e->how.run, version, &e->how, &e->made)
-                      : cairn_export(&e->how, &e->made);
+    int rc;
+    if (e->shelf)
+        rc = cairn_state_export(e->shelf, e->how.run, version, &e->how, &e->made);
+    else
+        rc = cairn_export(&e->how, &e->made);
     cmd_progress_end(&e->progress);
     if (rc < 0) {
         snprintf(e->why, sizeof e->why, "%s", cairn_error_text());
