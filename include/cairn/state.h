@@ -51,6 +51,17 @@ CAIRN_API CAIRN_CHECK int cairn_shelf_open(const char *path, const char *config,
 /* Close a shelf; its states stay. NULL is allowed. Collective where it was opened by a group. */
 CAIRN_API void cairn_shelf_close(cairn_shelf *s);
 
+/* Called with an event of a shelf: a JSON object on one line (docs/format/events.md). By the
+ * program's thread or the shelf's own, one at a time; it must not call into the shelf. */
+typedef void cairn_shelf_event_fn(void *arg, const char *event);
+
+/*
+ * Take the events of a shelf as this process sees them, for a log of the program's own; fn NULL,
+ * the start: they go to the file 'events' of the shelf. Which there are, state.events of the
+ * configuration says. Not collective; while no transfer is under way.
+ */
+CAIRN_API void cairn_shelf_listen(cairn_shelf *s, cairn_shelf_event_fn *fn, void *arg);
+
 /* What a field is, of all processes of a group together. */
 typedef enum cairn_field_kind {
     CAIRN_FIELD_ARRAY = 0, /* a global array; with ndims 0, each process's own */

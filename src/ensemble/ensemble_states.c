@@ -19,6 +19,15 @@ static cairn_status shelf_failed(int rc)
     return crn_fail((cairn_status)rc, "%s", cairn_error_text());
 }
 
+/* The study owns its shelf: what happens to that is in the study's log. */
+static void note_event(void *arg, const char *event)
+{
+    const crn_server *s = arg;
+    json_t *object = json_loads(event, 0, NULL);
+    if (object)
+        crn_study_event(s->study, "shelf", "{s:o}", "shelf", object);
+}
+
 cairn_status crn_states_open(crn_server *s)
 {
     char *path;
@@ -27,7 +36,10 @@ cairn_status crn_states_open(crn_server *s)
     CRN_TRY(crn_study_path(s->study, "shelf", &path));
     int rc = cairn_shelf_open(path, NULL, &s->keeper.shelf);
     free(path);
-    return rc < 0 ? shelf_failed(rc) : CAIRN_OK;
+    if (rc < 0)
+        return shelf_failed(rc);
+    cairn_shelf_listen(s->keeper.shelf, note_event, s);
+    return CAIRN_OK;
 }
 
 void crn_states_close(crn_server *s)

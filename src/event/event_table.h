@@ -92,6 +92,15 @@
 
 #define CRN_EVENT_PRUNED_MEMBERS(M, O) M(COUNT, marks) M(COUNT, files)
 
+/* what: put, copied, dropped, or what of these failed; text: why */
+#define CRN_EVENT_STATE_MEMBERS(M, O)                                                              \
+    M(TEXT, what)                                                                                  \
+    M(TEXT, key)                                                                                   \
+    M(VERSION, version)                                                                            \
+    O(COUNT, nbytes) O(COUNT, writer) O(COUNT, processes) O(REAL, seconds) O(TEXT, text)
+
+#define CRN_EVENT_SHELF_MEMBERS(M, O) M(TEXT, what) O(COUNT, writer) M(COUNT, states)
+
 /* All kinds: K(constant, name), and BARE(constant, name) without members of its own. */
 #define CRN_EVENT_KINDS(K, BARE)                                                                   \
     K(LAUNCH, launch)                                                                              \
@@ -115,7 +124,9 @@
     K(REGIONS, regions)                                                                            \
     K(FINDING, finding)                                                                            \
     K(DRAINED, drained)                                                                            \
-    K(PRUNED, pruned)
+    K(PRUNED, pruned)                                                                              \
+    K(STATE, state)                                                                                \
+    K(SHELF, shelf)
 
 /* Objects inside of events, likewise. */
 #define CRN_EVENT_SOURCE_MEMBERS(M, O)                                                             \

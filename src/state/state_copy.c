@@ -4,7 +4,7 @@
  * decoded, and what the other shelf's part has already is not read. The copy has the parts of as
  * many processes as the state, so it has the same digest, and the same time.
  */
-#include "state/state_shelf.h"
+#include "state/state_log.h"
 
 #include <inttypes.h>
 
@@ -121,7 +121,11 @@ cairn_status crn_state_copy(cairn_shelf *from, cairn_shelf *to, crn_state_name n
     copying c = {.from = from, .to = to, .name = name, .go_on = go_on, .arg = arg};
     CRN_TRY(find(&c, &c.entry));
     CRN_TRY(crn_alloc(&c.share, c.entry.nranks));
+    const uint64_t begun_ns = crn_now_ns();
     const cairn_status rc = explain(&c, copy(&c));
+    if (rc != CAIRN_NOTHING && rc != CAIRN_ECANCELED)
+        crn_log_state(to, &c.entry, rc == CAIRN_OK ? "copied" : "copy failed",
+                      (double)(crn_now_ns() - begun_ns) * 1e-9, rc);
     if (rc < 0)
         crn_readers_done(from); /* they may be of a state that is gone */
     free(c.share);

@@ -72,7 +72,7 @@ static void pace(cairn_transfer *t)
         enum { LOOK_NS = 100000000 };
         const uint64_t left = CRN_MIN(until - crn_now_ns(), (uint64_t)LOOK_NS);
         struct timespec at;
-        clock_gettime(CLOCK_REALTIME, &at);
+        clock_gettime(CLOCK_MONOTONIC, &at);
         const uint64_t ns = (uint64_t)at.tv_nsec + left;
         at.tv_sec += (time_t)(ns / 1000000000);
         at.tv_nsec = (long)(ns % 1000000000);
@@ -151,7 +151,11 @@ static cairn_status engage(cairn_shelf *s)
         return CAIRN_OK;
     CRN_TRY(crn_alloc(&e, 1));
     pthread_mutex_init(&e->mutex, NULL);
-    pthread_cond_init(&e->changed, NULL);
+    pthread_condattr_t steady; /* clocks that are set do not make a limit wait for hours */
+    pthread_condattr_init(&steady);
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+    pthread_cond_init(&e->changed, &steady);
+    pthread_condattr_destroy(&steady);
     e->refs = 1;
     e->shelf = s;
     const cairn_status rc = start_thread(e);
@@ -273,6 +277,7 @@ static cairn_status find_source(state_engine *e, const cairn_shelf *from, cairn_
     CRN_TRY(crn_vec_reserve(&e->source, 1));
     CRN_TRY(crn_shelf_again(from, ret));
     (*ret)->cfg = NULL; /* reading needs none, and from may be closed before the engine ends */
+    (*ret)->log = NULL;
     e->source.at[e->source.n++] = *ret;
     return CAIRN_OK;
 }

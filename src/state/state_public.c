@@ -2,7 +2,7 @@
  *
  * The public calls on states.
  */
-#include "state/state_shelf.h"
+#include "state/state_log.h"
 
 #include <inttypes.h>
 
@@ -12,6 +12,17 @@ static int result(const cairn_shelf *s, crn_state_name name, cairn_status rc)
     if (rc < 0)
         crn_err_prefix("shelf '%s', state '%s' %" PRIu64 ": ", s->path, name.key, name.version);
     return rc;
+}
+
+/* The same for what reads a state: damage is for the log, too. */
+static int read_result(cairn_shelf *s, crn_state_name name, cairn_status rc)
+{
+    if (rc == CAIRN_ECORRUPT) {
+        state_entry e = {.version = name.version};
+        snprintf(e.key, sizeof e.key, "%s", name.key);
+        crn_log_state(s, &e, "damaged", 0, rc);
+    }
+    return result(s, name, rc);
 }
 
 static cairn_status check(const cairn_shelf *s, const char *key)
@@ -68,7 +79,7 @@ int cairn_state_get(cairn_shelf *s, const char *key, uint64_t version, const cai
     const crn_state_name name = {key, version};
     CRN_TRY(check(s, key));
     CRN_FAIL_IF(n > 0 && !field, CAIRN_EINVAL, "the fields are NULL");
-    return result(s, name, crn_state_get(s, name, field, n));
+    return read_result(s, name, crn_state_get(s, name, field, n));
 }
 
 int cairn_state_cells(cairn_shelf *s, const char *key, uint64_t version, const char *name,
@@ -91,7 +102,7 @@ int cairn_state_verify(cairn_shelf *s, const char *key, uint64_t version)
 {
     const crn_state_name name = {key, version};
     CRN_TRY(check(s, key));
-    return result(s, name, crn_state_verify(s, name));
+    return read_result(s, name, crn_state_verify(s, name));
 }
 
 int cairn_state_export(cairn_shelf *s, const char *key, uint64_t version,
@@ -240,6 +251,7 @@ int cairn_state_drop(cairn_shelf *s, const char *key, uint64_t version)
     if (rc == CAIRN_OK) {
         crn_stage_enter(CRN_STAGE_STORE);
         rc = crn_writer_reclaim(s, &e);
+        crn_log_state(s, &e, rc == CAIRN_OK ? "dropped" : "drop failed", 0, rc);
     }
     return result(s, name, rc);
 }

@@ -11,7 +11,7 @@
  * memory, so that the others can be left to the engine. Whatever dies before the last step leaves a
  * state that does not count, and that is removed by whoever opens the part next.
  */
-#include "state/state_shelf.h"
+#include "state/state_log.h"
 
 #include <inttypes.h>
 
@@ -29,6 +29,7 @@ struct state_putting {
     state_vars var;
     crn_draft *draft;
     bool committed;
+    uint64_t begun_ns;
     state_entry entry; /* what process 0 will list */
 };
 
@@ -170,6 +171,11 @@ static cairn_status claim(putting *p)
 static void conclude(putting *p, cairn_status rc)
 {
     const crn_err why = *crn_err_peek();
+    if (is_first(p) && rc != CAIRN_NOTHING && p->entry.key[0]) {
+        p->entry.version = p->name.version;
+        crn_log_state(p->s, &p->entry, rc == CAIRN_OK ? "put" : "put failed",
+                      (double)(crn_now_ns() - p->begun_ns) * 1e-9, rc);
+    }
     if (rc != CAIRN_OK && p->committed)
         (void)crn_part_drop(p->s->part, &p->name, 1);
     crn_draft_drop(p->draft);
@@ -185,7 +191,8 @@ cairn_status crn_put_capture(cairn_shelf *s, crn_state_name name, const char *pa
 {
     putting *p;
     CRN_TRY(crn_comm_agree(s->comm, crn_alloc(&p, 1)));
-    *p = (putting){.s = s, .name = name, .parent = parent, .field = field, .n = n};
+    *p = (putting){
+        .s = s, .name = name, .parent = parent, .field = field, .n = n, .begun_ns = crn_now_ns()};
     cairn_status rc = agree(p, check(p));
     if (rc == CAIRN_OK)
         rc = crn_fields_share_cells(s->comm, field, n);

@@ -3,7 +3,7 @@
  * The directory of a shelf: made, opened, searched for parts; its index is made anew where it is
  * lost.
  */
-#include "state/state_shelf.h"
+#include "state/state_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,6 +103,8 @@ cairn_status crn_shelf_parts(const cairn_shelf *s, state_part_fn *fn, void *arg)
 typedef struct rebuild {
     cairn_shelf *shelf;
     state_index *index;
+    uint64_t nstates;  /* that were listed */
+    crn_index dropped; /* hashes of the drops that the writer at hand has not heeded yet */
 } rebuild;
 
 /* Do the other processes of the writer have the state, too? */
@@ -122,17 +124,42 @@ static bool others_have(const cairn_shelf *s, const crn_part_info *info, crn_sta
     return all;
 }
 
+/* Was it dropped by another process while its writer lived, and is still in the part? */
+static bool is_dropped(const rebuild *r, const state_entry *e)
+{
+    char line[STATE_DROP_LINE];
+    size_t probe = 0;
+    uint32_t at;
+    crn_drop_line(e, line);
+    return crn_index_next(&r->dropped, crn_hash_text(line), &probe, &at);
+}
+
 static cairn_status list_again(rebuild *r, crn_part *part, const crn_part_info *info, size_t i)
 {
     state_entry e = {.series = info->id.series, .nranks = info->id.nranks};
     const crn_state_name name = crn_part_state(part, i, &e.wall_ns);
-    if (crn_state_index_find(r->index, name, NULL) == CAIRN_OK ||
-        !others_have(r->shelf, info, name, e.wall_ns))
-        return CAIRN_OK;
     snprintf(e.key, sizeof e.key, "%s", name.key);
     e.version = name.version;
+    if (is_dropped(r, &e) || crn_state_index_find(r->index, name, NULL) == CAIRN_OK ||
+        !others_have(r->shelf, info, name, e.wall_ns))
+        return CAIRN_OK;
     CRN_TRY(crn_reader_sum(r->shelf, &e, &e.digest, &e.nbytes));
-    return crn_state_index_put(r->index, &e);
+    CRN_TRY(crn_state_index_put(r->index, &e));
+    r->nstates++;
+    return CAIRN_OK;
+}
+
+static cairn_status know_drops(rebuild *r, uint32_t series)
+{
+    char *text, *rest, *line;
+    cairn_status rc = CAIRN_OK;
+    crn_index_done(&r->dropped);
+    r->dropped = (crn_index){0};
+    CRN_TRY(crn_writer_drops(r->shelf, series, &text));
+    for (rest = text; rc == CAIRN_OK && (line = strsep(&rest, "\n"));)
+        rc = *line ? crn_index_add(&r->dropped, crn_hash_text(line), 0) : CAIRN_OK;
+    free(text);
+    return rc;
 }
 
 /* What cannot be read is left out, and does not keep the others from being found. */
@@ -144,7 +171,7 @@ static cairn_status rebuild_part(void *arg, uint32_t series, uint32_t rank)
     if (rank > 0 || crn_writer_part(r->shelf, series, 0, 0, false, &part) < 0)
         return CAIRN_OK;
     crn_part_describe(part, &info);
-    cairn_status rc = CAIRN_OK;
+    cairn_status rc = know_drops(r, series);
     for (size_t i = 0; i < info.nmarks && rc == CAIRN_OK; i++) {
         rc = list_again(r, part, &info, i);
         rc = rc == CAIRN_ECORRUPT || rc == CAIRN_ENOTFOUND ? CAIRN_OK : rc;
@@ -159,9 +186,13 @@ static cairn_status make_index(cairn_shelf *s)
     CRN_TRY(crn_state_index_create(s->fd, &r.index));
     cairn_status rc = crn_shelf_parts(s, rebuild_part, &r);
     crn_state_index_close(r.index);
+    crn_index_done(&r.dropped);
     crn_readers_done(s);
     CRN_TRY(rc);
-    return crn_state_index_publish(s->fd);
+    CRN_TRY(crn_state_index_publish(s->fd));
+    if (r.nstates > 0)
+        crn_log_shelf(s, "indexed", 0, r.nstates);
+    return CAIRN_OK;
 }
 
 /* --- opening ------------------------------------------------------------------------------ */
@@ -253,6 +284,8 @@ static cairn_status open_directory(cairn_shelf *s, const char *path)
 static cairn_status open_together(cairn_shelf *s, const char *path, const char *config)
 {
     cairn_status rc = crn_config_load(config, &s->cfg);
+    if (rc == CAIRN_OK)
+        rc = crn_state_log_create(&s->log);
     if (rc == CAIRN_OK) {
         s->opt = (crn_part_options){(crn_io_backend)crn_config_word(s->cfg, CRN_OPT_IO_BACKEND),
                                     (unsigned)crn_config_count(s->cfg, CRN_OPT_IO_DEPTH),
@@ -292,6 +325,7 @@ cairn_status crn_shelf_again(const cairn_shelf *s, cairn_shelf **ret)
     cairn_status rc;
     CRN_TRY(crn_alloc(&t, 1));
     t->cfg = s->cfg;
+    t->log = s->log;
     t->borrowed = true;
     t->opt = s->opt;
     memcpy(t->id, s->id, sizeof t->id);
@@ -318,8 +352,10 @@ void cairn_shelf_close(cairn_shelf *s)
     crn_state_index_close(s->index);
     if (s->fd >= 0)
         close(s->fd);
-    if (!s->borrowed)
+    if (!s->borrowed) {
         crn_config_free(s->cfg);
+        crn_state_log_free(s->log);
+    }
     crn_comm_free(s->comm);
     free(s->path);
     free(s);

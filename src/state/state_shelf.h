@@ -40,6 +40,7 @@ typedef struct state_host {
 } state_host;
 
 typedef struct state_engine state_engine;
+typedef struct state_log state_log;
 typedef struct state_putting state_putting;
 
 struct cairn_shelf {
@@ -57,6 +58,7 @@ struct cairn_shelf {
     state_reader reader[STATE_READERS];
     uint64_t clock;
     state_engine *engine; /* made when it is needed */
+    state_log *log;       /* NULL: nobody is told; like the configuration it may be borrowed */
     cairn_transfer
         *pending; /* a put whose end nobody has seen; the engine has the part till then */
 };
@@ -157,6 +159,13 @@ void crn_hosts_done(cairn_shelf *s);
 
 /* Remove from a part, opened to write, what the index does not list as its own. */
 cairn_status crn_writer_reconcile(cairn_shelf *s, crn_part *part);
+
+/* A state that others have dropped, as a line of a writer's file of drops. Returns buf. */
+enum { STATE_DROP_LINE = CRN_KEY_MAX + 48 };
+char *crn_drop_line(const state_entry *e, char buf[STATE_DROP_LINE]);
+
+/* The lines of that file; NULL: none. Free it. */
+cairn_status crn_writer_drops(const cairn_shelf *s, uint32_t series, char **ret);
 
 /* Drop from the own part what others want dropped. Collective. */
 cairn_status crn_writer_heed(cairn_shelf *s);

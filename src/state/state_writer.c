@@ -3,7 +3,7 @@
  * Writers: whose parts a group of processes writes to, what of a writer that is gone becomes of
  * them, and how others make a writer drop what it has put.
  */
-#include "state/state_shelf.h"
+#include "state/state_log.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -141,13 +141,14 @@ cairn_status crn_writer_create(cairn_shelf *s, uint32_t nranks, uint32_t *ret_se
 }
 
 /* With the shelf's lock: a part that is gone on with, or the number of a new writer. */
-static cairn_status choose_series(cairn_shelf *s, uint32_t *ret)
+static cairn_status choose_series(cairn_shelf *s, uint32_t *ret, bool *ret_adopted)
 {
     search f = {.shelf = s, .tries = 8};
     crn_file *lock;
     CRN_TRY(crn_shelf_lock(s, &lock));
     cairn_status rc = crn_shelf_parts(s, try_adopt, &f);
     *ret = f.adopted > 0 ? f.adopted : f.newest + 1;
+    *ret_adopted = f.adopted > 0;
     if (rc == CAIRN_OK && f.adopted == 0)
         rc = create_own(s, *ret);
     crn_file_close(lock);
@@ -158,10 +159,11 @@ cairn_status crn_writer_begin(cairn_shelf *s)
 {
     uint32_t series = 0;
     cairn_status rc = CAIRN_OK;
+    bool adopted = false;
     if (s->series > 0)
         return CAIRN_OK;
     if (crn_comm_rank(s->comm) == 0)
-        rc = choose_series(s, &series);
+        rc = choose_series(s, &series, &adopted);
     CRN_TRY(crn_comm_agree(s->comm, rc));
     CRN_TRY(crn_comm_bcast(s->comm, &series, sizeof series, 0));
     if (crn_comm_rank(s->comm) > 0)
@@ -175,6 +177,11 @@ cairn_status crn_writer_begin(cairn_shelf *s)
         return rc;
     }
     s->series = series;
+    if (adopted) {
+        crn_part_info info;
+        crn_part_describe(s->part, &info);
+        crn_log_shelf(s, "adopted", series, info.nmarks);
+    }
     return CAIRN_OK;
 }
 
@@ -185,24 +192,21 @@ cairn_status crn_writer_begin(cairn_shelf *s)
  * the writer lives. It only says where to look: what counts is the index, and who opens the part
  * next looks through all of it anyway.
  */
+char *crn_drop_line(const state_entry *e, char buf[STATE_DROP_LINE])
+{
+    snprintf(buf, STATE_DROP_LINE, "%s %" PRIu64 " %" PRIu64, e->key, e->version, e->wall_ns);
+    return buf;
+}
+
 static cairn_status ask_to_drop(const cairn_shelf *s, const state_entry *e)
 {
-    char name[STATE_FILE_NAME], line[CRN_KEY_MAX + 32];
-    crn_file *f;
-    uint64_t end;
+    char name[STATE_FILE_NAME], line[STATE_DROP_LINE];
     int dir;
     CRN_TRY(crn_writer_dir(s, e->series, false, &dir));
-    crn_writer_drops_name(e->series, name);
-    cairn_status rc = crn_file_open(dir, name, CRN_READ | CRN_WRITE | CRN_CREATE, &f);
+    const cairn_status rc =
+        crn_append_line(dir, crn_writer_drops_name(e->series, name), crn_drop_line(e, line));
     close(dir);
-    CRN_TRY(rc);
-    const int n = snprintf(line, sizeof line, "%s %" PRIu64 "\n", e->key, e->version);
-    CRN_TRY_OUT(rc, crn_file_lock_range(f, 0, 1));
-    CRN_TRY_OUT(rc, crn_file_nbytes(f, &end));
-    rc = crn_file_write(f, line, (size_t)n, end);
-out:
-    crn_file_close(f);
-    return rc == CAIRN_EUNSUPPORTED ? CAIRN_OK : rc;
+    return rc;
 }
 
 /* Drop from a part of a writer what a text of drops says and the index agrees to. */
@@ -230,8 +234,7 @@ static cairn_status drop_listed(cairn_shelf *s, uint32_t series, crn_part *part,
     return rc;
 }
 
-/* Read what others want dropped of a writer's; NULL: nothing. Free it. */
-static cairn_status read_drops(const cairn_shelf *s, uint32_t series, char **ret)
+cairn_status crn_writer_drops(const cairn_shelf *s, uint32_t series, char **ret)
 {
     char name[STATE_FILE_NAME];
     struct stat st;
@@ -275,7 +278,7 @@ cairn_status crn_writer_heed(cairn_shelf *s)
     cairn_status rc = CAIRN_OK;
     uint64_t n = 0;
     if (crn_comm_rank(s->comm) == 0)
-        rc = read_drops(s, s->series, &text);
+        rc = crn_writer_drops(s, s->series, &text);
     n = text ? strlen(text) : 0;
     CRN_TRY(crn_comm_agree(s->comm, rc));
     CRN_TRY(crn_comm_bcast(s->comm, &n, sizeof n, 0));
@@ -300,7 +303,7 @@ cairn_status crn_writer_heed_of(cairn_shelf *s, uint32_t series, crn_part **part
 {
     char *text;
     cairn_status rc = CAIRN_OK;
-    CRN_TRY(read_drops(s, series, &text));
+    CRN_TRY(crn_writer_drops(s, series, &text));
     const size_t n = text ? strlen(text) : 0;
     for (uint32_t r = 0; n > 0 && r < nranks && rc == CAIRN_OK; r++) {
         char *copy;
