@@ -65,20 +65,29 @@ static size_t entry_bytes(const state_entry *e)
     return ENTRY_FIXED + strlen(e->key);
 }
 
-/* The sequence number of a copy that is whole; 0 for one that was never written. */
-static bool is_whole(const unsigned char *copy, uint64_t number, uint64_t *ret_seq)
+/* What a copy says its sequence number is; 0 for one that was never written. */
+static uint64_t said_seq(const unsigned char *copy)
+{
+    crn_cursor c = crn_cursor_of(copy, HEAD);
+    const bool written = crn_get_u32(&c) == magic;
+    (void)crn_get_u32(&c);
+    return written ? crn_get_u64(&c) : 0;
+}
+
+/* Is a copy what was written, or was it never? */
+static bool is_whole(const unsigned char *copy, uint64_t number)
 {
     static const unsigned char zeros[HEAD];
-    crn_cursor c = crn_cursor_of(copy, COPY);
-    const crn_digest sum = crn_digest_of(copy, SUM_AT);
-    *ret_seq = 0;
+    crn_cursor c = crn_cursor_of(copy, HEAD);
     if (memcmp(copy, zeros, HEAD) == 0)
         return true;
-    if (memcmp(copy + SUM_AT, sum.b, sizeof sum.b) != 0 || crn_get_u32(&c) != magic)
-        return false;
+    const bool known = crn_get_u32(&c) == magic;
     (void)crn_get_u32(&c);
-    *ret_seq = crn_get_u64(&c);
-    return crn_get_u64(&c) == number;
+    (void)crn_get_u64(&c);
+    if (!known || crn_get_u64(&c) != number)
+        return false;
+    const crn_digest sum = crn_digest_of(copy, SUM_AT);
+    return memcmp(copy + SUM_AT, sum.b, sizeof sum.b) == 0;
 }
 
 static cairn_status decode(const unsigned char *copy, page *p)
@@ -98,21 +107,22 @@ static cairn_status decode(const unsigned char *copy, page *p)
     return crn_cursor_status(&c, "index page");
 }
 
-/* Take the newer of the two copies. */
+/* Take the newer of the two copies, and the other one only where that is damaged. */
 static cairn_status decode_pair(const unsigned char *pair, page *p)
 {
-    uint64_t seq[2];
-    const bool whole[2] = {is_whole(pair, p->number, &seq[0]),
-                           is_whole(pair + COPY, p->number, &seq[1])};
+    const uint64_t seq[2] = {said_seq(pair), said_seq(pair + COPY)};
+    int newest = seq[1] > seq[0];
     p->entry.n = 0;
     p->seq = p->next = 0;
     p->room = SUM_AT - HEAD;
-    p->damaged = !whole[0] || !whole[1];
-    CRN_FAIL_IF(!whole[0] && !whole[1], CAIRN_ECORRUPT,
-                "page %" PRIu64 " of the shelf's index is damaged: remove the file 'index', and it "
-                "is made anew from the parts",
-                p->number);
-    const int newest = whole[1] && (!whole[0] || seq[1] > seq[0]);
+    p->damaged = !is_whole(pair + newest * COPY, p->number);
+    if (p->damaged) {
+        newest = !newest;
+        CRN_FAIL_IF(!is_whole(pair + newest * COPY, p->number), CAIRN_ECORRUPT,
+                    "page %" PRIu64 " of the shelf's index is damaged: remove the file 'index', "
+                    "and it is made anew from the parts",
+                    p->number);
+    }
     return seq[newest] > 0 ? decode(pair + newest * COPY, p) : CAIRN_OK;
 }
 
@@ -362,8 +372,11 @@ cairn_status crn_state_index_doubt(state_index *x, crn_state_name name, bool *re
     bool damaged = false;
     uint64_t at = crn_state_index_bucket(name);
     do {
-        rc = read_page(x, at, &p);
-        damaged |= p.damaged;
+        unsigned char pair[PAIR]; /* with the lock: nobody is writing it */
+        rc = crn_file_read(x->file, pair, sizeof pair, at * PAIR);
+        p.number = at;
+        damaged |= rc == CAIRN_OK && (!is_whole(pair, at) || !is_whole(pair + COPY, at));
+        rc = rc == CAIRN_OK ? decode_pair(pair, &p) : rc;
         at = p.next;
     } while (rc == CAIRN_OK && at > 0);
     crn_vec_done(&p.entry);

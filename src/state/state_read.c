@@ -158,7 +158,7 @@ static cairn_status get_field(getting *g, crn_part *part, const crn_mark *m, crn
     case CRN_LAYOUT_RAGGED:
         return crn_get_cells(g, part, m, v, i);
     case CRN_LAYOUT_PIECE:
-        return crn_get_box(g, part, m, v, i);
+        return g->follows[i] ? CAIRN_OK : crn_get_boxes(g, part, m, v, i);
     default:
         return get_plain(g, part, m, v, i);
     }
@@ -168,12 +168,15 @@ static cairn_status get_field(getting *g, crn_part *part, const crn_mark *m, crn
 static cairn_status get_share(getting *g, crn_part *part, const crn_mark *m)
 {
     for (size_t i = 0; i < g->n; i++) {
+        const crn_var *v = crn_mark_find(m, g->spec[i].name);
+        g->found[i] |= v != NULL;
+        if (v)
+            CRN_TRY(check_type(v, &g->spec[i], layout_asked(&g->field[i])));
+    }
+    for (size_t i = 0; i < g->n; i++) {
         crn_var *v = crn_mark_find(m, g->spec[i].name);
-        if (!v)
-            continue;
-        g->found[i] = true;
-        CRN_TRY(check_type(v, &g->spec[i], layout_asked(&g->field[i])));
-        CRN_TRY(get_field(g, part, m, v, i));
+        if (v)
+            CRN_TRY(get_field(g, part, m, v, i));
     }
     return CAIRN_OK;
 }
@@ -296,15 +299,40 @@ cairn_status crn_state_verify(cairn_shelf *s, crn_state_name name)
 
 /* --- getting ------------------------------------------------------------------------------ */
 
+/* Chain the fields of the same name. */
+static cairn_status chain(getting *g)
+{
+    crn_index last = {0};
+    cairn_status rc = CAIRN_OK;
+    for (size_t i = 0; i < g->n && rc == CAIRN_OK; i++) {
+        const uint64_t hash = crn_hash_text(g->spec[i].name);
+        size_t probe = 0;
+        uint32_t at;
+        g->next[i] = STATE_NO_FIELD;
+        while (!g->follows[i] && crn_index_next(&last, hash, &probe, &at))
+            g->follows[i] = strcmp(g->spec[at].name, g->spec[i].name) == 0;
+        if (g->follows[i]) {
+            g->next[at] = i;
+            crn_index_move(&last, hash, at, i);
+        } else {
+            rc = crn_index_add(&last, hash, i);
+        }
+    }
+    crn_index_done(&last);
+    return rc;
+}
+
 static cairn_status prepare(getting *g)
 {
     CRN_TRY(crn_alloc(&g->spec, g->n));
+    CRN_TRY(crn_alloc(&g->next, g->n));
+    CRN_TRY(crn_alloc(&g->follows, g->n));
     CRN_TRY(crn_alloc(&g->found, g->n));
     CRN_TRY(crn_alloc(&g->got, g->n));
     CRN_TRY(crn_alloc(&g->before, g->n));
     for (size_t i = 0; i < g->n; i++)
         CRN_TRY(crn_field_spec(g->shelf, &g->field[i], &g->spec[i]));
-    return CAIRN_OK;
+    return chain(g);
 }
 
 cairn_status crn_state_get(cairn_shelf *s, crn_state_name name, const cairn_field *field, size_t n)
@@ -314,6 +342,8 @@ cairn_status crn_state_get(cairn_shelf *s, crn_state_name name, const cairn_fiel
     if (rc == CAIRN_OK)
         rc = crn_get_or_gone(&g, get_shares);
     free(g.spec);
+    free(g.next);
+    free(g.follows);
     free(g.found);
     free(g.got);
     free(g.before);

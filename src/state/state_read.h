@@ -7,6 +7,8 @@
 
 #include "state/state_shelf.h"
 
+#define STATE_NO_FIELD SIZE_MAX
+
 typedef struct getting {
     cairn_shelf *shelf;
     crn_state_name name;
@@ -14,6 +16,8 @@ typedef struct getting {
     const cairn_field *field;
     size_t n;
     crn_var_spec *spec; /* of the fields */
+    size_t *next;       /* the next field of the same name, or STATE_NO_FIELD */
+    bool *follows;      /* it is the next of another one */
     bool *found;        /* some process has put it */
     uint64_t *got;      /* bytes of it so far */
     uint64_t *before;   /* items of a list that the shares before have; cells that were found */
@@ -32,9 +36,9 @@ typedef struct getting {
  */
 cairn_status crn_get_or_gone(getting *g, cairn_status (*get)(getting *g));
 
-/* Get what a process's variable v has of what field i asks for: a box of an array, items of a list,
- * items of cells. */
-cairn_status crn_get_box(getting *g, crn_part *part, const crn_mark *m, crn_var *v, size_t i);
+/* Get what a process's variable v has of what is asked for: of an array, boxes of field first and
+ * those of the same name; items of a list; items of cells. */
+cairn_status crn_get_boxes(getting *g, crn_part *part, const crn_mark *m, crn_var *v, size_t first);
 cairn_status crn_get_list(getting *g, crn_part *part, const crn_mark *m, crn_var *v, size_t i);
 cairn_status crn_get_cells(getting *g, crn_part *part, const crn_mark *m, crn_var *v, size_t i);
 
