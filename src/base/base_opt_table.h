@@ -119,8 +119,8 @@ CRN_OPT_ROW(STATE_MAX_BYTES, "state", "max_bytes", NBYTES, "all", "1..|all",
 CRN_OPT_ROW(STATE_MAX_STATES, "state", "max_states", COUNT, "all", "1..|all",
             "states of a shelf; a put of one more is refused")
 CRN_OPT_ROW(STATE_EVENTS, "state", "events", WORD, "notable", "none|notable|all",
-            "what the log of a shelf has: failures, adopted parts and a lost index; or puts, copies "
-            "and drops, too")
+            "what the log of a shelf has: failures, adopted parts and a lost index; or puts, "
+            "copies and drops, too")
 CRN_OPT_ROW(IO_BACKEND, "io", "backend", WORD, "auto", "auto|uring|threads",
             "how files are read and written: io_uring, a pool of threads, or whichever works")
 CRN_OPT_ROW(IO_DEPTH, "io", "depth", COUNT, "32", "1..1024", "operations in flight at once")
