@@ -121,10 +121,24 @@ static cairn_status check_section(source *s)
     return crn_fail(CAIRN_EINVAL, "no section [%s]%s", s->section, near.hint);
 }
 
+/* Sections that may also be given for one of what they are about. */
+static const char *const named[] = {"variable", "field", "observation", "region"};
+
+/* "variable NAME" is the section "variable", of NAME. */
+static void part_name(source *s)
+{
+    const size_t word = strcspn(s->section, " \t");
+    s->variable[0] = 0;
+    for (size_t i = 0; s->section[word] && i < sizeof named / sizeof *named; i++)
+        if (strlen(named[i]) == word && strncmp(named[i], s->section, word) == 0) {
+            snprintf(s->variable, sizeof s->variable, "%s", skip_blanks(s->section + word));
+            s->section[word] = 0;
+        }
+}
+
 /* "[section]" or "[variable NAME]" without the bracket at its start. */
 static cairn_status open_section(source *s, const char *line)
 {
-    static const char one[] = "variable ";
     size_t n = strcspn(line, "]");
     CRN_FAIL_IF(!line[n], CAIRN_EINVAL, "a section without its ']'");
     const char *rest = skip_blanks(line + n + 1);
@@ -132,12 +146,7 @@ static cairn_status open_section(source *s, const char *line)
     while (n > 0 && is_blank(line[n - 1]))
         n--;
     snprintf(s->section, sizeof s->section, "%.*s", (int)n, line);
-    s->variable[0] = 0;
-    if (strncmp(s->section, one, sizeof one - 1) == 0) {
-        const char *name = skip_blanks(s->section + sizeof one - 1);
-        snprintf(s->variable, sizeof s->variable, "%s", name);
-        s->section[sizeof one - 2] = 0;
-    }
+    part_name(s);
     return check_section(s);
 }
 
@@ -437,6 +446,20 @@ static const setting *setting_for(const crn_config *cfg, crn_opt_id id, const ch
 {
     const override *o = find_override(cfg, id, variable);
     return o ? &o->set : &cfg->settings[id];
+}
+
+const char *crn_config_name_at(const crn_config *cfg, const char *section, size_t index)
+{
+    for (size_t i = 0; i < cfg->overrides.n; i++) {
+        const override *o = &cfg->overrides.at[i];
+        bool first = strcmp(cfg->rows[o->row].section, section) == 0;
+        for (size_t k = 0; first && k < i; k++)
+            first = strcmp(cfg->rows[cfg->overrides.at[k].row].section, section) != 0 ||
+                    strcmp(cfg->overrides.at[k].variable, o->variable) != 0;
+        if (first && index-- == 0)
+            return o->variable;
+    }
+    return NULL;
 }
 
 bool crn_config_is_given_for(const crn_config *cfg, crn_opt_id id, const char *name)

@@ -43,10 +43,14 @@ const char *crn_config_text(const crn_config *cfg, crn_opt_id id); /* as given; 
 
 /*
  * Options of the section "variable" may also be given for one variable, in a section
- * [variable NAME] of the file; this is NAME's value, or the general one, and its text.
+ * [variable NAME] of the file; this is NAME's value, or the general one, and its text. The same
+ * holds for the sections field, observation and region of tables that have them.
  */
 crn_opt_value crn_config_variable(const crn_config *cfg, crn_opt_id id, const char *name);
 const char *crn_config_for_variable(const crn_config *cfg, crn_opt_id id, const char *name);
+
+/* The names that such a section is given for, in the order of the file; NULL: no more. */
+const char *crn_config_name_at(const crn_config *cfg, const char *section, size_t index);
 
 /* All that the configuration says, as bytes that are equal where it says the same. */
 void crn_config_put(const crn_config *cfg, crn_buf *buf);
