@@ -48,9 +48,16 @@ typedef enum crn_purpose {
     CRN_FOR_RESAMPLING = 7,
     CRN_FOR_JITTER = 8,
     CRN_FOR_EVICTION = 9,
+    CRN_FOR_RANK = 10, /* errors added to members, to rank an observation among them */
 } crn_purpose;
 
-/* An ensemble in the space of its observations. Errors of observations are independent. */
+/* Observations first to first + n - 1, whose errors have these covariances, n by n. */
+typedef struct crn_filter_block {
+    size_t first, n;
+    const double *covariance;
+} crn_filter_block;
+
+/* An ensemble in the space of its observations. Errors are independent, but for blocks. */
 typedef struct crn_filter_case {
     uint64_t study, cycle; /* key the random numbers */
     size_t nmembers, nobs;
@@ -59,10 +66,13 @@ typedef struct crn_filter_case {
     const double *variance; /* of its error: nobs, all above 0 */
     const uint64_t *number; /* of an observation in the whole study: keys its perturbation; NULL:
                                0 to nobs - 1 */
-    double inflation;       /* factor of the analysis's anomalies; 1: none */
-    double rtpp;            /* relaxation to prior perturbations: so much of the background's
-                               anomalies is mixed into the analysis's; 0 to 1 */
-    bool rotate;            /* the analysis's anomalies, at random, keeping mean and covariance */
+    const crn_filter_block *block; /* by their first observations; none overlaps another */
+    size_t nblocks;
+    double prior;     /* factor of the background's anomalies; 0: as 1, none */
+    double inflation; /* factor of the analysis's anomalies; 1: none */
+    double rtpp;      /* relaxation to prior perturbations: so much of the background's
+                         anomalies is mixed into the analysis's; 0 to 1 */
+    bool rotate;      /* the analysis's anomalies, at random, keeping mean and covariance */
 } crn_filter_case;
 
 typedef struct crn_filter_ops crn_filter_ops;
@@ -72,6 +82,9 @@ const crn_filter_ops *crn_filter_at(size_t index);
 const crn_filter_ops *crn_filter_of_name(const char *name);
 const char *crn_filter_name(const crn_filter_ops *filter);
 const char *crn_filter_summary(const crn_filter_ops *filter);
+
+/* Is it made of local analyses? */
+bool crn_filter_is_local(const crn_filter_ops *filter);
 
 /* Does it leave the ensemble as it is? Then nothing is updated: not even rounding changes it. */
 bool crn_filter_is_free(const crn_filter_ops *filter);
@@ -124,13 +137,41 @@ typedef struct crn_locality {
 double crn_filter_taper(double distance, double radius);
 
 /*
- * Update a field by local analyses: point i has ndims coordinates at point + i * ndims, and member
- * j's element there is member[j][i]. Each point is computed by itself: any slices give the same
- * bits. CAIRN_EINVAL: as crn_filter_weights, and where coordinates or radii are missing.
+ * Local analyses of one case: observations are sorted into cells once, then fields are updated,
+ * some of their points at a time. The case, what it points to and the locality stay the caller's,
+ * and must stay. CAIRN_EINVAL: as crn_filter_weights, and where coordinates or radii are missing.
  */
+typedef struct crn_local crn_local;
+cairn_status crn_local_create(const crn_filter_ops *filter, const crn_filter_case *c,
+                              const crn_locality *l, crn_local **ret);
+void crn_local_free(crn_local *x); /* NULL is allowed */
+
+/*
+ * Update points of a field: point i has ndims coordinates at point + i * ndims, and member j's
+ * element there is member[j][i]. Each point is computed by itself: any slices give the same bits.
+ */
+cairn_status crn_local_update(crn_local *x, size_t npoints, const double *point,
+                              double *const *member);
+
+/* All of it, for one field. */
 cairn_status crn_filter_update_local(const crn_filter_ops *filter, const crn_filter_case *c,
                                      const crn_locality *l, size_t npoints, const double *point,
                                      double *const *member);
+
+/* How an ensemble and its observations agree, with d the innovations and P the sample covariance of
+ * the members, by N - 1. */
+typedef struct crn_filter_fit {
+    double square; /* d^T R^-1 d */
+    double trace;  /* of HPH^T R^-1 */
+    double chi2;   /* d^T (HPH^T + R)^-1 d: as large as there are observations, if all is right */
+    double rank;   /* of HPH^T R^-1: the squared sum of its eigenvalues over the sum of squares */
+} crn_filter_fit;
+
+cairn_status crn_filter_fit_of(const crn_filter_case *c, crn_filter_fit *ret);
+
+/* The continuous ranked probability score of n values, which are sorted here, against a truth:
+ * mean |x - truth| - 1/2 mean |x - x'|. */
+double crn_filter_crps(double *x, size_t n, double truth);
 
 /* Regularisation of a particle filter. */
 typedef struct crn_jitter {

@@ -69,13 +69,19 @@ static void scale_block(const crn_filter_case *c, size_t first, size_t nobs, dou
     for (size_t i = 0; i < nobs; i++) {
         const double *y = c->y + first + i;
         double mean = 0, scale = 1 / sqrt(c->variance[first + i]);
+        const double factor = c->prior > 0 ? c->prior * scale : scale;
         for (size_t j = 0; j < c->nmembers; j++)
             mean += y[j * c->nobs];
         mean /= (double)c->nmembers;
         for (size_t j = 0; j < c->nmembers; j++)
-            s[i + j * nobs] = (y[j * c->nobs] - mean) * scale;
+            s[i + j * nobs] = (y[j * c->nobs] - mean) * factor;
         d[i] = (c->value[first + i] - mean) * scale;
     }
+}
+
+void crn_filter_scale(const crn_filter_case *c, double *s, double *d)
+{
+    scale_block(c, 0, c->nobs, s, d);
 }
 
 cairn_status crn_filter_gram(const crn_filter_case *c, double *gram, double *right)
@@ -254,6 +260,11 @@ cairn_status crn_filter_product(size_t n, size_t m, size_t k, double alpha, cons
 {
     (void)n, (void)m, (void)k, (void)alpha, (void)a, (void)b, (void)transposed, (void)c;
     return missing();
+}
+
+void crn_filter_scale(const crn_filter_case *c, double *s, double *d)
+{
+    (void)c, (void)s, (void)d;
 }
 
 cairn_status crn_filter_gram(const crn_filter_case *c, double *gram, double *right)

@@ -22,6 +22,8 @@ cairn_status crn_filter_check(const crn_filter_case *c)
                 "filter: inflation %g is not above 0", c->inflation);
     CRN_FAIL_IF(!(c->rtpp >= 0 && c->rtpp <= 1), CAIRN_EINVAL,
                 "filter: relaxation to prior perturbations by %g is not from 0 to 1", c->rtpp);
+    CRN_FAIL_IF(!(c->prior >= 0 && isfinite(c->prior)), CAIRN_EINVAL,
+                "filter: inflation of the background by %g is not above 0", c->prior);
     CRN_TRY(check_values("observed value", c->value, c->nobs));
     CRN_TRY(check_values("variance", c->variance, c->nobs));
     CRN_TRY(check_values("value in observation space", c->y, c->nobs * c->nmembers));
@@ -29,7 +31,18 @@ cairn_status crn_filter_check(const crn_filter_case *c)
         CRN_FAIL_IF(c->variance[i] <= 0, CAIRN_EINVAL,
                     "filter: the variance of observation %zu is %g; it must be above 0", i,
                     c->variance[i]);
+    for (size_t k = 0, end = 0; k < c->nblocks; k++) {
+        CRN_FAIL_IF(c->block[k].first < end || c->block[k].first > c->nobs ||
+                        c->block[k].n > c->nobs - c->block[k].first,
+                    CAIRN_EINVAL, "filter: block %zu overlaps another, or ends behind the last", k);
+        end = c->block[k].first + c->block[k].n;
+    }
     return CAIRN_OK;
+}
+
+double crn_filter_prior(const crn_filter_case *c)
+{
+    return c->prior > 0 ? c->prior : 1;
 }
 
 /* Take the mean of the columns off w. */
@@ -57,17 +70,18 @@ static cairn_status finish(const crn_filter_case *c, const double *q, double *w,
 {
     const size_t n = c->nmembers;
     double *mean = work, *rotated = work + n;
+    const double kept = (1 - c->rtpp) * crn_filter_prior(c);
     part_mean(n, w, mean);
     for (size_t k = 0; k < n; k++)
         for (size_t i = 0; i < n; i++)
-            w[i + k * n] = (1 - c->rtpp) * w[i + k * n] + (i == k ? c->rtpp : 0);
+            w[i + k * n] = kept * w[i + k * n] + (i == k ? c->rtpp : 0);
     if (q) {
         CRN_TRY(crn_filter_product(n, n, n, 1, w, q, false, rotated));
         memcpy(w, rotated, n * n * sizeof *w);
     }
     for (size_t k = 0; k < n; k++)
         for (size_t i = 0; i < n; i++)
-            w[i + k * n] = mean[i] + c->inflation * w[i + k * n];
+            w[i + k * n] = crn_filter_prior(c) * mean[i] + c->inflation * w[i + k * n];
     return CAIRN_OK;
 }
 
@@ -76,7 +90,7 @@ cairn_status crn_filter_weights_rotated(const crn_filter_ops *filter, const crn_
 {
     double *work;
     CRN_TRY(filter->weights(c, w));
-    if (filter->free || (c->inflation == 1 && c->rtpp == 0 && !q))
+    if (filter->free || (c->inflation == 1 && c->rtpp == 0 && crn_filter_prior(c) == 1 && !q))
         return CAIRN_OK;
     CRN_TRY(crn_alloc(&work, c->nmembers * (c->nmembers + 1)));
     cairn_status rc = finish(c, q, w, work);
@@ -86,15 +100,20 @@ cairn_status crn_filter_weights_rotated(const crn_filter_ops *filter, const crn_
 
 cairn_status crn_filter_weights(const crn_filter_ops *filter, const crn_filter_case *c, double *w)
 {
+    crn_filter_case plain = *c;
+    crn_filter_plain data = {0};
     double *q = NULL;
     cairn_status rc = CAIRN_OK;
     CRN_TRY(crn_filter_check(c));
+    if (c->nblocks > 0)
+        CRN_TRY_OUT(rc, crn_filter_plain_init(&plain, &data));
     if (c->rotate && !filter->free) {
-        CRN_TRY(crn_alloc(&q, c->nmembers * c->nmembers));
+        CRN_TRY_OUT(rc, crn_alloc(&q, c->nmembers * c->nmembers));
         CRN_TRY_OUT(rc, crn_filter_rotation_of(c, q));
     }
-    CRN_TRY_OUT(rc, crn_filter_weights_rotated(filter, c, q, w));
+    CRN_TRY_OUT(rc, crn_filter_weights_rotated(filter, &plain, q, w));
 out:
+    crn_filter_plain_done(&data);
     free(q);
     return rc;
 }

@@ -13,6 +13,11 @@ static double half_gain(double value, double n1)
     return 1 - 0.5 * value / (n1 + value);
 }
 
+static double slope(double value, double n1)
+{
+    return -0.5 / (n1 + value);
+}
+
 static cairn_status weights(const crn_filter_case *c, double *w)
 {
     return crn_filter_of_function(c, half_gain, w);
@@ -21,5 +26,6 @@ static cairn_status weights(const crn_filter_case *c, double *w)
 const crn_filter_ops crn_filter_denkf = {
     .name = "denkf",
     .summary = "deterministic ensemble Kalman filter: half the gain for the anomalies",
+    .slope = slope,
     .weights = weights,
 };

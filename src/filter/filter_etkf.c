@@ -18,6 +18,12 @@ static double root(double value, double n1)
     return sqrt(n1 / (n1 + value));
 }
 
+/* (root - 1) / value, without the difference of nearly equal numbers. */
+static double slope(double value, double n1)
+{
+    return -1 / ((n1 + value) * (1 + root(value, n1)));
+}
+
 static cairn_status weights(const crn_filter_case *c, double *w)
 {
     return crn_filter_of_function(c, root, w);
@@ -26,5 +32,14 @@ static cairn_status weights(const crn_filter_case *c, double *w)
 const crn_filter_ops crn_filter_etkf = {
     .name = "etkf",
     .summary = "ensemble transform Kalman filter, symmetric square root",
+    .slope = slope,
+    .weights = weights,
+};
+
+const crn_filter_ops crn_filter_letkf = {
+    .name = "letkf",
+    .summary = "the same by local analyses: each element by the observations around it",
+    .local = true,
+    .slope = slope,
     .weights = weights,
 };

@@ -174,33 +174,58 @@ static cairn_status cells_init(cells *g, const crn_locality *l, size_t nobs)
     return CAIRN_OK;
 }
 
-/* Observations that a point sees, and its own case. */
-typedef struct local {
+struct crn_local {
+    const crn_filter_ops *filter;
     const crn_filter_case *whole;
-    crn_filter_case c;
-    double *y, *value, *variance, *taper;
+    const crn_locality *l;
+    cells g;
+    crn_filter_case c;     /* of a point, */
+    crn_filter_plain data; /* and its data: room for cap observations */
+    size_t cap;
     uint64_t *number;
+    double *taper;      /* of each observation that the point sees */
+    uint32_t *block_of; /* the block of each observation; NULL: there are none */
+    double *covariance; /* of what is seen of a block */
     CRN_VEC(uint32_t) seen;
-} local;
+    double *rotation; /* NULL: none */
+    double *w, *row;
+    crn_thin thin;
+};
 
-static void local_done(local *x)
+static const uint32_t NO_BLOCK = UINT32_MAX;
+
+void crn_local_free(crn_local *x)
 {
-    free(x->y);
-    free(x->value);
-    free(x->variance);
-    free(x->taper);
+    if (!x)
+        return;
+    cells_done(&x->g);
+    crn_filter_plain_done(&x->data);
     free(x->number);
+    free(x->taper);
+    free(x->block_of);
+    free(x->covariance);
     crn_vec_done(&x->seen);
+    free(x->rotation);
+    free(x->w);
+    free(x->row);
+    crn_thin_done(&x->thin);
+    free(x);
 }
 
-static cairn_status local_init(local *x, const crn_filter_case *c)
+static cairn_status index_blocks(crn_local *x)
 {
-    x->whole = c;
-    CRN_TRY(crn_alloc(&x->y, c->nobs * c->nmembers));
-    CRN_TRY(crn_alloc(&x->value, c->nobs));
-    CRN_TRY(crn_alloc(&x->variance, c->nobs));
-    CRN_TRY(crn_alloc(&x->taper, c->nobs));
-    return crn_alloc(&x->number, c->nobs);
+    const crn_filter_case *c = x->whole;
+    size_t most = 0;
+    if (c->nblocks == 0)
+        return CAIRN_OK;
+    CRN_TRY(crn_alloc(&x->block_of, c->nobs));
+    memset(x->block_of, 0xff, c->nobs * sizeof *x->block_of);
+    for (size_t k = 0; k < c->nblocks; k++) {
+        most = CRN_MAX(most, c->block[k].n);
+        for (size_t i = 0; i < c->block[k].n; i++)
+            x->block_of[c->block[k].first + i] = (uint32_t)k;
+    }
+    return crn_alloc(&x->covariance, most * most);
 }
 
 static int by_number(const void *a, const void *b)
@@ -210,12 +235,12 @@ static int by_number(const void *a, const void *b)
 }
 
 /* The observations of one cell that reach a point. */
-static cairn_status look_into(local *x, const cells *g, const crn_locality *l, const spot *p,
-                              size_t cell)
+static cairn_status look_into(crn_local *x, const spot *p, size_t cell)
 {
+    const cells *g = &x->g;
     for (uint32_t i = g->first[cell]; i < g->first[cell + 1]; i++) {
         uint32_t o = g->member[i];
-        x->taper[o] = crn_filter_taper(distance(l, p, &g->spot[o]), l->radius[o]);
+        x->taper[o] = crn_filter_taper(distance(x->l, p, &g->spot[o]), x->l->radius[o]);
         if (x->taper[o] > 0)
             CRN_TRY(crn_vec_push(&x->seen, o));
     }
@@ -223,8 +248,10 @@ static cairn_status look_into(local *x, const cells *g, const crn_locality *l, c
 }
 
 /* The cells around a point, each once. */
-static cairn_status look_around(local *x, const cells *g, const crn_locality *l, const spot *p)
+static cairn_status look_around(crn_local *x, const spot *p)
 {
+    const cells *g = &x->g;
+    const crn_locality *l = x->l;
     int64_t mid[SPACE], at[SPACE];
     for (int d = 0; d < SPACE; d++)
         mid[d] = cell_along(g, d, p->x[d]);
@@ -240,7 +267,7 @@ static cairn_status look_around(local *x, const cells *g, const crn_locality *l,
             inside = inside && at[d] >= 0 && at[d] < n;
         }
         if (inside)
-            CRN_TRY(look_into(x, g, l, p, cell_number(g, at)));
+            CRN_TRY(look_into(x, p, cell_number(g, at)));
     }
     /* By number: sums must not depend on how space was cut. */
     if (x->seen.n > 1)
@@ -248,29 +275,136 @@ static cairn_status look_around(local *x, const cells *g, const crn_locality *l,
     return CAIRN_OK;
 }
 
-static void gather(local *x)
+/* --- the case of a point -------------------------------------------------------------------- */
+
+static cairn_status make_room(crn_local *x, size_t n)
+{
+    if (n <= x->cap)
+        return CAIRN_OK;
+    const size_t cap = CRN_MAX(n, 2 * x->cap);
+    crn_filter_plain_done(&x->data);
+    free(x->number);
+    x->data = (crn_filter_plain){.nmembers = x->whole->nmembers};
+    x->number = NULL;
+    x->cap = 0;
+    CRN_TRY(crn_alloc(&x->data.y, cap * x->whole->nmembers));
+    CRN_TRY(crn_alloc(&x->data.value, cap));
+    CRN_TRY(crn_alloc(&x->data.variance, cap));
+    CRN_TRY(crn_alloc(&x->number, cap));
+    x->cap = cap;
+    return CAIRN_OK;
+}
+
+/* Covariances of n observations of block k, from the first-th that is seen on, divided by tapers.
+ */
+static cairn_status whiten_block(crn_local *x, uint32_t k, size_t first, size_t n)
+{
+    const crn_filter_block *b = &x->whole->block[k];
+    const uint32_t *o = x->seen.at + first;
+    for (size_t i = 0; i < n; i++)
+        for (size_t m = 0; m < n; m++)
+            x->covariance[i + m * n] = b->covariance[(o[i] - b->first) + (o[m] - b->first) * b->n] /
+                                       sqrt(x->taper[o[i]] * x->taper[o[m]]);
+    return crn_filter_whiten(&x->data, first, n, x->covariance);
+}
+
+static cairn_status whiten(crn_local *x)
+{
+    for (size_t i = 0, n; x->block_of && i < x->seen.n; i += n) {
+        const uint32_t k = x->block_of[x->seen.at[i]];
+        for (n = 1; k != NO_BLOCK && i + n < x->seen.n && x->block_of[x->seen.at[i + n]] == k;)
+            n++;
+        if (k != NO_BLOCK)
+            CRN_TRY(whiten_block(x, k, i, n));
+    }
+    return CAIRN_OK;
+}
+
+static cairn_status gather(crn_local *x)
 {
     const crn_filter_case *w = x->whole;
     const size_t n = x->seen.n;
+    CRN_TRY(make_room(x, n));
+    x->data.nobs = n;
     for (size_t i = 0; i < n; i++) {
         uint32_t o = x->seen.at[i];
-        x->value[i] = w->value[o];
-        x->variance[i] = w->variance[o] / x->taper[o];
+        x->data.value[i] = w->value[o];
+        x->data.variance[i] = w->variance[o] / x->taper[o];
         x->number[i] = w->number ? w->number[o] : o;
         for (size_t j = 0; j < w->nmembers; j++)
-            x->y[i + j * n] = w->y[o + j * w->nobs];
+            x->data.y[i + j * n] = w->y[o + j * w->nobs];
     }
     x->c = *w;
     x->c.nobs = n;
-    x->c.y = x->y;
-    x->c.value = x->value;
-    x->c.variance = x->variance;
+    x->c.nblocks = 0;
+    x->c.y = x->data.y;
+    x->c.value = x->data.value;
+    x->c.variance = x->data.variance;
     x->c.number = x->number;
+    return whiten(x);
 }
 
-static cairn_status check(const crn_filter_case *c, const crn_locality *l, const double *point)
+/* --- one point ------------------------------------------------------------------------------ */
+
+static double part_mean(size_t n, double *const *member, size_t i, double *row)
 {
-    CRN_FAIL_IF(!point, CAIRN_EINVAL, "a local filter needs the coordinates of the field's points");
+    double mean = 0;
+    for (size_t j = 0; j < n; j++)
+        mean += member[j][i];
+    mean /= (double)n;
+    for (size_t j = 0; j < n; j++)
+        row[j] = member[j][i] - mean;
+    return mean;
+}
+
+/* new = old times the n by n matrix m. */
+static void times(size_t n, const double *old, const double *m, double *new)
+{
+    for (size_t k = 0; k < n; k++) {
+        double sum = 0;
+        for (size_t j = 0; j < n; j++)
+            sum += old[j] * m[j + k * n];
+        new[k] = sum;
+    }
+}
+
+static cairn_status update_by_weights(crn_local *x, double *const *member, size_t i)
+{
+    const size_t n = x->c.nmembers;
+    double *const new = x->row + n;
+    CRN_TRY(crn_filter_weights_rotated(x->filter, &x->c, x->rotation, x->w));
+    double mean = part_mean(n, member, i, x->row);
+    times(n, x->row, x->w, new);
+    for (size_t k = 0; k < n; k++)
+        member[k][i] = mean + new[k];
+    return CAIRN_OK;
+}
+
+/* As crn_filter_weights_rotated finishes weights, for one row. */
+static cairn_status update_thin(crn_local *x, double *const *member, size_t i)
+{
+    const size_t n = x->c.nmembers;
+    const double prior = crn_filter_prior(&x->c), rtpp = x->c.rtpp;
+    double *row = x->row, *old = row + n;
+    CRN_TRY(crn_thin_set(&x->thin, x->filter, &x->c));
+    double mean = part_mean(n, member, i, row);
+    memcpy(old, row, n * sizeof *old);
+    mean += prior * crn_thin_apply(&x->thin, row);
+    for (size_t j = 0; j < n; j++)
+        row[j] = (1 - rtpp) * prior * row[j] + rtpp * old[j];
+    if (x->rotation) {
+        times(n, row, x->rotation, old);
+        row = old;
+    }
+    for (size_t j = 0; j < n; j++)
+        member[j][i] = mean + x->c.inflation * row[j];
+    return CAIRN_OK;
+}
+
+/* --- all ------------------------------------------------------------------------------------ */
+
+static cairn_status check(const crn_filter_case *c, const crn_locality *l)
+{
     CRN_FAIL_IF(c->nobs > 0 && (!l->place || !l->radius), CAIRN_EINVAL,
                 "a local filter needs the coordinates and the radius of every observation");
     CRN_FAIL_IF(l->ndims < 1 || l->ndims > 3 || (l->sphere && l->ndims < 2), CAIRN_EINVAL,
@@ -286,22 +420,49 @@ static cairn_status check(const crn_filter_case *c, const crn_locality *l, const
     return CAIRN_OK;
 }
 
-static cairn_status update_point(const crn_filter_ops *filter, local *x, const double *rotation,
-                                 double *w, double *const *member, size_t i)
+static cairn_status create(crn_local *x)
 {
-    const size_t n = x->c.nmembers;
-    double *old = w + n * n, mean = 0;
-    CRN_TRY(crn_filter_weights_rotated(filter, &x->c, rotation, w));
-    for (size_t j = 0; j < n; j++)
-        mean += member[j][i];
-    mean /= (double)n;
-    for (size_t j = 0; j < n; j++)
-        old[j] = member[j][i] - mean;
-    for (size_t k = 0; k < n; k++) {
-        double sum = 0;
-        for (size_t j = 0; j < n; j++)
-            sum += old[j] * w[j + k * n];
-        member[k][i] = mean + sum;
+    const crn_filter_case *c = x->whole;
+    const size_t n = c->nmembers;
+    CRN_TRY(cells_init(&x->g, x->l, c->nobs));
+    CRN_TRY(crn_alloc(&x->taper, c->nobs));
+    CRN_TRY(index_blocks(x));
+    CRN_TRY(crn_alloc(&x->w, n * n));
+    CRN_TRY(crn_alloc(&x->row, 2 * n));
+    if (!c->rotate)
+        return CAIRN_OK;
+    CRN_TRY(crn_alloc(&x->rotation, n * n));
+    return crn_filter_rotation_of(c, x->rotation);
+}
+
+cairn_status crn_local_create(const crn_filter_ops *filter, const crn_filter_case *c,
+                              const crn_locality *l, crn_local **ret)
+{
+    crn_local *x;
+    CRN_TRY(crn_filter_check(c));
+    CRN_TRY(check(c, l));
+    CRN_TRY(crn_alloc(&x, 1));
+    x->filter = filter;
+    x->whole = c;
+    x->l = l;
+    cairn_status rc = create(x);
+    if (rc < 0)
+        crn_local_free(x);
+    else
+        *ret = x;
+    return rc;
+}
+
+cairn_status crn_local_update(crn_local *x, size_t npoints, const double *point,
+                              double *const *member)
+{
+    CRN_FAIL_IF(!point, CAIRN_EINVAL, "a local filter needs the coordinates of the field's points");
+    for (size_t i = 0; i < npoints; i++) {
+        spot p = spot_of(x->l, point + i * (size_t)x->l->ndims);
+        CRN_TRY(look_around(x, &p));
+        CRN_TRY(gather(x));
+        CRN_TRY(x->filter->slope && x->c.nobs < x->c.nmembers ? update_thin(x, member, i)
+                                                              : update_by_weights(x, member, i));
     }
     return CAIRN_OK;
 }
@@ -310,29 +471,9 @@ cairn_status crn_filter_update_local(const crn_filter_ops *filter, const crn_fil
                                      const crn_locality *l, size_t npoints, const double *point,
                                      double *const *member)
 {
-    const size_t n = c->nmembers;
-    cells g = {0};
-    local x = {0};
-    double *w = NULL, *rotation = NULL;
-    cairn_status rc;
-    CRN_TRY(crn_filter_check(c));
-    CRN_TRY(check(c, l, point));
-    CRN_TRY_OUT(rc, cells_init(&g, l, c->nobs));
-    CRN_TRY_OUT(rc, local_init(&x, c));
-    CRN_TRY_OUT(rc, crn_alloc(&w, n * n + n));
-    CRN_TRY_OUT(rc, crn_alloc(&rotation, n * n));
-    if (c->rotate)
-        CRN_TRY_OUT(rc, crn_filter_rotation_of(c, rotation));
-    for (size_t i = 0; i < npoints; i++) {
-        spot p = spot_of(l, point + i * (size_t)l->ndims);
-        CRN_TRY_OUT(rc, look_around(&x, &g, l, &p));
-        gather(&x);
-        CRN_TRY_OUT(rc, update_point(filter, &x, c->rotate ? rotation : NULL, w, member, i));
-    }
-out:
-    cells_done(&g);
-    local_done(&x);
-    free(w);
-    free(rotation);
+    crn_local *x;
+    CRN_TRY(crn_local_create(filter, c, l, &x));
+    cairn_status rc = crn_local_update(x, npoints, point, member);
+    crn_local_free(x);
     return rc;
 }

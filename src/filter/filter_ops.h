@@ -12,6 +12,15 @@ struct crn_filter_ops {
     const char *name;    /* as in a configuration */
     const char *summary; /* a phrase */
     bool free;           /* the ensemble runs free: neither inflated nor rotated */
+    bool local;          /* studies make local analyses of it */
+
+    /*
+     * Where the weights of the anomalies are V f(L) V^T of the spectrum S^T S = V L V^T, and those
+     * of the mean the Kalman filter's: (f(value) - 1) / value, also for value 0. With it, a case of
+     * fewer observations than members is solved in the space of the observations. NULL: by weights
+     * alone.
+     */
+    double (*slope)(double value, double n1);
 
     /*
      * Weights as crn_filter_weights describes them, before inflation and rotation. The case was
@@ -21,8 +30,23 @@ struct crn_filter_ops {
     cairn_status (*weights)(const crn_filter_case *c, double *w);
 };
 
+/* A case's data, to be changed; and such a copy with its blocks made independent, in the case, too.
+ */
+typedef struct crn_filter_plain {
+    size_t nobs, nmembers;
+    double *y, *value, *variance;
+} crn_filter_plain;
+
+cairn_status crn_filter_plain_init(crn_filter_case *c, crn_filter_plain *p);
+void crn_filter_plain_done(crn_filter_plain *p);
+
+/* Make the errors of one block independent; its covariances are overwritten. CAIRN_EINVAL. */
+cairn_status crn_filter_whiten(crn_filter_plain *p, size_t first, size_t n, double *covariance);
+
 /* What makes no sense is refused, by crn_filter_weights and crn_filter_update_local. */
 cairn_status crn_filter_check(const crn_filter_case *c);
+
+double crn_filter_prior(const crn_filter_case *c); /* 1 where none is given */
 
 /* Weights of a case that was checked, rotated by q if it is not NULL; and that q. */
 cairn_status crn_filter_weights_rotated(const crn_filter_ops *filter, const crn_filter_case *c,
@@ -37,6 +61,9 @@ cairn_status crn_filter_rotation_of(const crn_filter_case *c, double *q);
  * by nmembers, and right = S^T d. Summed over blocks of observations by their index.
  */
 cairn_status crn_filter_gram(const crn_filter_case *c, double *gram, double *right);
+
+/* S (nobs by nmembers) and d (nobs) of the case themselves. */
+void crn_filter_scale(const crn_filter_case *c, double *s, double *d);
 
 /* Eigenvalues, ascending, and eigenvectors, in place of the symmetric n by n matrix a: of each the
  * component of largest magnitude (the first of equals) is positive. */
@@ -81,6 +108,27 @@ cairn_status crn_filter_of_function(const crn_filter_case *c, double (*f)(double
  * its diagonal, which is positive. */
 cairn_status crn_filter_triangle(size_t n, size_t m, double *a);
 
-extern const crn_filter_ops crn_filter_none, crn_filter_etkf, crn_filter_enkf, crn_filter_denkf;
+/*
+ * Rows updated without weights, in the space of the observations: S S^T = U L U^T. For filters with
+ * a slope, and cases of few observations.
+ */
+typedef struct crn_thin {
+    size_t p, n;                          /* observations and members */
+    size_t cap;                           /* observations that there is room for */
+    double *s;                            /* S: p by n */
+    double *u;                            /* U: p by p */
+    double *value, *mean, *slope, *z, *t; /* p each: L; U^T d over n - 1 + L; of L; for a row */
+} crn_thin;
+
+/* Of a checked case of fewer observations than members; used again for the next one. */
+cairn_status crn_thin_set(crn_thin *t, const crn_filter_ops *filter, const crn_filter_case *c);
+void crn_thin_done(crn_thin *t);
+
+/* The analysis's anomalies of one row from the background's, before all that a case adds, in place;
+ * returns what the mean moves by. */
+double crn_thin_apply(crn_thin *t, double *row);
+
+extern const crn_filter_ops crn_filter_none, crn_filter_etkf, crn_filter_enkf, crn_filter_denkf,
+    crn_filter_letkf;
 
 #endif

@@ -5,10 +5,7 @@
 #include "filter/filter_ops.h"
 
 static const crn_filter_ops *const table[] = {
-    &crn_filter_none,
-    &crn_filter_etkf,
-    &crn_filter_enkf,
-    &crn_filter_denkf,
+    &crn_filter_none, &crn_filter_etkf, &crn_filter_enkf, &crn_filter_denkf, &crn_filter_letkf,
 };
 
 const crn_filter_ops *crn_filter_at(size_t index)
@@ -32,6 +29,11 @@ const char *crn_filter_name(const crn_filter_ops *filter)
 const char *crn_filter_summary(const crn_filter_ops *filter)
 {
     return filter->summary;
+}
+
+bool crn_filter_is_local(const crn_filter_ops *filter)
+{
+    return filter->local;
 }
 
 bool crn_filter_is_free(const crn_filter_ops *filter)
