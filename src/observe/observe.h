@@ -94,6 +94,7 @@ typedef struct crn_obs_setup {
     size_t nfields;
     const crn_obs_type *type; /* those that need not be declared: types by a field's name */
     size_t ntypes;
+    double radius; /* of these; 0: none */
 } crn_obs_setup;
 
 typedef struct crn_obs crn_obs;
@@ -104,7 +105,10 @@ cairn_status crn_obs_open(const crn_obs_setup *setup, crn_obs **ret);
 void crn_obs_close(crn_obs *o); /* NULL is allowed */
 
 uint64_t crn_obs_count(const crn_obs *o); /* of all cycles */
-size_t crn_obs_ntypes(const crn_obs *o);  /* those of the set-up, then others as they come */
+
+/* Of cycles 1 to ncycles: how many have observations; and how many observations are of no cycle. */
+void crn_obs_cover(const crn_obs *o, uint64_t ncycles, uint64_t *ret_with, uint64_t *ret_late);
+size_t crn_obs_ntypes(const crn_obs *o); /* those of the set-up, then others as they come */
 const crn_obs_type *crn_obs_type_at(const crn_obs *o, size_t i);
 
 /* --- the observations of a cycle ------------------------------------------------------------ */
@@ -200,5 +204,26 @@ bool crn_obs_place_of(const crn_obs_space *space, const crn_obs_field *field, ui
 
 /* How far two places are from each other. */
 double crn_obs_distance(const crn_obs_space *space, const double *a, const double *b);
+
+/* --- arrays for others ---------------------------------------------------------------------- */
+
+typedef struct crn_obs_file crn_obs_file;
+
+/* A new file in HDF5; arrays of double by their paths in it; and its name, once all is there.
+ * CAIRN_EUNSUPPORTED: there is no HDF5. CAIRN_EIO, CAIRN_ENOMEM. */
+cairn_status crn_obs_file_create(const char *path, crn_obs_file **ret);
+cairn_status crn_obs_file_put(crn_obs_file *f, const char *name, int ndims, const uint64_t *dims,
+                              const double *data);
+cairn_status crn_obs_file_close(crn_obs_file *f); /* also frees it */
+void crn_obs_file_free(crn_obs_file *f);          /* gives it up; NULL is allowed */
+
+typedef struct crn_obs_array {
+    int ndims;
+    uint64_t dims[CRN_DIMS_MAX], n;
+    double *data; /* the caller's to free */
+} crn_obs_array;
+
+/* An array of such a file. CAIRN_NOTHING: it is not there; CAIRN_ENOTFOUND: the file is not. */
+cairn_status crn_obs_file_get(const char *path, const char *name, crn_obs_array *ret);
 
 #endif

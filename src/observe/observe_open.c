@@ -28,7 +28,7 @@ static cairn_status add_type(crn_obs *o, const crn_obs_type *t)
 /* A type without a declaration is its field. */
 static cairn_status undeclared(crn_obs *o, const char *name)
 {
-    crn_obs_type t = {.radius = INFINITY};
+    crn_obs_type t = {.radius = o->setup.radius};
     const crn_obs_field *f = field_named(o, name);
     if (!f) {
         crn_nearest near = crn_nearest_to(name);
@@ -225,6 +225,17 @@ void crn_obs_close(crn_obs *o)
 uint64_t crn_obs_count(const crn_obs *o)
 {
     return o->record.n;
+}
+
+void crn_obs_cover(const crn_obs *o, uint64_t ncycles, uint64_t *ret_with, uint64_t *ret_late)
+{
+    *ret_with = *ret_late = 0;
+    for (size_t i = 0; i < o->record.n; i++) {
+        const uint64_t cycle = o->record.at[i].cycle;
+        const bool in = cycle >= 1 && cycle <= ncycles;
+        *ret_late += !in;
+        *ret_with += in && (i == 0 || cycle != o->record.at[i - 1].cycle);
+    }
 }
 
 size_t crn_obs_ntypes(const crn_obs *o)
