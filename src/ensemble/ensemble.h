@@ -17,7 +17,11 @@
  *     ensemble_hdf5.c       states in HDF5 files
  *     ensemble_export.c     states of a study as HDF5 files, for other programs
  *     ensemble_states.c     states on the shelf: putting them behind the loop, taking up a study
- *     ensemble_obs.c        observations from a file
+ *     ensemble_observing.c  fields, places and types of observations, as study.ini has them
+ *     ensemble_update.c     members observed, observations sorted out, fields updated
+ *     ensemble_adapt.c      adaptive inflation
+ *     ensemble_diagnose.c   statistics of innovations, tables, divergence
+ *     ensemble_products.c   mean, spread and truth for others to look at
  *     ensemble_launcher.c   the launcher: jobs that are started, watched and replaced
  *     ensemble_jobs.c       jobs of this machine
  *     ensemble_study.c      a study's configuration and directory

@@ -4,7 +4,7 @@
  * are keyed by member and element, and all sums run by index: nothing depends on who computed what,
  * or when.
  */
-#include "ensemble/ensemble_server.h"
+#include "ensemble/ensemble_update.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -86,101 +86,57 @@ static cairn_status settle_failed(crn_server *s)
 
 /* --- the update ----------------------------------------------------------------------------- */
 
-typedef struct update {
-    crn_filter_case c;
-    double **x; /* rows of each active member */
-    double *y, *value, *variance, *w;
-    uint32_t n;
-    double innovation, spread; /* root mean squares over the observations */
-} update;
-
-static void update_done(update *u)
+static void update_done(crn_update *u)
 {
-    for (uint32_t j = 0; u->x && j < u->n; j++)
-        free(u->x[j]);
-    free(u->x);
+    crn_diagnose_done(u);
+    crn_obs_set_free(u->set);
+    for (int k = 0; k < 4; k++)
+        free(u->product[k]);
+    free(u->from);
+    free(u->to);
     free(u->y);
     free(u->value);
     free(u->variance);
-    free(u->w);
+    free(u->place);
+    free(u->radius);
+    free(u->number);
+    free(u->block);
+    free(u->truth);
+    free(u->score);
 }
 
-static cairn_status read_ensemble(crn_server *s, update *u)
+static cairn_status take_members(crn_server *s, crn_update *u)
 {
-    CRN_TRY(crn_alloc(&u->x, s->nactive));
-    CRN_TRY(crn_alloc(&u->w, (size_t)s->nactive * s->nactive));
-    for (uint32_t m = 0; m < s->nmembers; m++) {
-        if (s->member[m].state != CRN_MEMBER_DONE)
-            continue;
-        CRN_TRY(crn_alloc(&u->x[u->n], s->layout.nrows));
-        crn_rows_read(&s->layout, s->background[m], u->x[u->n++]);
-    }
-    return CAIRN_OK;
-}
-
-static cairn_status observe(crn_server *s, update *u)
-{
-    size_t first = 0, end;
-    while (first < s->obs.n && s->obs.at[first].cycle < s->cycle)
-        first++;
-    for (end = first; end < s->obs.n && s->obs.at[end].cycle == s->cycle; end++)
-        ;
-    const size_t n = end - first;
-    CRN_TRY(crn_alloc(&u->y, n * u->n));
-    CRN_TRY(crn_alloc(&u->value, n));
-    CRN_TRY(crn_alloc(&u->variance, n));
-    for (size_t i = 0; i < n; i++) {
-        const crn_observation *o = &s->obs.at[first + i];
-        u->value[i] = o->value;
-        u->variance[i] = o->variance;
-        for (uint32_t j = 0; j < u->n; j++)
-            u->y[i + j * n] = u->x[j][o->row];
-    }
-    u->c = (crn_filter_case){.study = s->study->seed,
-                             .cycle = s->cycle,
-                             .nmembers = u->n,
-                             .nobs = n,
-                             .y = u->y,
-                             .value = u->value,
-                             .variance = u->variance,
-                             .inflation = s->study->inflation,
-                             .rotate = s->study->rotate};
-    return CAIRN_OK;
-}
-
-static void diagnose(update *u)
-{
-    for (size_t i = 0; i < u->c.nobs; i++) {
-        double mean = 0, square = 0;
-        for (uint32_t j = 0; j < u->n; j++)
-            mean += u->y[i + j * u->c.nobs] / u->n;
-        for (uint32_t j = 0; j < u->n; j++)
-            square += pow(u->y[i + j * u->c.nobs] - mean, 2) / (u->n - 1);
-        u->innovation += pow(u->value[i] - mean, 2) / (double)u->c.nobs;
-        u->spread += square / (double)u->c.nobs;
-    }
-    u->innovation = sqrt(u->innovation);
-    u->spread = sqrt(u->spread);
-}
-
-static cairn_status compute(crn_server *s, update *u)
-{
-    CRN_TRY(read_ensemble(s, u));
-    CRN_TRY(observe(s, u));
-    diagnose(u);
-    if (!crn_filter_is_free(s->study->filter)) {
-        CRN_TRY(crn_filter_weights(s->study->filter, &u->c, u->w));
-        CRN_TRY(crn_filter_update(u->w, u->n, s->layout.nrows, u->x));
-    }
-    uint32_t j = 0;
+    const uint64_t every = s->study->products_every;
+    u->s = s;
+    u->products = every > 0 && s->cycle % every == 0;
+    CRN_TRY(crn_alloc(&u->from, s->nactive));
+    CRN_TRY(crn_alloc(&u->to, s->nactive));
+    CRN_TRY(crn_alloc(&u->score, s->layout.field.n));
+    for (int k = 0; u->products && k < 4; k++)
+        CRN_TRY(crn_alloc(&u->product[k], s->layout.nrows));
     for (uint32_t m = 0; m < s->nmembers; m++)
         if (s->member[m].state == CRN_MEMBER_DONE) {
+            u->from[u->n] = s->background[m];
+            u->to[u->n++] = s->analysis[m];
             memcpy(s->analysis[m], s->background[m], s->layout.nbytes);
-            if (!crn_filter_is_free(s->study->filter))
-                crn_rows_write(&s->layout, u->x[j], s->analysis[m]);
-            j++;
         }
-    return CAIRN_OK;
+    return crn_truth_get(u);
+}
+
+/* Without observations members run free, but for what the study wants to know of them. */
+static cairn_status compute(crn_server *s, crn_update *u)
+{
+    CRN_TRY(take_members(s, u));
+    if (s->obs) {
+        CRN_TRY(crn_update_observe(u));
+        CRN_TRY(crn_diagnose(u));
+        CRN_TRY(crn_adapt(u));
+    }
+    CRN_TRY(crn_update_fields(u));
+    if (s->obs)
+        CRN_TRY(crn_diagnose_write(u));
+    return u->products ? crn_products_put(u) : CAIRN_OK;
 }
 
 /* One number for all of the analysis, by which two studies are compared. */
@@ -219,13 +175,27 @@ static cairn_status observe_truth(crn_server *s)
     }
     free(row);
     CRN_FAIL_IF(ferror(s->twin_file), CAIRN_EIO, "cannot write the observations");
-    return CAIRN_OK;
+    return crn_truth_put(s);
+}
+
+/* What the log has of an update; the tables have more. */
+static void log_update(crn_update *u, double seconds)
+{
+    const crn_server *s = u->s;
+    const crn_innovations none = {0}, *all = u->row.n > 0 ? &u->row.at[0] : &none;
+    char digest[CRN_DIGEST_TEXT];
+    name_analysis(s, digest);
+    crn_study_event(
+        s->study, "analysis", "{s:i,s:i,s:I,s:I,s:o,s:o,s:o,s:o,s:f,s:s}", "cycle", s->cycle,
+        "members", (int)u->n, "observations", (json_int_t)all->n, "rejected",
+        (json_int_t)(u->set ? u->set->rejected.n : 0), "innovation", crn_study_real(all->rms),
+        "spread", crn_study_real(all->spread), "chi2", crn_study_real(all->chi2), "inflation",
+        crn_study_real(u->c.prior > 0 ? u->c.prior : 1), "seconds", seconds, "digest", digest);
 }
 
 cairn_status crn_analysis_update(crn_server *s)
 {
-    update u = {0};
-    char digest[CRN_DIGEST_TEXT];
+    crn_update u = {0};
     const uint64_t begun = crn_now_ns();
     if (s->twin)
         return observe_truth(s);
@@ -233,13 +203,10 @@ cairn_status crn_analysis_update(crn_server *s)
     crn_study_event(s->study, "update", "{s:i,s:i}", "cycle", s->cycle, "members", s->ndone);
     crn_keeper_join(s); /* it reads the analysis that is about to change */
     cairn_status rc = compute(s, &u);
-    if (rc == CAIRN_OK) {
-        name_analysis(s, digest);
-        crn_study_event(s->study, "analysis", "{s:i,s:i,s:I,s:o,s:o,s:f,s:s}", "cycle", s->cycle,
-                        "members", (int)u.n, "observations", (json_int_t)u.c.nobs, "innovation",
-                        crn_study_real(u.innovation), "spread", crn_study_real(u.spread), "seconds",
-                        (double)(crn_now_ns() - begun) / 1e9, "digest", digest);
-    }
+    if (rc == CAIRN_OK)
+        log_update(&u, (double)(crn_now_ns() - begun) / 1e9);
+    if (rc == CAIRN_OK && s->obs)
+        rc = crn_diagnose_judge(&u);
     update_done(&u);
     return rc;
 }

@@ -95,15 +95,11 @@ static void observations(crn_server *s)
         crn_check_say(s, "observations", -1, "none: the members run free");
         return;
     }
-    for (size_t i = 0; i < s->obs.n; i++) {
-        const bool in = s->obs.at[i].cycle >= 1 && s->obs.at[i].cycle <= s->study->cycles;
-        late += !in;
-        ncycles += in && (i == 0 || s->obs.at[i].cycle != s->obs.at[i - 1].cycle);
-    }
+    crn_obs_cover(s->obs, s->study->cycles, &ncycles, &late);
     crn_check_say(s, "observations", ncycles > 0,
-                  "%zu, all of elements of the model; %" PRIu64 " of %u cycles have some, %" PRIu64
-                  " are of no cycle",
-                  s->obs.n, ncycles, s->study->cycles, late);
+                  "%" PRIu64 ", all of fields of the model; %" PRIu64
+                  " of %u cycles have some, %" PRIu64 " are of no cycle",
+                  crn_obs_count(s->obs), ncycles, s->study->cycles, late);
 }
 
 void crn_needs_report(crn_server *s, uint32_t nranks, double task_s)

@@ -89,8 +89,9 @@ static cairn_status begin(crn_server *s, const crn_state_fields *fields)
 {
     CRN_TRY(crn_layout_init(&s->layout, fields));
     CRN_FAIL_IF(s->layout.nrows == 0, CAIRN_EINVAL, "the model has no field to be assimilated");
+    CRN_TRY(crn_observing_init(&s->observing, s->study, &s->layout.field));
     if (s->study->observations[0] && !s->twin)
-        CRN_TRY(crn_observations_read(s->study->observations, &s->layout, &s->obs));
+        CRN_TRY(crn_obs_open(&s->observing.setup, &s->obs));
     return s->method->begin(s);
 }
 
@@ -351,7 +352,8 @@ static void server_done(crn_server *s)
         runner_free(s->runner.at[--s->runner.n]);
     crn_vec_done(&s->runner);
     crn_vec_done(&s->seconds);
-    crn_vec_done(&s->obs);
+    crn_obs_close(s->obs);
+    crn_observing_done(&s->observing);
     crn_layout_done(&s->layout);
     crn_link_free(s->hub);
     crn_link_free(s->launcher);

@@ -13,6 +13,7 @@
 
 #include "ensemble/ensemble.h"
 #include "ensemble/ensemble_layout.h"
+#include "ensemble/ensemble_observing.h"
 
 /* --- members -------------------------------------------------------------------------------- */
 
@@ -60,17 +61,11 @@ typedef struct crn_runner_row {
 
 /* --- observations --------------------------------------------------------------------------- */
 
-typedef struct crn_observation {
-    uint64_t cycle, row;
+/* Adaptive inflation, as of a cycle; value 0: not known. */
+typedef struct crn_adapted {
+    uint32_t cycle;
     double value, variance;
-} crn_observation;
-
-typedef CRN_VEC(crn_observation) crn_observations;
-
-/* Read a file of observations: "CYCLE FIELD INDEX VALUE VARIANCE" in each line; sorted by cycle,
- * keeping the order within one. CAIRN_EINVAL names the line. */
-cairn_status crn_observations_read(const char *path, const crn_state_layout *layout,
-                                   crn_observations *ret);
+} crn_adapted;
 
 /* --- the keeper of states ------------------------------------------------------------------- */
 
@@ -137,7 +132,10 @@ struct crn_server {
     CRN_VEC(crn_runner_row *) runner;
     CRN_VEC(double) seconds; /* durations of tasks, the last ones, by index modulo */
     uint64_t nseconds;
-    crn_observations obs;
+    crn_observing observing;
+    crn_obs *obs; /* NULL: a free run */
+    crn_adapted adapted;
+    uint32_t ndiverged; /* cycles in a row whose innovations are too large */
     FILE *twin_file;
     char *twin_path;
     crn_keeper keeper;

@@ -16,7 +16,7 @@ const crn_opt crn_study_table[CRN_STUDY_COUNT_OF] = {
 };
 #undef CRN_STUDY_ROW
 
-enum { FILE_MAX = 1 << 20 };
+enum { FILE_MAX = 1 << 20, TAIL_MAX = 1 << 17 };
 
 /* --- files ---------------------------------------------------------------------------------- */
 
@@ -61,6 +61,24 @@ cairn_status crn_study_read(const char *dir, const char *name, char **ret)
     return rc;
 }
 
+cairn_status crn_study_read_tail(const crn_study *s, const char *name, char **ret)
+{
+    char *path, *text = NULL;
+    CRN_TRY(join(s->dir, name, &path));
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    cairn_status rc = fd < 0 ? crn_fail_sys(errno, "cannot open '%s'", path) : CAIRN_OK;
+    free(path);
+    CRN_TRY(rc);
+    const off_t end = lseek(fd, 0, SEEK_END), from = end > TAIL_MAX ? end - TAIL_MAX : 0;
+    rc = crn_alloc(&text, TAIL_MAX + 1);
+    ssize_t n = rc == CAIRN_OK ? pread(fd, text, TAIL_MAX, from) : 0;
+    close(fd);
+    CRN_TRY(rc);
+    text[n > 0 ? n : 0] = 0;
+    *ret = text;
+    return CAIRN_OK;
+}
+
 cairn_status crn_study_write(const crn_study *s, const char *name, const char *text)
 {
     char *path;
@@ -85,6 +103,11 @@ static cairn_status append(const crn_study *s, const char *name, const char *lin
         close(fd);
     free(path);
     return rc;
+}
+
+cairn_status crn_study_note(const crn_study *s, const char *name, const char *lines)
+{
+    return append(s, name, lines, false);
 }
 
 cairn_status crn_study_append(const crn_study *s, const char *name, const char *fmt, ...)
@@ -225,6 +248,23 @@ static cairn_status take_numbers(crn_study *s)
     return CAIRN_OK;
 }
 
+static cairn_status take_filter(crn_study *s)
+{
+    s->local = crn_config_bool(s->config, (crn_opt_id)CRN_STUDY_LOCAL);
+    s->adaptive = crn_config_bool(s->config, (crn_opt_id)CRN_STUDY_ADAPTIVE);
+    s->stop_diverged = crn_config_bool(s->config, (crn_opt_id)CRN_STUDY_STOP_DIVERGED);
+    s->diverged_cycles = (uint32_t)count_of(s, CRN_STUDY_DIVERGED_CYCLES);
+    s->products_every = count_of(s, CRN_STUDY_PRODUCTS);
+    s->products_as = (crn_products_as)crn_config_word(s->config, (crn_opt_id)CRN_STUDY_PRODUCTS_AS);
+    CRN_TRY(take_real(s, CRN_STUDY_RTPP, 0, &s->rtpp));
+    CRN_TRY(take_real(s, CRN_STUDY_RTPS, 0, &s->rtps));
+    CRN_TRY(take_real(s, CRN_STUDY_FAR, 0, &s->far));
+    CRN_TRY(take_real(s, CRN_STUDY_DIVERGED, 0, &s->diverged));
+    CRN_FAIL_IF(s->rtpp > 1 || s->rtps > 1, CAIRN_EINVAL,
+                "'%s': filter.rtpp and filter.rtps are shares, from 0 to 1", s->file);
+    return CAIRN_OK;
+}
+
 static cairn_status take_texts(crn_study *s)
 {
     const char *filter = text_of(s, CRN_STUDY_FILTER);
@@ -248,6 +288,7 @@ static cairn_status take_texts(crn_study *s)
         return crn_fail(CAIRN_EINVAL, "'%s': filter.name '%s' is no filter%s", s->file, filter,
                         near.hint);
     }
+    s->local = s->local || crn_filter_is_local(s->filter);
     return CAIRN_OK;
 }
 
@@ -283,6 +324,7 @@ static cairn_status load(crn_study *s)
     CRN_TRY(rc);
     CRN_TRY(choose_dir(s));
     CRN_TRY(take_numbers(s));
+    CRN_TRY(take_filter(s));
     CRN_TRY(take_texts(s));
     return make_dir(s);
 }

@@ -31,6 +31,12 @@ typedef enum crn_keep { CRN_KEEP_BOTH, CRN_KEEP_ANALYSIS, CRN_KEEP_BACKGROUND } 
 typedef enum crn_hdf5_kept { CRN_HDF5_NONE, CRN_HDF5_ANALYSIS, CRN_HDF5_BOTH } crn_hdf5_kept;
 typedef enum crn_failing { CRN_FAILING_STOP, CRN_FAILING_DROP, CRN_FAILING_DONOR } crn_failing;
 
+typedef enum crn_products_as {
+    CRN_PRODUCTS_HDF5,
+    CRN_PRODUCTS_SHELF,
+    CRN_PRODUCTS_BOTH
+} crn_products_as;
+
 typedef struct crn_study {
     crn_config *config;
     char *file; /* as given, for sentences */
@@ -40,7 +46,11 @@ typedef struct crn_study {
     uint32_t members, cycles, runners, attempts, min_members;
     double spread, inflation, register_s, due_s, server_s, twin_variance;
     uint64_t twin_every;
-    bool rotate;
+    bool rotate, local, adaptive, stop_diverged;
+    double rtpp, rtps, far, diverged;
+    uint32_t diverged_cycles;
+    uint64_t products_every;
+    crn_products_as products_as;
     crn_keep keep;
     crn_failing failing;
     const crn_filter_ops *filter;
@@ -62,10 +72,16 @@ cairn_status crn_study_path(const crn_study *s, const char *name, char **ret);
 cairn_status crn_study_read(const char *dir, const char *name, char **ret);
 cairn_status crn_study_write(const crn_study *s, const char *name, const char *text);
 
+/* The end of a file, some last lines; the first may be cut. */
+cairn_status crn_study_read_tail(const crn_study *s, const char *name, char **ret);
+
 /* Add a line to a file of the directory, durably; one write, so that lines of several processes
  * never mix. */
 cairn_status crn_study_append(const crn_study *s, const char *name, const char *fmt, ...)
     CAIRN_PRINTF(3);
+
+/* Add lines to a table that can be computed again: not durable. */
+cairn_status crn_study_note(const crn_study *s, const char *name, const char *lines);
 
 /* An event: {"at":..., "event":"kind", members}; members are an object as json_pack() makes it. */
 void crn_study_event(const crn_study *s, const char *kind, const char *members, ...);

@@ -23,6 +23,65 @@ CRN_STUDY_ROW(ROTATE, "filter", "rotate", BOOL, "no", "",
               "rotate the analysis at random, keeping mean and covariance")
 CRN_STUDY_ROW(OBSERVATIONS, "filter", "observations", TEXT, "", "",
               "file of observations; none: a free run")
+CRN_STUDY_ROW(LOCAL, "filter", "local", BOOL, "no", "",
+              "update each element by the observations around it; a letkf always does")
+CRN_STUDY_ROW(RTPP, "filter", "rtpp", TEXT, "0", "",
+              "relaxation to prior perturbations: share of the background's anomalies, 0 to 1")
+CRN_STUDY_ROW(RTPS, "filter", "rtps", TEXT, "0", "",
+              "relaxation to prior spread: share of the spread that is given back")
+CRN_STUDY_ROW(ADAPTIVE, "filter", "adaptive", BOOL, "no", "",
+              "inflate the background as innovations demand")
+CRN_STUDY_ROW(
+    FAR, "filter", "far", TEXT, "0", "",
+    "leave out observations farther from the mean than so many expected deviations; 0: none")
+CRN_STUDY_ROW(DIVERGED, "filter", "diverged", TEXT, "3", "",
+              "innovations of so many expected deviations are a sign of divergence; 0: never")
+CRN_STUDY_ROW(DIVERGED_CYCLES, "filter", "diverged_cycles", COUNT, "5", "1..1000000",
+              "for so many cycles in a row")
+CRN_STUDY_ROW(STOP_DIVERGED, "filter", "stop_diverged", BOOL, "no", "",
+              "stop the study when its filter has diverged")
+CRN_STUDY_ROW(TIME_START, "filter", "time_start", TEXT, "0", "",
+              "time at which the first cycle begins, where observations have times")
+CRN_STUDY_ROW(TIME_STEP, "filter", "time_step", TEXT, "1", "", "time of one step of the model")
+CRN_STUDY_ROW(SPACE_DIMS, "space", "dims", COUNT, "0", "0..3", "coordinates of a place")
+CRN_STUDY_ROW(SPACE_PERIOD, "space", "period", TEXT, "", "",
+              "period of each coordinate; 0: it has none")
+CRN_STUDY_ROW(SPACE_SPHERE, "space", "sphere", TEXT, "0", "",
+              "radius of the sphere of longitudes and latitudes in degrees; 0: a plane")
+CRN_STUDY_ROW(SPACE_VERTICAL, "space", "vertical", TEXT, "0", "",
+              "distance that a unit of the third coordinate counts for; 0: as the others")
+CRN_STUDY_ROW(FIELD_AXES, "field", "axes", TEXT, "", "",
+              "[field NAME]: dimension of the array along which each coordinate runs; -1: none")
+CRN_STUDY_ROW(FIELD_ORIGIN, "field", "origin", TEXT, "", "", "coordinates of its first element; 0")
+CRN_STUDY_ROW(FIELD_STEP, "field", "step", TEXT, "", "",
+              "from one element to the next, along each coordinate; 1")
+CRN_STUDY_ROW(FIELD_COORDINATES, "field", "coordinates", TEXT, "", "",
+              "or carried fields of the model that have the coordinates, of axes or elements")
+CRN_STUDY_ROW(FIELD_GLOBAL, "field", "global", BOOL, "no", "",
+              "a local filter updates it by all observations, wherever they are")
+CRN_STUDY_ROW(OBS_FIELD, "observation", "field", TEXT, "", "",
+              "[observation TYPE]: what is observed; none: the field with the type's name")
+CRN_STUDY_ROW(OBS_OPERATOR, "observation", "operator", WORD, "auto",
+              "auto|index|interpolate|column|plugin", "how; auto: by index if there is one")
+CRN_STUDY_ROW(OBS_RADIUS, "observation", "radius", TEXT, "", "",
+              "of a local filter: as a Gaussian's standard deviation; 0 weight from 3.64 radii on")
+CRN_STUDY_ROW(OBS_VARIANCE, "observation", "variance", TEXT, "", "",
+              "of errors, for observations without one")
+CRN_STUDY_ROW(OBS_CORRELATION, "observation", "correlation", TEXT, "", "",
+              "length of exponential correlation of errors within a block")
+CRN_STUDY_ROW(OBS_ALONG, "observation", "along", TEXT, "", "", "dimension that a column sums along")
+CRN_STUDY_ROW(OBS_WEIGHTS, "observation", "weights", TEXT, "", "",
+              "of the elements of a column; none: 1 each")
+CRN_STUDY_ROW(OBS_FIXED, "observation", "fixed", TEXT, "", "",
+              "index in each dimension, for those without an axis; 0")
+CRN_STUDY_ROW(OBS_PLUGIN, "observation", "plugin", TEXT, "", "",
+              "operator of one's own, as file.so:name")
+CRN_STUDY_ROW(REGION_BOX, "region", "box", TEXT, "", "",
+              "[region NAME]: from and to of each coordinate, for statistics")
+CRN_STUDY_ROW(PRODUCTS, "products", "every", COUNT, "0", "0..",
+              "mean and spread of each so many-th cycle are kept; 0: of none")
+CRN_STUDY_ROW(PRODUCTS_AS, "products", "as", WORD, "hdf5", "hdf5|shelf|both",
+              "in files of HDF5, or as states on the study's shelf")
 CRN_STUDY_ROW(RUNNER, "runner", "command", TEXT, "", "",
               "starts the model, such as 'mpirun -n 4 ./model'")
 CRN_STUDY_ROW(RUNNERS, "runner", "number", COUNT, "2", "1..10000", "runners at a time")

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The update of a cycle, inside: an ensemble as its observations see it, the update of its fields
+ * piece by piece, statistics of all of that.
+ */
+#ifndef CAIRN_ENSEMBLE_UPDATE_H
+#define CAIRN_ENSEMBLE_UPDATE_H
+
+#include "ensemble/ensemble_observing.h"
+#include "ensemble/ensemble_server.h"
+#include "filter/filter.h"
+
+/* Statistics of a field against the truth, summed over its elements. */
+typedef struct crn_score {
+    uint64_t n;
+    double square[2], variance[2], crps[2]; /* of background and analysis */
+} crn_score;
+
+/* Observations of one type and region (or all), as the background sees them. */
+typedef struct crn_innovations {
+    const char *type, *region; /* "all" */
+    size_t n;
+    double bias, rms; /* of value minus the members' mean */
+    double spread;    /* root mean square of the members' standard deviation */
+    double error;     /* of the observations' */
+    double chi2;      /* d^T (HPH^T + R)^-1 d over n */
+    double rank;      /* effective number of directions in which members differ */
+    double crps;
+    uint32_t *histogram; /* of the ranks of values among members: members + 1 */
+} crn_innovations;
+
+typedef struct crn_update {
+    crn_server *s;
+    crn_obs_set *set;
+    uint32_t n;                 /* members */
+    unsigned char **from, **to; /* their backgrounds and analyses */
+    double *y, *value, *variance, *place, *radius;
+    uint64_t *number;
+    crn_filter_block *block;
+    crn_filter_case c;
+    crn_locality l;
+    size_t nfar;
+    double normal; /* root mean square of the innovations over their expected deviations, of all
+                      observations, also those left out */
+    bool products, scored;
+    double *product[4];   /* rows: mean and spread of background and analysis */
+    unsigned char *truth; /* a state; NULL */
+    crn_score *score;     /* of each field */
+    CRN_VEC(crn_innovations) row;
+} crn_update;
+
+/* The members as they would be observed, and which observations are used. */
+cairn_status crn_update_observe(crn_update *u);
+
+/* All rows of the state, from and to the members' memory. */
+cairn_status crn_update_fields(crn_update *u);
+
+/* Statistics of what was observed; the table of the cycle and its list of those left out. */
+cairn_status crn_diagnose(crn_update *u);
+cairn_status crn_diagnose_write(crn_update *u);
+void crn_diagnose_done(crn_update *u);
+
+/* Has the filter lost the truth, for as many cycles as the study allows? CAIRN_EPEER where it is to
+ * stop then. */
+cairn_status crn_diagnose_judge(crn_update *u);
+
+/* Adaptive inflation: sets c.prior. */
+cairn_status crn_adapt(crn_update *u);
+
+/* Means and spreads: put where the study wants them. */
+cairn_status crn_products_put(crn_update *u);
+
+/* The truth of a twin experiment: kept by the twin, found by the study. */
+cairn_status crn_truth_put(crn_server *s);
+cairn_status crn_truth_get(crn_update *u);
+
+#endif
