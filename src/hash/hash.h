@@ -31,6 +31,11 @@ bool crn_digest_equal(const crn_digest *a, const crn_digest *b);
  */
 crn_digest crn_digest_copy(void *dst, const void *src, size_t nbytes);
 
+/* A copy that is written past the cache, for memory that is not read soon. Others see it, in the
+ * order of other writes, once crn_copy_end was called. */
+void crn_copy_past(void *dst, const void *src, size_t nbytes);
+void crn_copy_end(void);
+
 /* For tests: of every digest from now on, keep only the first n bytes, so that different data have
  * equal ones; CRN_DIGEST_BYTES: all. Process-wide. */
 enum { CRN_DIGEST_BYTES = 16 };

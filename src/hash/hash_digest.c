@@ -106,6 +106,20 @@ static void copy_piece(unsigned char *dst, const unsigned char *src, size_t nbyt
     memcpy(dst + head + body, src + head + body, nbytes - head - body);
 }
 
+void crn_copy_past(void *dst, const void *src, size_t nbytes)
+{
+    enum { WORTH = 8 * LINE }; /* of less, the part lines at both ends are too much */
+    if (nbytes >= WORTH)
+        copy_piece(dst, src, nbytes);
+    else
+        memcpy(dst, src, nbytes);
+}
+
+void crn_copy_end(void)
+{
+    stream_end();
+}
+
 /* The digest of the pieces so far is libxxhash's to lay out, so it is asked for one: that is no
  * more than 0.1% of the time of a block. Short blocks, and no memory, need none. */
 crn_digest crn_digest_copy(void *dst, const void *src, size_t nbytes)

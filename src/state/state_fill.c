@@ -70,7 +70,8 @@ static cairn_status flush(state_fill *f)
 {
     CRN_TRY(read_runs(f));
     for (size_t i = 0; i < f->copy.n; i++)
-        memcpy(f->copy.at[i].to, f->window + f->copy.at[i].from, f->copy.at[i].nbytes);
+        crn_copy_past(f->copy.at[i].to, f->window + f->copy.at[i].from, f->copy.at[i].nbytes);
+    crn_copy_end();
     f->run.n = f->copy.n = 0;
     f->nblocks = 0;
     return CAIRN_OK;
