@@ -107,14 +107,12 @@ static cairn_status decode(const unsigned char *copy, page *p)
     return crn_cursor_status(&c, "index page");
 }
 
-/* Take the newer of the two copies, and the other one only where that is damaged. */
-static cairn_status decode_pair(const unsigned char *pair, page *p)
+/* Take the newer of the two copies, and the other one only where that is damaged. *ret is NULL for
+ * a page that was never written. */
+static cairn_status choose_copy(const unsigned char *pair, page *p, const unsigned char **ret)
 {
     const uint64_t seq[2] = {said_seq(pair), said_seq(pair + COPY)};
     int newest = seq[1] > seq[0];
-    p->entry.n = 0;
-    p->seq = p->next = 0;
-    p->room = SUM_AT - HEAD;
     p->damaged = !is_whole(pair + newest * COPY, p->number);
     if (p->damaged) {
         newest = !newest;
@@ -123,28 +121,52 @@ static cairn_status decode_pair(const unsigned char *pair, page *p)
                     "and it is made anew from the parts",
                     p->number);
     }
-    return seq[newest] > 0 ? decode(pair + newest * COPY, p) : CAIRN_OK;
+    *ret = seq[newest] > 0 ? pair + newest * COPY : NULL;
+    return CAIRN_OK;
+}
+
+static cairn_status decode_pair(const unsigned char *pair, page *p)
+{
+    const unsigned char *copy;
+    p->entry.n = 0;
+    p->seq = p->next = 0;
+    p->room = SUM_AT - HEAD;
+    CRN_TRY(choose_copy(pair, p, &copy));
+    return copy ? decode(copy, p) : CAIRN_OK;
 }
 
 /* --- pages -------------------------------------------------------------------------------- */
 
 /*
- * Read a page. A copy that looks damaged may be one that is being written: then what was read of
- * the other one may be outdated, too. Damage is what is still the same at a second look.
+ * Read a page, and find the copy of it that counts. One that looks damaged may be being written:
+ * then what was read of the other one may be outdated, too. Damage is what is still the same at a
+ * second look.
  */
-static cairn_status read_page(state_index *x, uint64_t number, page *p)
+static cairn_status read_copy(state_index *x, uint64_t number, page *p, unsigned char pair[PAIR],
+                              const unsigned char **ret)
 {
     enum { LOOKS = 1000 };
-    unsigned char now[PAIR], before[PAIR];
+    unsigned char before[PAIR];
     p->number = number;
     for (int i = 0;; i++) {
-        CRN_TRY(crn_file_read(x->file, now, sizeof now, number * PAIR));
-        cairn_status rc = decode_pair(now, p);
+        CRN_TRY(crn_file_read(x->file, pair, PAIR, number * PAIR));
+        const cairn_status rc = choose_copy(pair, p, ret);
         if ((rc == CAIRN_OK && !p->damaged) || i == LOOKS ||
-            (i > 0 && memcmp(now, before, sizeof now) == 0))
+            (i > 0 && memcmp(pair, before, PAIR) == 0))
             return rc;
-        memcpy(before, now, sizeof now);
+        memcpy(before, pair, PAIR);
     }
+}
+
+static cairn_status read_page(state_index *x, uint64_t number, page *p)
+{
+    unsigned char pair[PAIR];
+    const unsigned char *copy;
+    p->entry.n = 0;
+    p->seq = p->next = 0;
+    p->room = SUM_AT - HEAD;
+    CRN_TRY(read_copy(x, number, p, pair, &copy));
+    return copy ? decode(copy, p) : CAIRN_OK;
 }
 
 /* Write the next copy of a page, durably. */
@@ -297,17 +319,55 @@ void crn_state_index_unlock(state_index *x, crn_state_name name)
 
 /* --- states ------------------------------------------------------------------------------- */
 
+/* Look for a state in a copy of a page, without decoding the others; and where the bucket goes on.
+ */
+static cairn_status look_in(const unsigned char *copy, crn_state_name name, state_entry *ret,
+                            bool *ret_found, uint64_t *ret_next)
+{
+    const size_t nkey = strlen(name.key);
+    crn_cursor c = crn_cursor_of(copy, SUM_AT);
+    (void)crn_get_u32(&c);
+    const uint32_t n = crn_get_u32(&c);
+    (void)crn_get_u64(&c);
+    (void)crn_get_u64(&c);
+    *ret_next = crn_get_u64(&c);
+    crn_cursor_expect(&c, *ret_next < PAGES_MAX);
+    for (uint32_t i = 0; i < n && !*ret_found && !c.failed; i++) {
+        crn_cursor entry = c;
+        const size_t length = crn_get_u16(&c);
+        const void *key = crn_get_view(&c, length);
+        const uint64_t version = crn_get_u64(&c);
+        (void)crn_get_view(&c, ENTRY_FIXED - sizeof(uint16_t) - sizeof version);
+        *ret_found =
+            key && version == name.version && length == nkey && memcmp(key, name.key, nkey) == 0;
+        if (*ret_found)
+            get_entry(&entry, ret);
+        c.failed |= entry.failed;
+    }
+    return crn_cursor_status(&c, "index page");
+}
+
 cairn_status crn_state_index_find(state_index *x, crn_state_name name, state_entry *ret)
 {
-    page p = {0};
-    state_entry *e;
+    uint64_t at = crn_state_index_bucket(name);
+    state_entry e;
+    bool found = false;
     CRN_TRY(check_there(x));
-    cairn_status rc = walk(x, name, &p, &e);
-    if (rc == CAIRN_OK && e && ret)
-        *ret = *e;
-    crn_vec_done(&p.entry);
-    CRN_TRY(rc);
-    return e ? CAIRN_OK : CAIRN_NOTHING;
+    for (int n = 0; n < PAGES_MAX; n++) {
+        page p = {0};
+        unsigned char pair[PAIR];
+        const unsigned char *copy;
+        uint64_t next = 0;
+        CRN_TRY(read_copy(x, at, &p, pair, &copy));
+        if (copy)
+            CRN_TRY(look_in(copy, name, &e, &found, &next));
+        if (found && ret)
+            *ret = e;
+        if (found || next == 0)
+            return found ? CAIRN_OK : CAIRN_NOTHING;
+        at = next;
+    }
+    return crn_fail(CAIRN_ECORRUPT, "the shelf's index leads in a circle");
 }
 
 /* A new page at the end of the file with one entry, to which last leads from then on. */
