@@ -21,6 +21,7 @@ except ImportError:  # they may be there for one of several Pythons only
         os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
 
 CASES = 6  # of which each starts a group or two
+KILLS = 5
 
 
 def cuts(rng, n, pieces):
@@ -28,12 +29,23 @@ def cuts(rng, n, pieces):
 
 
 class Shelf(system.Case):
-    def pieces(self, ranks, *words):
+    def setUp(self):
+        super().setUp()
+        if np is None:
+            system.skip_loudly(self, "no Python has numpy and h5py")
+        self.shelf = pathlib.Path(self.dir) / "shelf"
+
+    def pieces(self, ranks, *words, fault=None):
+        """fault: (rank, CAIRN_FAULT) for one of them, which may end the group."""
         command = [system.BUILD / "tests/system/shelf_pieces", *words]
+        if fault:
+            command = [system.HERE / "on-rank", fault[0], f"CAIRN_FAULT={fault[1]}", *command]
         if ranks:
             command = [system.SOURCE / "tools/mpi-test", system.MPI, ranks, *command]
-        subprocess.run([str(w) for w in command], check=True, env=self.env(),
-                       timeout=system.PATIENCE, stdout=subprocess.DEVNULL)
+        done = subprocess.run([str(w) for w in command], check=not fault, env=self.env(),
+                              timeout=system.PATIENCE, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL if fault else None)
+        return done.returncode == 0
 
     def put(self, rng, key, version, array):
         """By a group of random pieces; its size."""
@@ -88,11 +100,8 @@ class Shelf(system.Case):
         self.assertEqual(code, 0, text)
 
     def test_pieces(self):
-        if np is None:
-            system.skip_loudly(self, "no Python has numpy and h5py")
         rng = random.Random(system.SEED)
         values = np.random.default_rng(system.SEED)
-        self.shelf = pathlib.Path(self.dir) / "shelf"
         for case in range(CASES):
             shape = tuple(rng.randint(3, 60) for _ in range(rng.randint(1, 3)))
             array = values.standard_normal(shape)
@@ -102,6 +111,34 @@ class Shelf(system.Case):
                 self.check_export(f"m{case}", 1, array, size)
                 if case % 3 == 0:
                     self.check_difference(rng, f"m{case}", array)
+
+    def test_killed_groups(self):
+        """A process of a group is killed at any operation on files of a put: the state is there
+        wholly or not at all, others are as they were, and it can be put again."""
+        rng = random.Random(system.SEED + 1)
+        array = np.random.default_rng(2).standard_normal((40, 30))
+        raw = self.dir / "raw"
+        array.tofile(raw)
+        words = [raw, "0,11,25,40", "0,30"]
+        self.pieces(3, "put", self.shelf, "kept", 1, *words)
+        killed = 0
+        for version in range(KILLS):
+            fault = (rng.randrange(3), f"any:{rng.randint(1, 40)}:kill")
+            whole = self.pieces(3, "put", self.shelf, "m", version, *words, fault=fault)
+            killed += not whole
+            code, text = self.cairn("ls", "--json", self.shelf)
+            self.assertEqual(code, 0, text)
+            there = any((s["key"], s["version"]) == ("m", version)
+                        for s in json.loads(text)["states"])
+            with self.subTest(version=version, fault=fault, whole=whole, there=there):
+                self.assertTrue(there or not whole)
+                if not there:
+                    self.pieces(3, "put", self.shelf, "m", version, *words)
+                self.check_boxes(rng, "m", version, array)
+                self.check_boxes(rng, "kept", 1, array)
+                code, text = self.cairn("verify", self.shelf)
+                self.assertEqual(code, 0, text)
+        self.assertGreater(killed, KILLS // 3)
 
 
 if __name__ == "__main__":
