@@ -103,8 +103,10 @@ cairn_status crn_shelf_parts(const cairn_shelf *s, state_part_fn *fn, void *arg)
 typedef struct rebuild {
     cairn_shelf *shelf;
     state_index *index;
-    uint64_t nstates;  /* that were listed */
-    crn_index dropped; /* hashes of the drops that the writer at hand has not heeded yet */
+    uint64_t nstates; /* that were listed */
+    char *drops;      /* of the writer at hand, that it has not heeded yet; */
+    CRN_VEC(char *) line;
+    crn_index dropped; /* its lines */
 } rebuild;
 
 /* Do the other processes of the writer have the state, too? */
@@ -128,10 +130,12 @@ static bool others_have(const cairn_shelf *s, const crn_part_info *info, crn_sta
 static bool is_dropped(const rebuild *r, const state_entry *e)
 {
     char line[STATE_DROP_LINE];
-    size_t probe = 0;
     uint32_t at;
     crn_drop_line(e, line);
-    return crn_index_next(&r->dropped, crn_hash_text(line), &probe, &at);
+    for (size_t probe = 0; crn_index_next(&r->dropped, crn_hash_text(line), &probe, &at);)
+        if (strcmp(r->line.at[at], line) == 0)
+            return true;
+    return false;
 }
 
 static cairn_status list_again(rebuild *r, crn_part *part, const crn_part_info *info, size_t i)
@@ -151,15 +155,16 @@ static cairn_status list_again(rebuild *r, crn_part *part, const crn_part_info *
 
 static cairn_status know_drops(rebuild *r, uint32_t series)
 {
-    char *text, *rest, *line;
-    cairn_status rc = CAIRN_OK;
-    crn_index_done(&r->dropped);
-    r->dropped = (crn_index){0};
-    CRN_TRY(crn_writer_drops(r->shelf, series, &text));
-    for (rest = text; rc == CAIRN_OK && (line = strsep(&rest, "\n"));)
-        rc = *line ? crn_index_add(&r->dropped, crn_hash_text(line), 0) : CAIRN_OK;
-    free(text);
-    return rc;
+    free(r->drops);
+    r->drops = NULL;
+    r->line.n = 0;
+    crn_index_clear(&r->dropped);
+    CRN_TRY(crn_writer_drops(r->shelf, series, &r->drops));
+    for (char *rest = r->drops, *line; (line = strsep(&rest, "\n"));) {
+        CRN_TRY(crn_vec_push(&r->line, line));
+        CRN_TRY(crn_index_add(&r->dropped, crn_hash_text(line), r->line.n - 1));
+    }
+    return CAIRN_OK;
 }
 
 /* What cannot be read is left out, and does not keep the others from being found. */
@@ -187,6 +192,8 @@ static cairn_status make_index(cairn_shelf *s)
     cairn_status rc = crn_shelf_parts(s, rebuild_part, &r);
     crn_state_index_close(r.index);
     crn_index_done(&r.dropped);
+    crn_vec_done(&r.line);
+    free(r.drops);
     crn_readers_done(s);
     CRN_TRY(rc);
     CRN_TRY(crn_state_index_publish(s->fd));

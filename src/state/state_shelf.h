@@ -150,7 +150,8 @@ typedef bool state_step_fn(void *arg, uint64_t nbytes);
 cairn_status crn_state_copy(cairn_shelf *from, cairn_shelf *to, crn_state_name name,
                             state_step_fn *go_on, void *arg);
 
-/* --- writers (state_writer.c) ------------------------------------------------------------- */
+/* --- writers (state_adopt.c, state_writer.c)
+ * ------------------------------------------------------------- */
 
 /* Become a writer: take over the parts of one that is gone, or begin new ones. Collective. */
 cairn_status crn_writer_begin(cairn_shelf *s);
@@ -178,7 +179,7 @@ cairn_status crn_writer_host(cairn_shelf *s, uint32_t nranks, uint32_t *ret_seri
 /* The same for parts of a writer that this process has alone. Not collective. */
 cairn_status crn_writer_heed_of(cairn_shelf *s, uint32_t series, crn_part **part, uint32_t nranks);
 
-/* A new writer of so many processes, whose parts are all this one's. */
+/* A writer of so many processes, whose parts are all this one's: one that is gone, or a new one. */
 cairn_status crn_writer_create(cairn_shelf *s, uint32_t nranks, uint32_t *ret_series,
                                crn_part **ret);
 

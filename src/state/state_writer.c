@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Writers: whose parts a group of processes writes to, what of a writer that is gone becomes of
- * them, and how others make a writer drop what it has put.
+ * Writers: what of their parts does not count, and how others make a writer drop what it has put.
  */
 #include "state/state_log.h"
 
@@ -78,111 +77,6 @@ cairn_status crn_writer_reconcile(cairn_shelf *s, crn_part *part)
         rc = crn_part_drop(part, gone.at, gone.n);
     crn_vec_done(&gone);
     return rc;
-}
-
-/* --- becoming a writer -------------------------------------------------------------------- */
-
-typedef struct search {
-    cairn_shelf *shelf;
-    uint32_t newest;  /* number of a writer */
-    uint32_t tries;   /* left */
-    uint32_t adopted; /* 0: none */
-} search;
-
-/* Take over the part of a writer of one process that nobody holds any more. */
-static cairn_status try_adopt(void *arg, uint32_t series, uint32_t rank)
-{
-    search *f = arg;
-    cairn_shelf *s = f->shelf;
-    crn_part *part;
-    f->newest = CRN_MAX(f->newest, series);
-    if (rank > 0 || f->adopted > 0 || f->tries == 0 || crn_comm_size(s->comm) > 1)
-        return CAIRN_OK;
-    f->tries--;
-    if (crn_writer_part(s, series, 0, 1, true, &part) < 0)
-        return CAIRN_OK;
-    s->part = part;
-    f->adopted = series;
-    return CAIRN_OK;
-}
-
-static cairn_status create_part(const cairn_shelf *s, uint32_t series, uint32_t rank,
-                                uint32_t nranks, crn_part **ret)
-{
-    crn_part_id id = {.series = series, .rank = rank, .nranks = nranks, .role = CRN_ROLE_STATES};
-    char name[STATE_FILE_NAME];
-    int dir;
-    memcpy(id.run, s->id, sizeof id.run);
-    CRN_TRY(crn_writer_dir(s, series, true, &dir));
-    const cairn_status rc =
-        crn_part_create(dir, crn_writer_part_name(series, rank, name), &id, &s->opt, ret);
-    close(dir);
-    return rc;
-}
-
-static cairn_status create_own(cairn_shelf *s, uint32_t series)
-{
-    return create_part(s, series, (uint32_t)crn_comm_rank(s->comm),
-                       (uint32_t)crn_comm_size(s->comm), &s->part);
-}
-
-cairn_status crn_writer_create(cairn_shelf *s, uint32_t nranks, uint32_t *ret_series,
-                               crn_part **ret)
-{
-    search f = {.shelf = s};
-    crn_file *lock;
-    CRN_TRY(crn_shelf_lock(s, &lock));
-    cairn_status rc = crn_shelf_parts(s, try_adopt, &f);
-    *ret_series = f.newest + 1;
-    for (uint32_t r = 0; r < nranks && rc == CAIRN_OK; r++)
-        rc = create_part(s, *ret_series, r, nranks, &ret[r]);
-    crn_file_close(lock);
-    return rc;
-}
-
-/* With the shelf's lock: a part that is gone on with, or the number of a new writer. */
-static cairn_status choose_series(cairn_shelf *s, uint32_t *ret, bool *ret_adopted)
-{
-    search f = {.shelf = s, .tries = 8};
-    crn_file *lock;
-    CRN_TRY(crn_shelf_lock(s, &lock));
-    cairn_status rc = crn_shelf_parts(s, try_adopt, &f);
-    *ret = f.adopted > 0 ? f.adopted : f.newest + 1;
-    *ret_adopted = f.adopted > 0;
-    if (rc == CAIRN_OK && f.adopted == 0)
-        rc = create_own(s, *ret);
-    crn_file_close(lock);
-    return rc;
-}
-
-cairn_status crn_writer_begin(cairn_shelf *s)
-{
-    uint32_t series = 0;
-    cairn_status rc = CAIRN_OK;
-    bool adopted = false;
-    if (s->series > 0)
-        return CAIRN_OK;
-    if (crn_comm_rank(s->comm) == 0)
-        rc = choose_series(s, &series, &adopted);
-    CRN_TRY(crn_comm_agree(s->comm, rc));
-    CRN_TRY(crn_comm_bcast(s->comm, &series, sizeof series, 0));
-    if (crn_comm_rank(s->comm) > 0)
-        rc = create_own(s, series);
-    if (rc == CAIRN_OK)
-        rc = crn_writer_reconcile(s, s->part);
-    rc = crn_comm_agree(s->comm, rc);
-    if (rc < 0) {
-        crn_part_close(s->part);
-        s->part = NULL;
-        return rc;
-    }
-    s->series = series;
-    if (adopted) {
-        crn_part_info info;
-        crn_part_describe(s->part, &info);
-        crn_log_shelf(s, "adopted", series, info.nmarks);
-    }
-    return CAIRN_OK;
 }
 
 /* --- drops by others ---------------------------------------------------------------------- */

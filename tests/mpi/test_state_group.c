@@ -4,6 +4,8 @@
  *
  * TEST: ranks 1 2 4
  */
+#include <dirent.h>
+
 #include <cairn/state_mpi.h>
 
 #include "harness/mpi.h"
@@ -154,6 +156,55 @@ static void check_background(void)
     cairn_shelf_close(shared);
 }
 
+static size_t count_parts(const char *shelf)
+{
+    char dir[400];
+    size_t n = 0;
+    snprintf(dir, sizeof dir, "%s/writers-000", shelf);
+    DIR *d = opendir(dir);
+    assert_non_null(d);
+    for (const struct dirent *e; (e = readdir(d));)
+        n += strncmp(e->d_name, "part-", 5) == 0;
+    closedir(d);
+    return n;
+}
+
+/* Groups that come and go, and processes that copy their states, go on with the parts of those
+ * before them: files do not grow with the times that a program was started. */
+static void check_adoption(void)
+{
+    static int32_t data[ROWS * COLUMNS];
+    char far[280];
+    cairn_shelf *group, *shared;
+    cairn_transfer *t;
+    snprintf(far, sizeof far, "%s-far", path);
+    for (int32_t v = 0; v < 5; v++) {
+        cairn_field f = rows_of(data, rank, size);
+        fill(&f, v);
+        assert_ok(cairn_shelf_open_group(MPI_COMM_WORLD, path, NULL, &group));
+        assert_ok(cairn_state_put(group, "m1", (uint64_t)v, NULL, &f, 1));
+        if (rank == 0) {
+            assert_ok(cairn_shelf_open(far, NULL, &shared));
+            assert_ok(cairn_state_push(group, "m1", (uint64_t)v, shared, 0, &t));
+            assert_ok(cairn_transfer_wait(t));
+            cairn_shelf_close(shared);
+        }
+        cairn_shelf_close(group);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    assert_int_equal(count_parts(path), size);
+    assert_int_equal(count_parts(far), size);
+    assert_ok(cairn_shelf_open(path, NULL, &group));
+    assert_ok(cairn_shelf_open(far, NULL, &shared));
+    for (int32_t v = 0; v < 5; v++) {
+        check(group, "m1", (uint64_t)v, rows_of(data, 0, 1), v);
+        check(shared, "m1", (uint64_t)v, rows_of(data, 0, 1), v);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    cairn_shelf_close(group);
+    cairn_shelf_close(shared);
+}
+
 static void test_states_of_groups(void **state)
 {
     (void)state;
@@ -169,6 +220,8 @@ static void test_states_of_groups(void **state)
     check_groups_at_once();
     snprintf(path, sizeof path, "%s/background", dir);
     check_background();
+    snprintf(path, sizeof path, "%s/adopted", dir);
+    check_adoption();
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
         remove_tree(dir);
