@@ -65,6 +65,8 @@ static cairn_status read_config(crn_holding *h, const char *path)
 {
     cairn_status rc = crn_config_load(path, &h->cfg);
     if (rc == CAIRN_OK)
+        rc = crn_codec_check_configured(h->cfg);
+    if (rc == CAIRN_OK)
         rc = crn_log_init(&h->log, crn_comm_rank(h->comm));
     CRN_TRY(crn_comm_agree(h->comm, rc));
     return check_same_config(h);

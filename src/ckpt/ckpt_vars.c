@@ -57,22 +57,10 @@ crn_var_spec crn_ckpt_spec(const ckpt_var *v)
                           .attributes = v->lines ? v->lines : v->attributes};
 }
 
-static cairn_status parse_codec(const crn_config *cfg, const char *name, crn_codec_setting *ret)
-{
-    const char *codec = crn_config_for_variable(cfg, CRN_OPT_VARIABLE_CODEC, name);
-    const char *loss = crn_config_for_variable(cfg, CRN_OPT_VARIABLE_LOSS, name);
-    cairn_status rc = crn_codec_parse(codec, loss, ret);
-    if (rc < 0)
-        crn_err_prefix("configuration, codec of variable '%s': ", name);
-    else
-        ret->flat = !crn_config_variable(cfg, CRN_OPT_VARIABLE_SHAPE, name).yes;
-    return rc;
-}
-
 crn_codec_setting crn_ckpt_codec(const void *cfg, const char *name)
 {
     crn_codec_setting s = {0};
-    (void)parse_codec(cfg, name, &s); /* it was checked when the variable was declared */
+    (void)crn_codec_configured(cfg, name, &s); /* it was checked when the variable was declared */
     return s;
 }
 
@@ -120,7 +108,7 @@ static cairn_status take_codec(const cairn *c, ckpt_var *v)
 {
     crn_codec_setting s;
     char text[CRN_CODEC_TEXT];
-    CRN_TRY(parse_codec(c->held.cfg, v->name, &s));
+    CRN_TRY(crn_codec_configured(c->held.cfg, v->name, &s));
     if (!crn_codec_is_lossy(&s) || !crn_value_is_float(v->type))
         return CAIRN_OK;
     const size_t n = strlen(v->attributes);

@@ -13,6 +13,7 @@
  *   shuffle    7  any             bytes of one significance side by side, then lz4 or zstd
  *   f32        8  double          values as float32
  *   f16        9  float, double   values as half precision
+ *   foreign   10  any             a codec of a shared object (<cairn/codec_plugin.h>)
  *
  * The ids are on disk and never change; docs/format.md says what the bytes are. Whoever decodes
  * must know the id, the kind of values and the decoded length, which the block's table has.
@@ -121,6 +122,7 @@ typedef enum crn_family {
     CRN_FAMILY_F32,
     CRN_FAMILY_F16,
     CRN_FAMILY_AUTO,
+    CRN_FAMILY_FOREIGN,
     CRN_NFAMILIES
 } crn_family;
 
@@ -134,6 +136,9 @@ typedef enum crn_mode {
     CRN_MODE_BY_LOSS    /* as few bytes as the stated loss allows */
 } crn_mode;
 
+/* A codec of a shared object, with its options. Once found it stays. */
+typedef struct crn_foreign crn_foreign;
+
 /* How blocks of a variable are stored. */
 typedef struct crn_codec_setting {
     crn_family family;
@@ -145,16 +150,29 @@ typedef struct crn_codec_setting {
     bool flat;     /* all arrays are of one dimension */
     crn_loss loss; /* that is checked: what was stated, or what the mode itself promises */
     bool bounded;  /* loss says something; else only that what is finite stays finite is checked */
+    const crn_foreign *foreign;
 } crn_codec_setting;
 
 /*
  * From words: "zfp:accuracy=1e-8", "zfp:precision=40", "zfp:rate=16", "zfp" or "zfp:reversible",
  * "fpzip:precision=40", "fpzip", "round:bits=12", "f32", "f16", "zstd:level=5", "zstd:5", "lz4",
+ * "/path/file.so:options",
  * with ",shuffle" and ",zeros" behind; "auto"; "none". loss is "abs 1e-6", "rel 1e-4" or both, ""
  * for none; with it "zfp", "fpzip", "round" and "auto" store as few bytes as it allows.
  * CAIRN_EINVAL says what is wrong; CAIRN_EUNSUPPORTED as crn_codec_ready.
  */
 cairn_status crn_codec_parse(const char *text, const char *loss, crn_codec_setting *ret);
+
+/* The setting that a configuration has for a variable. The same as crn_codec_parse, and names the
+ * variable in the sentence. */
+cairn_status crn_codec_configured(const crn_config *cfg, const char *name, crn_codec_setting *ret);
+
+/* Are the settings of all variables good that a configuration names? Loads what codec.plugins
+ * lists. To be called when it is read. */
+cairn_status crn_codec_check_configured(const crn_config *cfg);
+
+/* Load the shared objects of a list, with blanks or colons between. */
+cairn_status crn_foreign_load(const char *list);
 
 /* The words for a setting, and for a loss, in buf of CRN_CODEC_TEXT bytes. */
 enum { CRN_CODEC_TEXT = 96 };

@@ -124,7 +124,8 @@ static cairn_status ask(const crn_worker_request *request, const void *src, void
 cairn_status crn_codec_decode_apart(const crn_codec_ops *codec, crn_elem elem, const void *src,
                                     size_t n, void *dst, size_t nbytes, void *scratch)
 {
-    if (!codec->trusting || !crn_codec_is_sound(codec, elem, src, n, nbytes))
+    /* a shared object is the reader's own choice, and nothing that the other process has */
+    if (!codec->trusting || codec->known || !crn_codec_is_sound(codec, elem, src, n, nbytes))
         return crn_codec_decode(codec, elem, src, n, dst, nbytes, scratch);
     if (!codec->decode)
         return crn_codec_ready(codec); /* left out of this build: it says so */

@@ -71,7 +71,8 @@ crn_codec_shape crn_codec_normal_shape(const crn_codec_shape *shape)
 /* One box of n values from the dimension d of a shape on, where the first has this extent. */
 static crn_codec_box box_of(const crn_codec_shape *s, uint32_t d, size_t first, size_t lead)
 {
-    crn_codec_box b = {.ndims = s->ndims - d, .first = first, .n = lead, .extent = {lead}};
+    crn_codec_box b = {
+        .ndims = s->ndims - d, .missing = d, .first = first, .n = lead, .extent = {lead}};
     for (uint32_t k = 1; k < b.ndims; k++) {
         b.extent[k] = s->extent[d + k];
         b.n *= b.extent[k];

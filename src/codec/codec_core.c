@@ -140,8 +140,10 @@ cairn_status crn_codec_decode(const crn_codec_ops *codec, crn_elem elem, const v
     CRN_TRY(crn_codec_ready(codec));
     size_t guard = crn_codec_guard(codec);
     const unsigned char *from = src;
-    bool good = crn_codec_is_sound(codec, elem, src, n, nbytes) &&
-                codec->decode(elem, from + guard, n - guard, dst, nbytes, scratch);
+    const bool sound = crn_codec_is_sound(codec, elem, src, n, nbytes);
+    if (sound && codec->known)
+        CRN_TRY(codec->known(from + guard, n - guard));
+    bool good = sound && codec->decode(elem, from + guard, n - guard, dst, nbytes, scratch);
     CRN_FAIL_IF(!good, CAIRN_ECORRUPT, "%zu bytes are not what '%s' makes of %zu: damaged", n,
                 codec->name, nbytes);
     return CAIRN_OK;

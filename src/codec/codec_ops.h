@@ -21,6 +21,10 @@ struct crn_codec_ops {
     /* Make it usable, before anything below is called. NULL: it is. CAIRN_EUNSUPPORTED. */
     cairn_status (*ready)(void);
 
+    /* Can what encode made be decoded here? n bytes, of any content. NULL: all can.
+     * CAIRN_EUNSUPPORTED. */
+    cairn_status (*known)(const void *own, size_t n);
+
     /* Its decoder does not survive damaged input: it is shown only what carries the right digest.
      */
     bool trusting;
@@ -50,7 +54,8 @@ struct crn_codec_ops {
 
 /* Values that lie one behind the other and form a box, the last index fastest. */
 typedef struct crn_codec_box {
-    uint32_t ndims; /* at least 1 */
+    uint32_t ndims;   /* at least 1 */
+    uint32_t missing; /* dimensions of the shape that it is cut from, and does not have */
     size_t extent[CRN_CODEC_DIMS];
     size_t first, n; /* in the block */
 } crn_codec_box;
@@ -97,6 +102,14 @@ cairn_status crn_boxed_encode(const crn_box_ops *ops, crn_elem elem, const crn_b
 bool crn_boxed_decode(const crn_box_ops *ops, crn_elem elem, const void *src, size_t n, void *dst,
                       size_t nbytes);
 
+/* Codecs of shared objects: as crn_boxed_encode; loss is NULL-free, of zeros where nothing may be
+ * lost. */
+cairn_status crn_foreign_find(const char *file, const char *options, const crn_foreign **ret);
+cairn_status crn_foreign_encode(const crn_foreign *f, crn_elem elem, const crn_boxed *what,
+                                const crn_loss *loss, const void *src, size_t nbytes, void *dst,
+                                size_t cap, size_t *ret_n);
+const char *crn_foreign_text(const crn_foreign *f, const char **ret_options);
+
 /* A boxed codec's parameter for a mode, for values of this kind. */
 uint64_t crn_zfp_param(crn_elem elem, uint32_t ndims, crn_mode mode, double value);
 uint64_t crn_fpzip_param(crn_elem elem, uint32_t ndims, crn_mode mode, double value);
@@ -121,7 +134,7 @@ bool crn_codec_is_sound(const crn_codec_ops *codec, crn_elem elem, const void *s
 
 extern const crn_codec_ops crn_codec_none, crn_codec_lz4, crn_codec_zstd, crn_codec_zfp,
     crn_codec_fpzip, crn_codec_zfp_box, crn_codec_fpzip_box, crn_codec_shuffle, crn_codec_f32,
-    crn_codec_f16;
+    crn_codec_f16, crn_codec_foreign;
 extern const crn_box_ops crn_zfp_boxes, crn_fpzip_boxes, crn_f32_boxes, crn_f16_boxes;
 
 /* The codec's own bytes, with the guard before them where it is trusting. */

@@ -25,6 +25,7 @@ static const struct family {
     [CRN_FAMILY_F32] = {"f32", NULL, CRN_MODE_NARROW, CRN_MODE_NARROW},
     [CRN_FAMILY_F16] = {"f16", NULL, CRN_MODE_NARROW, CRN_MODE_NARROW},
     [CRN_FAMILY_AUTO] = {"auto", NULL, CRN_MODE_EXACT, CRN_MODE_BY_LOSS},
+    [CRN_FAMILY_FOREIGN] = {".so", NULL, CRN_MODE_EXACT, CRN_MODE_BY_LOSS},
 };
 
 static const struct parameter {
@@ -234,11 +235,38 @@ static cairn_status settle(crn_codec_setting *s)
     return CAIRN_OK;
 }
 
+/* A name that ends with ".so", or ".so" and numbers. */
+static bool is_file(const char *text, size_t n)
+{
+    while (n > 0 && strchr("0123456789.", text[n - 1]))
+        n--;
+    return n > 3 && strncmp(text + n - 3, ".so", 3) == 0;
+}
+
+static cairn_status parse_foreign(const char *text, const char *colon, crn_codec_setting *s,
+                                  crn_codec_setting *ret)
+{
+    char *file;
+    CRN_TRY(crn_strdup(text, &file));
+    if (colon)
+        file[colon - text] = 0;
+    cairn_status rc = crn_foreign_find(file, colon ? colon + 1 : "", &s->foreign);
+    free(file);
+    CRN_TRY(rc);
+    s->family = CRN_FAMILY_FOREIGN;
+    s->bounded = s->loss.absolute > 0 || s->loss.relative > 0;
+    s->mode = s->bounded ? CRN_MODE_BY_LOSS : CRN_MODE_EXACT;
+    *ret = *s;
+    return CAIRN_OK;
+}
+
 cairn_status crn_codec_parse(const char *text, const char *loss, crn_codec_setting *ret)
 {
     crn_codec_setting s = {.level = LEVEL_USUAL};
     const char *colon = strchr(text, ':');
     CRN_TRY(crn_loss_parse(loss, &s.loss));
+    if (is_file(text, colon ? (size_t)(colon - text) : strlen(text)))
+        return parse_foreign(text, colon, &s, ret);
     CRN_TRY(parse_family(text, colon ? (size_t)(colon - text) : strlen(text), &s.family));
     const struct family *f = &families[s.family];
     s.mode = s.loss.absolute > 0 || s.loss.relative > 0 ? f->by_loss : f->usual;
@@ -261,6 +289,11 @@ static const char *parameter_name(const crn_codec_setting *s)
 char *crn_codec_print(const crn_codec_setting *s, char *buf)
 {
     const char *parameter = parameter_name(s);
+    if (s->family == CRN_FAMILY_FOREIGN) {
+        const char *options, *file = crn_foreign_text(s->foreign, &options);
+        snprintf(buf, CRN_CODEC_TEXT, "%.48s%s%.40s", file, options[0] ? ":" : "", options);
+        return buf;
+    }
     size_t n = (size_t)snprintf(buf, CRN_CODEC_TEXT, "%s", families[s->family].name);
     if (parameter)
         n += (size_t)snprintf(buf + n, CRN_CODEC_TEXT - n, ":%s=%.15g", parameter, s->value);
@@ -272,4 +305,32 @@ char *crn_codec_print(const crn_codec_setting *s, char *buf)
             n += (size_t)snprintf(buf + n, CRN_CODEC_TEXT - n, "%c%s", strchr(buf, ':') ? ',' : ':',
                                   more[i]);
     return buf;
+}
+
+/* --- configurations ------------------------------------------------------------------------- */
+
+cairn_status crn_codec_configured(const crn_config *cfg, const char *name, crn_codec_setting *ret)
+{
+    const char *codec = crn_config_for_variable(cfg, CRN_OPT_VARIABLE_CODEC, name);
+    const char *loss = crn_config_for_variable(cfg, CRN_OPT_VARIABLE_LOSS, name);
+    cairn_status rc = crn_codec_parse(codec, loss, ret);
+    if (rc < 0)
+        crn_err_prefix("configuration, codec of variable '%s': ", name);
+    else
+        ret->flat = !crn_config_variable(cfg, CRN_OPT_VARIABLE_SHAPE, name).yes;
+    return rc;
+}
+
+cairn_status crn_codec_check_configured(const crn_config *cfg)
+{
+    crn_codec_setting s;
+    const char *name;
+    CRN_TRY(crn_foreign_load(crn_config_text(cfg, CRN_OPT_CODEC_PLUGINS)));
+    cairn_status rc = crn_codec_parse(crn_config_text(cfg, CRN_OPT_VARIABLE_CODEC),
+                                      crn_config_text(cfg, CRN_OPT_VARIABLE_LOSS), &s);
+    if (rc < 0)
+        crn_err_prefix("configuration, [variable] codec: ");
+    for (size_t i = 0; rc == CAIRN_OK && (name = crn_config_name_at(cfg, "variable", i)); i++)
+        rc = crn_codec_configured(cfg, name, &s);
+    return rc;
 }

@@ -549,6 +549,38 @@ static cairn_status store_narrow(task *t)
     return CAIRN_OK;
 }
 
+/* --- shared objects ------------------------------------------------------------------------- */
+
+/* Exact where nothing may be lost; else as the others. The codec may use as much memory as pays. */
+static cairn_status store_foreign(task *t)
+{
+    const crn_codec_values *v = t->values;
+    const bool lossy = crn_codec_is_lossy(t->setting) && v->elem != CRN_ELEM_BYTES;
+    const crn_codec_ops *codec = &crn_codec_foreign;
+    const size_t guard = crn_codec_guard(codec);
+    const crn_loss none = {0};
+    crn_boxed what = {.original = v->at, .aside = t->aside, .naside = t->naside};
+    double error = 0;
+    size_t n;
+    if (has_dims(t))
+        what.shape = v->shape;
+    if (v->nbytes <= guard)
+        return fall_back(t, CRN_FALLBACK_SIZE);
+    cairn_status rc =
+        crn_foreign_encode(t->setting->foreign, v->elem, &what, lossy ? &t->setting->loss : &none,
+                           t->src, v->nbytes, t->dst + guard, v->nbytes - guard, &n);
+    if (rc < 0)
+        return rc;
+    if (rc == CAIRN_NOTHING)
+        return fall_back(t, CRN_FALLBACK_SIZE);
+    if (!codec->decode(v->elem, t->dst + guard, n, t->reads, v->nbytes, NULL) ||
+        (lossy ? !is_kept(t, &error) : memcmp(t->reads, v->at, v->nbytes) != 0))
+        return fall_back(t, CRN_FALLBACK_BOUND);
+    accept(t, codec->id, crn_codec_seal(codec, v->elem, v->nbytes, t->dst, n), error,
+           CRN_FALLBACK_NONE);
+    return CAIRN_OK;
+}
+
 /* --- all ------------------------------------------------------------------------------------ */
 
 static cairn_status store_lossy(task *t)
@@ -562,6 +594,9 @@ static cairn_status store_lossy(task *t)
     case CRN_FAMILY_F16:
         clean(t);
         return store_narrow(t);
+    case CRN_FAMILY_FOREIGN:
+        clean(t);
+        return store_foreign(t);
     default:
         clean(t);
         return store_boxes(t);
@@ -602,6 +637,9 @@ cairn_status crn_codec_store(const crn_codec_setting *s, const crn_codec_values 
     task t = task_of(s, values, dst, scratch, ret);
     if (s->family == CRN_FAMILY_NONE || values->nbytes == 0 || values->nbytes % t.width != 0)
         return CAIRN_OK;
+    if (s->family == CRN_FAMILY_FOREIGN &&
+        (!crn_codec_is_lossy(s) || values->elem == CRN_ELEM_BYTES))
+        return store_foreign(&t);
     if (!crn_codec_is_lossy(s) || values->elem == CRN_ELEM_BYTES)
         return store_exact(&t);
     if (s->family == CRN_FAMILY_AUTO) {

@@ -5,8 +5,9 @@
 #include "codec/codec_ops.h"
 
 static const crn_codec_ops *const table[] = {
-    &crn_codec_none,    &crn_codec_lz4,       &crn_codec_zstd,    &crn_codec_zfp, &crn_codec_fpzip,
-    &crn_codec_zfp_box, &crn_codec_fpzip_box, &crn_codec_shuffle, &crn_codec_f32, &crn_codec_f16,
+    &crn_codec_none,  &crn_codec_lz4,     &crn_codec_zstd,      &crn_codec_zfp,
+    &crn_codec_fpzip, &crn_codec_zfp_box, &crn_codec_fpzip_box, &crn_codec_shuffle,
+    &crn_codec_f32,   &crn_codec_f16,     &crn_codec_foreign,
 };
 
 const crn_codec_ops *crn_codec_at(size_t index)

@@ -17,7 +17,7 @@
         X(zfp_field_4d) X(zfp_stream_set_reversible) X(zfp_stream_set_accuracy)                    \
             X(zfp_stream_set_precision) X(zfp_stream_set_rate) X(zfp_stream_mode)                  \
                 X(zfp_stream_set_mode) X(zfp_stream_maximum_size) X(zfp_compress)                  \
-                    X(zfp_decompress)
+                    X(zfp_decompress) X(zfp_stream_params) X(zfp_stream_set_params)
 #define MEMBER(name) __typeof__(name) *name;
 static struct {
     ZFP_CALLS(MEMBER)
@@ -71,6 +71,20 @@ static zfp_field *field_of(zfp_type type, const crn_codec_box *b, void *data)
     }
 }
 
+/* A fixed rate is stated in bits of zfp's blocks, which have a quarter of the values with each
+ * dimension less; never below the exponent of a value. */
+static bool keep_rate(zfp_stream *z, crn_elem elem, uint32_t missing)
+{
+    const unsigned least = elem == CRN_ELEM_F64 ? 1 + 11 : 1 + 8;
+    unsigned minbits, maxbits, maxprec;
+    int minexp;
+    lib.zfp_stream_params(z, &minbits, &maxbits, &maxprec, &minexp);
+    if (missing == 0 || minbits != maxbits)
+        return true;
+    maxbits = CRN_MAX(maxbits >> 2 * missing, least);
+    return lib.zfp_stream_set_params(z, maxbits, maxbits, maxprec, minexp);
+}
+
 /* mode 0: reversible. */
 static bool session_init(session *s, crn_elem elem, const crn_codec_box *box, const void *data,
                          uint64_t mode, void *stream, size_t stream_nbytes)
@@ -83,7 +97,8 @@ static bool session_init(session *s, crn_elem elem, const crn_codec_box *box, co
     if (good && mode == 0)
         lib.zfp_stream_set_reversible(s->zfp);
     else if (good)
-        good = lib.zfp_stream_set_mode(s->zfp, mode) != zfp_mode_null;
+        good = lib.zfp_stream_set_mode(s->zfp, mode) != zfp_mode_null &&
+               keep_rate(s->zfp, elem, box->missing);
     if (!good)
         session_done(s);
     return good;

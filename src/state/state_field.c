@@ -81,10 +81,7 @@ static cairn_status take_codec(const cairn_shelf *s, state_var *v)
 {
     const char *name = v->spec.name;
     char text[CRN_CODEC_TEXT];
-    CRN_TRY(crn_codec_parse(crn_config_for_variable(s->cfg, CRN_OPT_VARIABLE_CODEC, name),
-                            crn_config_for_variable(s->cfg, CRN_OPT_VARIABLE_LOSS, name),
-                            &v->codec));
-    v->codec.flat = !crn_config_variable(s->cfg, CRN_OPT_VARIABLE_SHAPE, name).yes;
+    CRN_TRY(crn_codec_configured(s->cfg, name, &v->codec));
     if (!crn_codec_is_lossy(&v->codec) || !crn_value_is_float(v->spec.type))
         return CAIRN_OK;
     const size_t n = strlen(v->lines);

@@ -293,6 +293,8 @@ static cairn_status open_together(cairn_shelf *s, const char *path, const char *
     cairn_status rc = crn_config_load(config, &s->cfg);
     if (rc == CAIRN_OK)
         rc = crn_state_log_create(&s->log);
+    if (rc == CAIRN_OK)
+        rc = crn_codec_check_configured(s->cfg);
     if (rc == CAIRN_OK) {
         s->opt = (crn_part_options){(crn_io_backend)crn_config_word(s->cfg, CRN_OPT_IO_BACKEND),
                                     (unsigned)crn_config_count(s->cfg, CRN_OPT_IO_DEPTH),

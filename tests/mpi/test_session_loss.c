@@ -160,6 +160,29 @@ static void test_restarts_do_not_drift(void **state)
     place_done(&p);
 }
 
+/* By a codec of a shared object, the template of examples/codec: likewise. */
+static void test_a_codec_of_a_shared_object(void **state)
+{
+    place p;
+    uint64_t version;
+    double most = 0;
+    place_init(&p, *state,
+               "[level]\nlocal = @/local\nnode_size = 1\nglobal = 1\n[variable]\nblock = 16KiB\n"
+               "codec = ../unit/cut_codec.so:4\nloss = rel 1e-5\n");
+    take_marks(&p);
+    verify(&p);
+    assert_true(logged(&p, 1, "stored") < 8. * N * crn_comm_size(p.comm) * 0.6);
+    forget(&p, "local");
+    memset(field, 0x77, sizeof field);
+    cairn *c = open_session(&p);
+    assert_ok(cairn_resume(c, &version));
+    for (size_t i = 0; i < N; i++)
+        most = i == 7 ? most : fmax(most, fabs(field[i] - had[i]) / fabs(had[i]));
+    assert_true(isnan(field[7]) && most > 0 && most <= 1e-5);
+    leave_session(c);
+    place_done(&p);
+}
+
 static cairn_verdict compare_with(const place *p, double shift)
 {
     const char *const name[] = {"a", "b"};
@@ -202,12 +225,19 @@ static void test_bad_settings_are_refused(void **state)
 {
     place p;
     cairn *c;
-    place_init(&p, *state, "[variable]\ncodec = fpzip:precision=41\n");
-    assert_ok(cairn_open(p.mpi, p.config, &c));
-    assert_int_equal(cairn_protect(c, "field", field, CAIRN_FLOAT64, N), CAIRN_EINVAL);
-    assert_non_null(strstr(cairn_last_error(c), "even"));
-    leave_session(c);
-    place_done(&p);
+    static const struct {
+        const char *text, *words;
+    } bad[] = {{"[variable]\ncodec = fpzip:precision=41\n", "even"},
+               {"[variable other]\ncodec = fpzip:precision=2\n", "variable 'other'"},
+               {"[variable]\nloss = abs -1\n[variable t]\ncodec = zfp\n", "not above 0"},
+               {"[variable t]\ncodec = ./no_such.so\n", "cannot load codec"},
+               {"[codec]\nplugins = ./no_such.so\n", "cannot load codec"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) { /* when the configuration is read */
+        place_init(&p, *state, bad[i].text);
+        assert_int_equal(cairn_open(p.mpi, p.config, &c), CAIRN_EINVAL);
+        assert_non_null(strstr(cairn_error_text(), bad[i].words));
+        place_done(&p);
+    }
 }
 
 int main(int argc, char **argv)
@@ -216,6 +246,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_same_from_each_level),
         cmocka_unit_test(test_counts_are_in_the_log),
         cmocka_unit_test(test_restarts_do_not_drift),
+        cmocka_unit_test(test_a_codec_of_a_shared_object),
         cmocka_unit_test(test_comparing_knows_what_may_be_lost),
         cmocka_unit_test(test_bad_settings_are_refused),
     };

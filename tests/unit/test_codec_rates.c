@@ -189,9 +189,28 @@ static void test_arrays_in_blocks(void **state)
     }
 }
 
+/* A fixed rate is that rate, also in boxes with fewer dimensions than the array. */
+static void test_a_fixed_rate_is_kept(void **state)
+{
+    (void)state;
+    static const crn_codec_shape shape[] = {
+        {1, {100000}, 0}, {2, {250, 400}, 0}, {3, {40, 50, 50}, 0}, {4, {10, 10, 20, 50}, 0}};
+    double *x;
+    assert_ok(crn_alloc(&x, 100000));
+    for (size_t i = 0; i < 100000; i++)
+        x[i] = sin((double)i / 50) + 0.1 * cos((double)i);
+    for (size_t i = 0; i < 4; i++) {
+        const double rate = rate_in("zfp:rate=16", x, 800000, BLOCK, shape[i]);
+        if (rate < 3.8 || rate > 4.01)
+            fail_msg("%u dimensions: %g values of 64 bits in 16 bits each", shape[i].ndims, rate);
+    }
+    free(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_fixed_rate_is_kept),
         cmocka_unit_test(test_table_of_seed_003),
         cmocka_unit_test(test_arrays_in_blocks),
     };
