@@ -31,9 +31,9 @@ enum { CMD_YES = 0, CMD_NO = 1, CMD_UNKNOWN = 2 /* inconclusive, or wrong usage 
 /* argv[0] is the name of the subcommand. */
 typedef int cmd_function(int argc, char **argv);
 
-cmd_function cmd_bench, cmd_diff, cmd_drain, cmd_ensemble, cmd_explain, cmd_export, cmd_gate,
-    cmd_help, cmd_import, cmd_ls, cmd_plan, cmd_prune, cmd_report, cmd_run, cmd_show, cmd_trace,
-    cmd_verify, cmd_version;
+cmd_function cmd_bench, cmd_codecs, cmd_diff, cmd_drain, cmd_ensemble, cmd_explain, cmd_export,
+    cmd_gate, cmd_help, cmd_import, cmd_ls, cmd_plan, cmd_prune, cmd_report, cmd_run, cmd_show,
+    cmd_trace, cmd_verify, cmd_version;
 
 typedef struct cmd_row {
     const char *name;

@@ -10,6 +10,7 @@
 
 const cmd_row cmd_table[] = {
     {"bench", cmd_bench, "measure what a choice would mean on this machine"},
+    {"codecs", cmd_codecs, "try codecs on the variables of a mark"},
     {"diff", cmd_diff, "find where two runs part, or that they agree within a bound"},
     {"drain", cmd_drain, "bring a dead program's newest mark from its nodes into the trail"},
     {"ensemble", cmd_ensemble, "run a study of many members, which no failure stops"},

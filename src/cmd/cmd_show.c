@@ -65,7 +65,7 @@ static int show_json(const show_job *job)
     cmd_json_end(&j, ']');
     const int read = cmd_log_read(job->place->trail, job->place->first, &log);
     cmd_json_add(&j, "legs", cmd_log_legs(log));
-    code = CRN_MAX(code, read_codecs(job, &codecs));
+    const int known = read_codecs(job, &codecs);
     cmd_json_add(&j, "codecs", codecs ? codecs : json_array());
     cmd_json_begin(&j, "events", '[');
     if (log && cairn_trail_events(job->place->trail, job->place->first, print_event, &j) < 0)
@@ -73,6 +73,7 @@ static int show_json(const show_job *job)
     cmd_json_end(&j, ']');
     cmd_json_end(&j, '}');
     crn_report_log_free(log);
+    code = CRN_MAX(code, known);
     return cmd_json_finish(&j, CRN_MAX(code, read));
 }
 
@@ -225,8 +226,8 @@ static int show_run(const show_job *job)
     json_decref(legs);
     crn_report_log_free(log);
     json_t *codecs;
-    code = CRN_MAX(code, read_codecs(job, &codecs));
-    code = print_codecs(codecs, code);
+    const int known = read_codecs(job, &codecs);
+    code = print_codecs(codecs, CRN_MAX(code, known));
     json_decref(codecs);
     return print_findings(job, code);
 }
