@@ -6,11 +6,12 @@
 
 #include <unistd.h>
 
+#include "ensemble/ensemble.h"
 #include "report/report.h"
 
 static const char usage[] =
     "cairn report [-o FILE | --json] [--trace FILE] [--first RUN --second RUN [--bound BOUND]] "
-    "TRAIL[/RUN] ...";
+    "TRAIL[/RUN]|STUDY.ini ...";
 
 enum { GROUPS = 64 }; /* of ranks in pictures of traces: more would be too small to see */
 
@@ -22,7 +23,7 @@ typedef struct comparison {
 typedef struct report_job {
     comparison compare;
     const char *trace; /* NULL: those that lie beside their runs */
-    json_t *runs;
+    json_t *runs, *studies;
     int code; /* CMD_UNKNOWN: some trace could not be read, which was reported */
 } report_job;
 
@@ -86,10 +87,36 @@ static int add_place(report_job *job, const char *name)
     return code;
 }
 
+static bool is_study(const char *name)
+{
+    const size_t n = strlen(name);
+    return n > 4 && strcmp(name + n - 4, ".ini") == 0;
+}
+
+static int add_study(report_job *job, const char *name)
+{
+    crn_study *study;
+    char *events;
+    json_t *found = NULL;
+    cairn_status rc = crn_study_open(name, &study);
+    if (rc == CAIRN_OK) {
+        rc = crn_study_path(study, "events.jsonl", &events);
+        if (rc == CAIRN_OK) {
+            rc = crn_report_study(name, events, &found);
+            free(events);
+        }
+        crn_study_free(study);
+    }
+    if (rc < 0)
+        return cmd_fail("%s", crn_err_peek()->text);
+    cmd_json_append(&job->studies, found);
+    return CMD_YES;
+}
+
 static int add_places(report_job *job, char **names)
 {
     for (; *names; names++)
-        if (add_place(job, *names) != CMD_YES)
+        if ((is_study(*names) ? add_study(job, *names) : add_place(job, *names)) != CMD_YES)
             return CMD_UNKNOWN;
     return job->trace ? add_named_trace(job) : CMD_YES;
 }
@@ -108,12 +135,15 @@ static int add_comparison(json_t *data, const comparison *c)
 static json_t *collect(report_job *job, char **names)
 {
     job->runs = json_array();
+    job->studies = json_array();
     if (add_places(job, names) != CMD_YES) {
         json_decref(job->runs);
+        json_decref(job->studies);
         return NULL;
     }
-    json_t *data = json_pack("{s:s, s:f, s:o}", "version", cairn_version(), "time",
-                             (double)crn_wall_ns() * 1e-9, "runs", job->runs);
+    json_t *data =
+        json_pack("{s:s, s:f, s:o, s:o}", "version", cairn_version(), "time",
+                  (double)crn_wall_ns() * 1e-9, "runs", job->runs, "studies", job->studies);
     if (!data)
         cmd_fail("no memory for the report");
     else if (add_comparison(data, &job->compare) == CMD_YES)

@@ -72,6 +72,9 @@ cairn_status crn_report_runs(cairn_trail *trail, const char *name, size_t first,
 cairn_status crn_report_compare(const char *first, const char *second, const char *bound,
                                 json_t **ret);
 
+/* What the events of an ensemble's study say, as cairn-report(1) describes it. */
+cairn_status crn_report_study(const char *name, const char *events, json_t **ret);
+
 /* A page that shows data, an object as cairn-report(1) describes it, behind what page has. */
 cairn_status crn_report_page(json_t *data, crn_buf *page);
 

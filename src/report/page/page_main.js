@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The page: its sections, the choice of a run, and light or dark.
 const main = document.getElementById('content');
-const nameOf = run => `${run.trail}${run.trail.endsWith(`/${run.run}`) ? '' : `/${run.run}`}`;
+const nameOf = run => run.study ? run.study : `${run.trail}${run.trail.endsWith(`/${run.run}`) ? '' : `/${run.run}`}`;
 
 function render(focus) {
   charts.forEach(chart => chart.destroy());
   charts = [];
   if (hasCharts()) setDefaults();
-  const run = data.runs[state.run];
+  const run = entries[state.run];
   if (!run) {
     main.replaceChildren(el('p', {}, 'There are no runs in this trail.'));
     return;
   }
+  if (run.study) showStudy(run);
+  else showRun(run);
+  const parts = [...main.querySelectorAll('section > h2')];
+  main.querySelector('.cards').after(el('nav', {'aria-label': 'On this page'},
+    ...parts.map(h => el('a', {href: `#${h.parentElement.id}`}, h.textContent))));
+  if (focus) document.getElementById(focus)?.focus();
+}
+
+function showStudy(study) {
+  main.replaceChildren(el('p', {className: 'what'}, el('b', {}, study.study), ' · a study of an ensemble'),
+    studySummary(study), ...studySections.filter(s => s.when({study})).map(s => s.make({study})));
+}
+
+function showRun(run) {
   const marks = shown(run), few = marks.slice(-MAX_MARKS), view = {run, marks, few};
   main.replaceChildren(...[
     el('p', {className: 'what'}, el('b', {}, nameOf(run)), ` · ${run.id}` +
@@ -20,10 +34,6 @@ function render(focus) {
     choiceNote(run),
     ...(run.marks.length ? [filters(run)] : []),
     ...sections.filter(s => s.when(view)).map(s => s.make(view))].filter(Boolean));
-  const parts = [...main.querySelectorAll('section > h2')];
-  main.querySelector('.cards').after(el('nav', {'aria-label': 'On this page'},
-    ...parts.map(h => el('a', {href: `#${h.parentElement.id}`}, h.textContent))));
-  if (focus) document.getElementById(focus)?.focus();
 }
 
 const themes = ['system', 'light', 'dark'];
@@ -39,9 +49,9 @@ function applyTheme() {
 
 function start() {
   const pick = document.getElementById('run');
-  pick.append(...data.runs.map((run, i) =>
+  pick.append(...entries.map((run, i) =>
     el('option', {value: i, selected: i === state.run}, nameOf(run))));
-  pick.parentElement.hidden = data.runs.length < 2;
+  pick.parentElement.hidden = entries.length < 2;
   pick.addEventListener('change', () => {
     Object.assign(state, {run: Number(pick.value), leg: 0});
     render();

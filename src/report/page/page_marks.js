@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which marks are shown, and the numbers at the top.
-const state = {run: Math.max(data.runs.length - 1, 0), leg: 0, levels: new Set(LEVELS)};
+const entries = [...data.runs, ...(data.studies || [])]; // what can be chosen
+const state = {run: Math.max(entries.length - 1, 0), leg: 0, levels: new Set(LEVELS)};
 
 const levelOf = mark => [...LEVELS].reverse().find(l => l in mark.levels) || 'local';
 const levelsOf = mark => LEVELS.filter(l => l === 'local' || l in mark.levels);
