@@ -2,6 +2,8 @@
 #include "ensemble/ensemble_zmq.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 #if CRN_WITH_ZMQ
 #include <zmq.h>
@@ -15,9 +17,10 @@
     X(zmq_getsockopt)                                                                              \
     X(zmq_bind)                                                                                    \
     X(zmq_connect)                                                                                 \
-    X(zmq_msg_init) X(zmq_msg_init_size) X(zmq_msg_data) X(zmq_msg_size) X(zmq_msg_send)           \
-        X(zmq_msg_recv) X(zmq_msg_close) X(zmq_msg_more) X(zmq_poll) X(zmq_curve_keypair)          \
-            X(zmq_errno) X(zmq_strerror)
+    X(zmq_msg_init)                                                                                \
+    X(zmq_msg_init_size) X(zmq_msg_data) X(zmq_msg_size) X(zmq_msg_send) X(zmq_msg_recv)           \
+        X(zmq_msg_close) X(zmq_msg_more) X(zmq_poll) X(zmq_curve_keypair) X(zmq_errno)             \
+            X(zmq_strerror) X(zmq_z85_decode)
 #define MEMBER(name) __typeof__(name) *name;
 static struct {
     ZMQ_CALLS(MEMBER)
@@ -33,6 +36,12 @@ struct crn_link {
     void *context, *socket;
     bool hub;
     char address[CRN_ADDRESS_TEXT];
+    /* of a hub: the guard, which ends with the context */
+    void *guard;
+    pthread_t guard_thread;
+    bool guarded;
+    unsigned char allowed[32]; /* the one key that may connect */
+    _Atomic uint64_t nrefused;
 };
 
 static cairn_status fail_zmq(const char *what, const char *subject)
@@ -49,6 +58,90 @@ cairn_status crn_keys_make(crn_keys *ret)
         return crn_fail(CAIRN_EUNSUPPORTED, "this ZeroMQ makes no keys (CURVE): %s",
                         lib.zmq_strerror(lib.zmq_errno()));
     return CAIRN_OK;
+}
+
+/* --- who may connect ------------------------------------------------------------------------ */
+
+/*
+ * CURVE lets anyone in who knows the hub's public key. The guard answers ZeroMQ's question about
+ * each connection (ZAP, rfc.zeromq.org/spec/27): only the study's own key may.
+ */
+enum { ZAP_FRAMES = 7, ZAP_ID = 1, ZAP_MECHANISM = 5, ZAP_KEY = 6 };
+
+static bool is_ours(const crn_link *l, zmq_msg_t *frame, int n)
+{
+    return n == ZAP_FRAMES && lib.zmq_msg_size(&frame[ZAP_MECHANISM]) == 5 &&
+           memcmp(lib.zmq_msg_data(&frame[ZAP_MECHANISM]), "CURVE", 5) == 0 &&
+           lib.zmq_msg_size(&frame[ZAP_KEY]) == sizeof l->allowed &&
+           memcmp(lib.zmq_msg_data(&frame[ZAP_KEY]), l->allowed, sizeof l->allowed) == 0;
+}
+
+static bool answer(void *socket, const void *data, size_t n, bool more)
+{
+    zmq_msg_t m;
+    if (lib.zmq_msg_init_size(&m, n) != 0)
+        return false;
+    if (n > 0)
+        memcpy(lib.zmq_msg_data(&m), data, n);
+    return lib.zmq_msg_send(&m, socket, more ? ZMQ_SNDMORE : 0) >= 0;
+}
+
+/* One question; false: the context is being ended. */
+static bool guard_once(crn_link *l)
+{
+    zmq_msg_t frame[ZAP_FRAMES];
+    int n = 0;
+    bool more = true, ok = true;
+    while (ok && more && n < ZAP_FRAMES) {
+        lib.zmq_msg_init(&frame[n]);
+        ok = lib.zmq_msg_recv(&frame[n], l->guard, 0) >= 0;
+        more = ok && lib.zmq_msg_more(&frame[n]) != 0;
+        n++;
+    }
+    if (ok) {
+        const bool ours = is_ours(l, frame, n);
+        const char *code = ours ? "200" : "400", *text = ours ? "OK" : "no key of this study";
+        atomic_fetch_add(&l->nrefused, !ours);
+        ok = answer(l->guard, "1.0", 3, true) &&
+             answer(l->guard, n > ZAP_ID ? lib.zmq_msg_data(&frame[ZAP_ID]) : "",
+                    n > ZAP_ID ? lib.zmq_msg_size(&frame[ZAP_ID]) : 0, true) &&
+             answer(l->guard, code, 3, true) && answer(l->guard, text, strlen(text), true) &&
+             answer(l->guard, "", 0, true) && answer(l->guard, "", 0, false);
+    }
+    while (n > 0)
+        lib.zmq_msg_close(&frame[--n]);
+    return ok;
+}
+
+static void *guard(void *arg)
+{
+    crn_link *l = arg;
+    while (guard_once(l))
+        ;
+    lib.zmq_close(l->guard);
+    return NULL;
+}
+
+/* Before the hub listens: without a guard nobody gets in. */
+static bool start_guard(crn_link *l, const crn_keys *keys)
+{
+    const int none = 0;
+    if (!lib.zmq_z85_decode(l->allowed, keys->spoke_public))
+        return false;
+    l->guard = lib.zmq_socket(l->context, ZMQ_REP);
+    if (!l->guard)
+        return false;
+    l->guarded = lib.zmq_setsockopt(l->guard, ZMQ_LINGER, &none, sizeof none) == 0 &&
+                 lib.zmq_bind(l->guard, "inproc://zeromq.zap.01") == 0 &&
+                 pthread_create(&l->guard_thread, NULL, guard, l) == 0;
+    if (!l->guarded)
+        lib.zmq_close(l->guard);
+    return l->guarded && lib.zmq_setsockopt(l->socket, ZMQ_ZAP_DOMAIN, "cairn", 5) == 0;
+}
+
+uint64_t crn_link_refused(const crn_link *l)
+{
+    return atomic_load(&l->nrefused);
 }
 
 /* --- making links --------------------------------------------------------------------------- */
@@ -111,7 +204,7 @@ cairn_status crn_link_listen(const crn_keys *keys, const char *host, unsigned po
         snprintf(at, sizeof at, "tcp://%s:%u", host, port);
     else
         snprintf(at, sizeof at, "tcp://%s:*", host);
-    if (lib.zmq_bind(l->socket, at) != 0 ||
+    if (!start_guard(l, keys) || lib.zmq_bind(l->socket, at) != 0 ||
         lib.zmq_getsockopt(l->socket, ZMQ_LAST_ENDPOINT, l->address, &n) != 0) {
         cairn_status rc = fail_zmq("listen at", at);
         crn_link_free(l);
@@ -145,6 +238,8 @@ void crn_link_free(crn_link *l)
         lib.zmq_close(l->socket);
     if (l->context)
         lib.zmq_ctx_term(l->context);
+    if (l->guarded)
+        pthread_join(l->guard_thread, NULL);
     free(l);
 }
 
@@ -299,6 +394,12 @@ const char *crn_link_address(const crn_link *l)
 {
     (void)l;
     return "";
+}
+
+uint64_t crn_link_refused(const crn_link *l)
+{
+    (void)l;
+    return 0;
 }
 
 void crn_letter_done(crn_letter *m)

@@ -31,6 +31,7 @@ cairn_status crn_link_connect(const crn_keys *keys, const char *address, const c
                               crn_link **ret);
 void crn_link_free(crn_link *l); /* what was sent a moment ago may still get there; NULL allowed */
 const char *crn_link_address(const crn_link *l);
+uint64_t crn_link_refused(const crn_link *l); /* connections to a hub with another key */
 
 /* A message that came. */
 typedef struct crn_letter {
