@@ -13,6 +13,7 @@ static const char usage[] = "cairn ensemble new FILE\n"
                             "cairn ensemble twin FILE\n"
                             "cairn ensemble run FILE\n"
                             "cairn ensemble status FILE [json]\n"
+                            "cairn ensemble try FILE MEMBER\n"
                             "cairn ensemble stop FILE\n"
                             "cairn ensemble scale FILE NUMBER\n"
                             "cairn ensemble kill FILE JOB\n"
@@ -176,6 +177,7 @@ static const struct {
     {"run", verb_run, 0},
     {"twin", verb_twin, 0},
     {"check", cmd_ensemble_check, 1},
+    {"try", cmd_ensemble_try, 1},
     {"serve", verb_serve, 1},
     {"advance", verb_advance, 1},
     {"stop", verb_stop, 0},

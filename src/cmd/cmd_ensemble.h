@@ -15,6 +15,7 @@ int cmd_ensemble_events(crn_study *study, void (*fn)(const char *line, void *arg
 int cmd_ensemble_launch(crn_study *study, crn_study_mode mode);
 
 int cmd_ensemble_check(crn_study *study, char **words);
+int cmd_ensemble_try(crn_study *study, char **words);
 int cmd_ensemble_status(crn_study *study, char **words);
 int cmd_ensemble_log(crn_study *study, char **words);
 

@@ -11,6 +11,9 @@
  *     ensemble_gather.c     states between the server and all ranks of a runner
  *     ensemble_schedule.c   which member goes to which runner, due dates, failures
  *     ensemble_check.c      what 'cairn ensemble check' tries on runners, and what it finds
+ *     ensemble_failed.c     states that failed: recorded, and tried again by hand
+ *     ensemble_revival.c    what the death of the server costs, by the model and as it was
+ *     ensemble_range.c      what results may have
  *     ensemble_needs.c      memory, files and jobs that a study needs
  *     ensemble_analysis.c   the first members, the update, observations made by a twin
  *     ensemble_command.c    a runner around a model that is run by command
@@ -24,6 +27,7 @@
  *     ensemble_products.c   mean, spread and truth for others to look at
  *     ensemble_launcher.c   the launcher: jobs that are started, watched and replaced
  *     ensemble_jobs.c       jobs of this machine
+ *     ensemble_slurm.c      jobs of Slurm
  *     ensemble_study.c      a study's configuration and directory
  *     ensemble_layout.c     states in memory, pieces of them, rows for the filter
  *     ensemble_wire.c       headers of messages
@@ -38,9 +42,23 @@
 /* What a launcher and its server are to do with a study. */
 typedef enum crn_study_mode {
     CRN_MODE_RUN,
-    CRN_MODE_TWIN, /* make a truth and its observations */
-    CRN_MODE_CHECK /* look for what would spoil it: ensemble_check.c */
+    CRN_MODE_TWIN,  /* make a truth and its observations */
+    CRN_MODE_CHECK, /* look for what would spoil it: ensemble_check.c */
+    CRN_MODE_TRY    /* propagate a state that failed once more: ensemble_failed.c */
 } crn_study_mode;
+
+/* Why a task has ended without a result, or a runner: numbers on the wire. What the model or its
+ * state is to blame for burns an attempt, a lost or hung runner from the second on, limits never.
+ */
+typedef enum crn_cause {
+    CRN_CAUSE_LOST,
+    CRN_CAUSE_REFUSED, /* by the model */
+    CRN_CAUSE_LIMIT,   /* of the job's time */
+    CRN_CAUSE_HANG,
+    CRN_CAUSE_STATE /* not finite, or out of range */
+} crn_cause;
+
+const char *crn_cause_word(crn_cause cause);
 
 /* The word for a mode on the server's command line, and back; NULL is RUN. */
 const char *crn_mode_word(crn_study_mode mode);

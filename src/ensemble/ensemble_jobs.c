@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "ensemble/ensemble_jobs.h"
+#include "ensemble/ensemble_slurm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +24,7 @@ static cairn_status adopt(const char *name, crn_jobs *jobs)
     CRN_TRY(crn_alloc(&job, 1));
     snprintf(job->name, sizeof job->name, "%s", name);
     job->started_ns = crn_now_ns();
+    job->adopted = true;
     return crn_vec_push(jobs, job);
 }
 
@@ -65,7 +66,8 @@ static int open_log(const crn_study *s, const char *name)
 }
 
 /* In the new process. */
-static void become(const crn_study *s, const char *name, const char *command, int log)
+static void become(const crn_study *s, const char *name, const char *command, uint64_t until,
+                   int log)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -78,10 +80,30 @@ static void become(const crn_study *s, const char *name, const char *command, in
     dup2(log, STDERR_FILENO);
     setenv("CAIRN_ENSEMBLE_DIR", s->dir, 1);
     setenv("CAIRN_ENSEMBLE_JOB", name, 1);
+    if (until > 0) {
+        char text[32];
+        snprintf(text, sizeof text, "%llu", (unsigned long long)until);
+        setenv("CAIRN_ENSEMBLE_UNTIL", text, 1);
+    } else
+        unsetenv("CAIRN_ENSEMBLE_UNTIL");
     if (name[0] == 's') /* another number would sum in another order */
         setenv("OPENBLAS_NUM_THREADS", "1", 1);
     execl("/bin/sh", "sh", "-c", command, (char *)NULL);
     _exit(127);
+}
+
+static cairn_status start_here(const crn_study *s, crn_job *job, const char *command)
+{
+    const uint64_t now = crn_wall_ns() / 1000000000;
+    const uint64_t until = job->limit_s > 0 ? now + (uint64_t)job->limit_s : 0;
+    int log = open_log(s, job->name);
+    job->pid = log < 0 ? -1 : fork();
+    if (job->pid == 0)
+        become(s, job->name, command, until, log);
+    const int sys = errno;
+    if (log >= 0)
+        close(log);
+    return job->pid < 0 ? crn_fail_sys(sys, "cannot start job '%s'", job->name) : CAIRN_OK;
 }
 
 cairn_status crn_job_start(const crn_study *s, const char *name, const char *command, crn_job **ret)
@@ -91,32 +113,46 @@ cairn_status crn_job_start(const crn_study *s, const char *name, const char *com
     CRN_TRY(crn_alloc(&job, 1));
     snprintf(job->name, sizeof job->name, "%s", name);
     job->started_ns = crn_now_ns();
-    int log = open_log(s, name);
-    job->pid = log < 0 ? -1 : fork();
-    if (job->pid == 0)
-        become(s, name, command, log);
-    const int sys = errno;
+    job->place = name[0] == 's' ? s->server_place : s->runner_place;
+    job->limit_s = name[0] == 'r' && job->place == CRN_JOB_LOCAL ? s->limit_s : 0;
+    int log = open_log(s, name); /* also makes the folder that Slurm writes to */
     if (log >= 0)
         close(log);
-    if (job->pid < 0) {
+    const bool slurm = job->place == CRN_JOB_SLURM;
+    cairn_status rc = slurm ? crn_slurm_start(s, job, command) : start_here(s, job, command);
+    if (rc < 0)
         free(job);
-        return crn_fail_sys(sys, "cannot start job '%s'", name);
-    }
-    *ret = job;
-    return CAIRN_OK;
+    else
+        *ret = job;
+    return rc;
 }
 
 /* --- watching ------------------------------------------------------------------------------- */
 
+/* Is its time over? Then it is ended, as a batch system does. */
+static void enforce_limit(const crn_study *s, crn_job *job)
+{
+    if (job->limit_s > 0 && (double)(crn_now_ns() - job->started_ns) / 1e9 > job->limit_s) {
+        job->cause = CRN_CAUSE_LIMIT;
+        job->limit_s = 0;
+        crn_job_kill(s, job);
+    }
+}
+
 bool crn_job_ended(const crn_study *s, crn_job *job, char *how, size_t cap)
 {
     int status;
+    if (job->place == CRN_JOB_SLURM)
+        return crn_slurm_ended(s, job, how, cap);
+    enforce_limit(s, job);
     snprintf(how, cap, "its processes are gone");
     if (job->pid == 0)
         return signal_job(s, job->name, 0) == 0;
     if (waitpid(job->pid, &status, WNOHANG) != job->pid)
         return false;
-    if (WIFSIGNALED(status))
+    if (job->cause == CRN_CAUSE_LIMIT)
+        snprintf(how, cap, "time limit");
+    else if (WIFSIGNALED(status))
         snprintf(how, cap, "killed by signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
     else
@@ -129,7 +165,10 @@ bool crn_job_ended(const crn_study *s, crn_job *job, char *how, size_t cap)
 void crn_job_kill(const crn_study *s, crn_job *job)
 {
     job->ending = true;
-    (void)signal_job(s, job->name, SIGKILL);
+    if (job->place == CRN_JOB_SLURM)
+        crn_slurm_kill(s, job);
+    else
+        (void)signal_job(s, job->name, SIGKILL);
 }
 
 void crn_job_last_words(const crn_study *s, const crn_job *job, char *text, size_t cap)

@@ -13,8 +13,12 @@
 
 static cairn_status analyse(crn_server *s)
 {
+    const uint64_t begun = crn_now_ns();
     crn_server_beat(s, "update");
     CRN_TRY(crn_analysis_update(s));
+    s->revival.propagate += (double)(begun - s->cycle_ns) * 1e-9;
+    s->revival.update += (double)(crn_now_ns() - begun) * 1e-9;
+    s->revival.ncycles++;
     crn_keeper_start(s, s->cycle);
     crn_server_next_cycle(s);
     return CAIRN_OK;
@@ -27,6 +31,8 @@ static cairn_status begin(crn_server *s)
     CRN_TRY(crn_gather_begin(s));
     cairn_status rc = crn_states_take_up(s, &whole);
     CRN_TRY(rc);
+    if (rc == CAIRN_OK)
+        crn_revival_begin(s);
     s->phase = rc == CAIRN_NOTHING ? CRN_PHASE_FIRST : CRN_PHASE_CYCLE;
     if (rc == CAIRN_OK && s->cycle > s->study->cycles)
         s->phase = CRN_PHASE_OVER;
@@ -46,7 +52,7 @@ static void give_member(crn_server *s, crn_runner_row *r, uint32_t member)
     w.attempt = ++m->attempt;
     w.number = s->study->steps;
     w.more = s->study->spin + (s->cycle - 1) * s->study->steps;
-    w.rank = s->study->keep != CRN_KEEP_ANALYSIS && !s->twin ? CRN_TASK_KEEP : 0;
+    w.rank = crn_states_keep_background(s) ? CRN_TASK_KEEP : 0;
     crn_server_task(s, r, &w);
     crn_gather_send(s, r, &w, s->analysis[member]);
     crn_study_event(s->study, "task", "{s:i,s:i,s:i,s:o}", "cycle", s->cycle, "member", member,
@@ -87,7 +93,7 @@ static cairn_status take_result(crn_server *s, crn_runner_row *r, const crn_wire
     char why[160];
     crn_member_row *m = &s->member[w->member];
     if (crn_rows_find_bad(&s->layout, r->incoming, why, sizeof why))
-        return crn_schedule_failed(s, w->member, r->number, true, why);
+        return crn_schedule_failed(s, w->member, r->number, CRN_CAUSE_STATE, why);
     unsigned char *state = s->background[w->member];
     s->background[w->member] = r->incoming;
     r->incoming = state;
@@ -111,7 +117,7 @@ static cairn_status judge(crn_server *s, crn_runner_row *r, const crn_wire *w)
     if (w->number != 0) {
         char text[256];
         snprintf(text, sizeof text, "the model refuses: %.200s", w->text);
-        return crn_schedule_failed(s, w->member, r->number, true, text);
+        return crn_schedule_failed(s, w->member, r->number, CRN_CAUSE_REFUSED, text);
     }
     return take_result(s, r, w);
 }
@@ -136,7 +142,7 @@ static cairn_status letter(crn_server *s, crn_runner_row *r, const crn_letter *m
 static cairn_status lose(crn_server *s, crn_runner_row *r, const char *why)
 {
     const bool matters = r->busy && r->task.cycle == s->cycle && s->phase == CRN_PHASE_CYCLE;
-    return matters ? crn_schedule_failed(s, r->task.member, r->number, false, why) : CAIRN_OK;
+    return matters ? crn_schedule_failed(s, r->task.member, r->number, r->cause, why) : CAIRN_OK;
 }
 
 static void overdue(crn_server *s, uint32_t member)
@@ -175,6 +181,7 @@ static cairn_status tick(crn_server *s)
 {
     if (s->keeper.works && atomic_load(&s->keeper.ended))
         crn_keeper_join(s);
+    crn_revival_look(s);
     return CAIRN_OK;
 }
 
@@ -183,6 +190,8 @@ static cairn_status close_states(crn_server *s, cairn_status rc)
     if (rc == CAIRN_OK && s->twin && !s->stopping)
         rc = close_twin(s, s->twin_path);
     crn_keeper_join(s);
+    if (rc == CAIRN_OK)
+        crn_revival_report(s);
     return rc;
 }
 

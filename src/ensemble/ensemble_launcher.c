@@ -6,7 +6,7 @@
  */
 #include "ensemble/ensemble_check.h"
 #include "ensemble/ensemble_command.h"
-#include "ensemble/ensemble_jobs.h"
+#include "ensemble/ensemble_slurm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 #include "supervise/supervise.h"
 
-enum { WAIT_MS = 100, LEAVE_S = 5, SERVERS_IN_A_ROW = 5 };
+enum { WAIT_MS = 100, LEAVE_S = 5, CLEAR_S = 120, SERVERS_IN_A_ROW = 5 };
 
 typedef struct launcher {
     crn_study *study;
@@ -29,6 +29,7 @@ typedef struct launcher {
     crn_link *hub;
     int lock;
     crn_jobs job;
+    crn_slurm slurm;
     uint32_t runner, server;        /* the highest numbers in use */
     uint32_t wanted;                /* runners */
     uint32_t nstarted, other;       /* of a check: runners; the one with other ranks, or 0 */
@@ -150,11 +151,12 @@ static cairn_status start_for_check(launcher *l)
     char *other = NULL;
     if (l->nstarted > 0)
         return CAIRN_OK;
-    while (l->nstarted < CRN_CHECK_RUNNERS) {
+    while (l->nstarted < l->wanted) {
         CRN_TRY(start_runner(l, l->study->runner, false));
         l->nstarted++;
     }
-    CRN_TRY(crn_check_other(l->study, &other));
+    if (l->mode == CRN_MODE_CHECK)
+        CRN_TRY(crn_check_other(l->study, &other));
     if (!other)
         return CAIRN_OK;
     cairn_status rc = start_runner(l, other, true);
@@ -167,7 +169,7 @@ static cairn_status start_missing(launcher *l)
 {
     if (count_jobs(l, 's') == 0)
         CRN_TRY(start_server(l));
-    if (l->mode == CRN_MODE_CHECK)
+    if (l->mode == CRN_MODE_CHECK || l->mode == CRN_MODE_TRY)
         return start_for_check(l);
     while (count_jobs(l, 'r') < l->wanted)
         CRN_TRY(start_runner(l, l->study->runner, false));
@@ -178,10 +180,17 @@ static void on_runner_end(launcher *l, const crn_job *job, const char *how)
 {
     char words[200], server[32];
     snprintf(server, sizeof server, "s%u", l->server);
+    crn_wire w = {.kind = CRN_WIRE_LEAVE,
+                  .study = l->study->id,
+                  .incarnation = l->server,
+                  .runner = number_of(job),
+                  .number = job->cause};
+    snprintf(w.text, sizeof w.text, "%s",
+             job->cause == CRN_CAUSE_LIMIT ? "time limit" : "lost process");
     const bool other = l->other > 0 && number_of(job) == l->other;
-    send_to(l, server, CRN_WIRE_LEAVE, number_of(job), "lost process");
+    (void)crn_link_send(l->hub, server, &w, NULL, 0);
     l->nunborn = job->hello || other ? 0 : l->nunborn + 1;
-    if (l->nunborn <= (l->mode == CRN_MODE_CHECK ? 0 : 2 * l->wanted))
+    if (l->nunborn <= (l->nstarted > 0 ? 0 : 2 * l->wanted))
         return;
     crn_job_last_words(l->study, job, words, sizeof words);
     char text[500];
@@ -220,6 +229,8 @@ static void watch_jobs(launcher *l)
                 runner ? on_runner_end(l, job, how) : on_server_end(l, job, how);
             }
             free(job);
+        } else if (job->place == CRN_JOB_SLURM && !job->running) {
+            l->heard_ns = runner ? l->heard_ns : now; /* it waits for its turn */
         } else if (runner && !job->hello && !job->ending &&
                    (double)(now - job->started_ns) / 1e9 > l->study->register_s) {
             say(l, "runner '%s' has not said hello: ending it", job->name);
@@ -387,11 +398,13 @@ static cairn_status listen_again(launcher *l)
     free(was);
     if (l->job.n == 0)
         port = 0;
-    cairn_status rc = crn_link_listen(&l->study->keys, l->study->address, port, &l->hub);
+    char host[CRN_ADDRESS_TEXT];
+    crn_study_address(l->study, host, sizeof host);
+    cairn_status rc = crn_link_listen(&l->study->keys, host, port, &l->hub);
     if (rc < 0 && port > 0) { /* its jobs are lost to us, and we to them */
         for (size_t i = 0; i < l->job.n; i++)
             crn_job_kill(l->study, l->job.at[i]);
-        rc = crn_link_listen(&l->study->keys, l->study->address, 0, &l->hub);
+        rc = crn_link_listen(&l->study->keys, host, 0, &l->hub);
     }
     CRN_TRY(rc);
     return crn_study_write(l->study, "launcher", crn_link_address(l->hub));
@@ -401,6 +414,9 @@ static cairn_status start(launcher *l)
 {
     CRN_TRY(take_lock(l));
     CRN_TRY(crn_jobs_find(l->study, &l->runner, &l->server, &l->job));
+    l->slurm.used =
+        l->study->runner_place == CRN_JOB_SLURM || l->study->server_place == CRN_JOB_SLURM;
+    CRN_TRY(crn_slurm_look(l->study, &l->slurm, true, &l->job));
     CRN_TRY(listen_again(l));
     if (l->job.n > 0)
         say(l, "going on with %zu jobs of an earlier launcher", l->job.n);
@@ -412,7 +428,7 @@ static cairn_status start(launcher *l)
 static void greet(launcher *l)
 {
     for (size_t i = 0; i < l->job.n; i++)
-        if (!l->job.at[i]->hello && l->job.at[i]->pid == 0) {
+        if (!l->job.at[i]->hello && l->job.at[i]->adopted) {
             send_to(l, l->job.at[i]->name, CRN_WIRE_HELLO, 0, "");
             l->job.at[i]->hello = l->job.at[i]->name[0] == 'r';
         }
@@ -425,6 +441,7 @@ static cairn_status loop(launcher *l)
         while (crn_signals_next(&l->signals) != 0)
             ;
         take_messages(l);
+        CRN_TRY(crn_slurm_look(l->study, &l->slurm, false, &l->job));
         watch_jobs(l);
         greet(l);
         if (l->signals.nleave > 0 || l->asked)
@@ -436,19 +453,32 @@ static cairn_status loop(launcher *l)
     return CAIRN_OK;
 }
 
-/* All jobs leave, or are ended. */
+/* End those that do not leave by themselves: after a failure all; in the end those that wait for
+ * their turn; when the time is over those that are left. */
+static void end_jobs(launcher *l, bool late)
+{
+    for (size_t i = 0; i < l->job.n; i++) {
+        crn_job *job = l->job.at[i];
+        const bool waits = job->place == CRN_JOB_SLURM && !job->running;
+        if ((late || l->rc != CAIRN_OK || waits) && (!job->ending || job->place == CRN_JOB_LOCAL))
+            crn_job_kill(l->study, job);
+    }
+}
+
+/* All jobs leave, or are ended. A batch system that does not answer is not waited for for ever. */
 static void clear(launcher *l)
 {
-    const uint64_t until = crn_now_ns() + (uint64_t)LEAVE_S * 1000000000;
-    for (size_t i = 0; l->rc != CAIRN_OK && i < l->job.n; i++)
-        crn_job_kill(l->study, l->job.at[i]);
-    while (l->job.n > 0) {
+    const uint64_t now = crn_now_ns(), until = now + (uint64_t)LEAVE_S * 1000000000;
+    end_jobs(l, false);
+    while (l->job.n > 0 && crn_now_ns() < now + (uint64_t)CLEAR_S * 1000000000) {
         crn_link_wait(&l->hub, 1, -1, 20);
         take_messages(l);
+        (void)crn_slurm_look(l->study, &l->slurm, false, &l->job);
         watch_jobs(l);
-        for (size_t i = 0; crn_now_ns() > until && i < l->job.n; i++)
-            crn_job_kill(l->study, l->job.at[i]);
+        end_jobs(l, crn_now_ns() > until);
     }
+    for (size_t i = 0; i < l->job.n; i++)
+        say(l, "job '%s' does not end: see to it", l->job.at[i]->name);
 }
 
 static void launcher_done(launcher *l)
@@ -464,7 +494,9 @@ static void launcher_done(launcher *l)
 
 static uint32_t wanted_runners(const crn_study *study, crn_study_mode mode)
 {
-    return mode == CRN_MODE_TWIN ? 1 : mode == CRN_MODE_CHECK ? CRN_CHECK_RUNNERS : study->runners;
+    if (mode == CRN_MODE_CHECK)
+        return CRN_CHECK_RUNNERS;
+    return mode == CRN_MODE_RUN ? study->runners : 1;
 }
 
 cairn_status crn_launcher_run(crn_study *study, crn_study_mode mode, const char *program,

@@ -103,6 +103,8 @@ cairn_status crn_layout_init(crn_state_layout *l, const crn_state_fields *fields
         memset(f.offset, 0, sizeof f.offset);
         memcpy(f.count, f.global, sizeof f.count);
         f.at = l->nbytes;
+        f.low = -INFINITY;
+        f.high = INFINITY;
         cairn_status rc = crn_vec_push(&l->field, f);
         l->nbytes += CRN_ROUND_UP(crn_field_nbytes(&f), UINT64_C(8));
         l->nrows += f.role == CAIRN_CARRIED ? 0 : volume(&f, f.global);
@@ -216,12 +218,18 @@ bool crn_rows_find_bad(const crn_state_layout *l, const unsigned char *state, ch
 {
     for (size_t k = 0; k < l->field.n; k++) {
         const crn_state_field *f = &l->field.at[k];
-        for (uint64_t i = 0, n = volume(f, f->global); f->role != CAIRN_CARRIED && i < n; i++)
-            if (!isfinite(crn_element(state + f->at, f->type, i))) {
+        for (uint64_t i = 0, n = volume(f, f->global); f->role != CAIRN_CARRIED && i < n; i++) {
+            const double x = crn_element(state + f->at, f->type, i);
+            if (isfinite(x) && x >= f->low && x <= f->high)
+                continue;
+            if (isfinite(x))
+                snprintf(name, cap, "element %llu of field '%s' is %g, out of its range %g to %g",
+                         (unsigned long long)i, f->name, x, f->low, f->high);
+            else
                 snprintf(name, cap, "element %llu of field '%s' is not finite",
                          (unsigned long long)i, f->name);
-                return true;
-            }
+            return true;
+        }
     }
     return false;
 }

@@ -21,7 +21,8 @@ typedef struct crn_state_field {
     int ndims; /* 1 to 8 */
     uint64_t global[8];
     uint64_t offset[8], count[8]; /* of a rank's piece */
-    uint64_t at;                  /* of a layout: where its bytes begin in a state */
+    uint64_t at;                  /* of a layout: where its bytes begin in a state, */
+    double low, high;             /* and what its values may be */
 } crn_state_field;
 
 typedef CRN_VEC(crn_state_field) crn_state_fields;
@@ -57,7 +58,7 @@ double crn_element(const unsigned char *at, cairn_type type, uint64_t i);
 void crn_rows_read(const crn_state_layout *l, const unsigned char *state, double *row);
 void crn_rows_write(const crn_state_layout *l, const double *row, unsigned char *state);
 
-/* The first row that is not finite: its field and index into name; false: all are. */
+/* The first row that is not finite or out of its range: a sentence into name; false: none is. */
 bool crn_rows_find_bad(const crn_state_layout *l, const unsigned char *state, char *name,
                        size_t cap);
 

@@ -41,7 +41,7 @@ static void memory(crn_server *s)
  * last cycle, until its analysis is safe, and those that come. */
 static uint64_t kept_states(const crn_study *t)
 {
-    const unsigned sets = t->keep == CRN_KEEP_BOTH ? 4 : 2;
+    const unsigned sets = t->keep == CRN_KEEP_BOTH ? 4 : t->keep == CRN_KEEP_NONE ? 0 : 2;
     return (uint64_t)sets * t->members;
 }
 

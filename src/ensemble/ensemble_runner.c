@@ -263,6 +263,17 @@ static cairn_status next_order(cairn_ensemble *e, order *ret)
     return crn_comm_bcast(e->comm, ret, sizeof *ret, 0);
 }
 
+/* Until the end of the job, as the launcher or the job's script knows it; 0: not known. */
+static double seconds_left(void)
+{
+    const char *text = getenv("CAIRN_ENSEMBLE_UNTIL");
+    uint64_t until;
+    if (!text || crn_parse_count(text, &until) < 0)
+        return 0;
+    const double left = (double)until - (double)crn_wall_ns() * 1e-9;
+    return left > 0 ? left : 1e-3;
+}
+
 /* A new server: all ranks register, and what it may lack is offered to it. */
 static cairn_status connect_server(cairn_ensemble *e, const crn_wire *serve)
 {
@@ -278,6 +289,7 @@ static cairn_status connect_server(cairn_ensemble *e, const crn_wire *serve)
     CRN_TRY(crn_link_connect(&r->keys, serve->text, name, &r->server));
     crn_wire w = wire_of(e, CRN_WIRE_FIELDS);
     w.number = (uint64_t)crn_comm_size(e->comm);
+    w.seconds = seconds_left();
     crn_fields_put(&b, &r->fields);
     cairn_status rc = crn_buf_status(&b);
     if (rc == CAIRN_OK)

@@ -60,6 +60,7 @@ void crn_schedule_took(crn_server *s, double seconds)
     else
         s->seconds.at[s->nseconds % DURATIONS] = seconds;
     s->nseconds++;
+    s->nlimits = 0;
 }
 
 static int by_size(const void *a, const void *b)
@@ -91,36 +92,71 @@ double crn_schedule_due_s(const crn_server *s)
     return fmax(s->study->due_s, 2 * median + 6 * spread);
 }
 
+double crn_schedule_need_s(const crn_server *s)
+{
+    double median, spread;
+    if (s->seconds.n == 0)
+        return 0;
+    middle(s, &median, &spread);
+    return median + 4 * spread;
+}
+
+const char *crn_cause_word(crn_cause cause)
+{
+    static const char *const words[] = {[CRN_CAUSE_LOST] = "lost",
+                                        [CRN_CAUSE_REFUSED] = "refused",
+                                        [CRN_CAUSE_LIMIT] = "limit",
+                                        [CRN_CAUSE_HANG] = "hang",
+                                        [CRN_CAUSE_STATE] = "state"};
+    return words[cause];
+}
+
+/* Jobs whose time is over burn no attempt; but if none lasts long enough, nothing is ever done. */
+static cairn_status check_limits(crn_server *s, crn_cause cause)
+{
+    s->nlimits = cause == CRN_CAUSE_LIMIT ? s->nlimits + 1 : s->nlimits;
+    CRN_FAIL_IF(s->nlimits > 3 * s->study->runners + 2, CAIRN_EPEER,
+                "%u tasks in a row were ended with the time of their jobs: a member takes longer "
+                "than a runner has",
+                s->nlimits);
+    return CAIRN_OK;
+}
+
 /* No attempt is left. */
 static cairn_status give_up(crn_server *s, uint32_t member, const char *why)
 {
     crn_member_row *m = &s->member[member];
     if (s->study->failing == CRN_FAILING_STOP)
         return crn_fail(CAIRN_EPEER,
-                        "member %u failed %u times in cycle %u: %s; its analysis a%06u of cycle %u "
-                        "is on the shelf, to run it by hand",
-                        member, m->burned, s->cycle, why, member, s->cycle - 1);
+                        "member %u failed %u times in cycle %u: %s; 'cairn ensemble try %s %u' "
+                        "propagates its state once more",
+                        member, m->burned, s->cycle, why, s->study->file, member);
     m->state = CRN_MEMBER_FAILED;
     return CAIRN_OK;
 }
 
-/* A member's task has ended without a result. What the model or its state is to blame for burns an
- * attempt; a lost or hung runner from the second on. */
-cairn_status crn_schedule_failed(crn_server *s, uint32_t member, uint32_t runner, bool model,
+/* A member's task has ended without a result. */
+cairn_status crn_schedule_failed(crn_server *s, uint32_t member, uint32_t runner, crn_cause cause,
                                  const char *why)
 {
+    const bool model = cause == CRN_CAUSE_REFUSED || cause == CRN_CAUSE_STATE;
+    const bool gone = cause == CRN_CAUSE_LOST || cause == CRN_CAUSE_HANG;
     crn_member_row *m = &s->member[member];
     s->nfailures++;
     m->copies -= m->copies > 0;
     if (m->state != CRN_MEMBER_RUNNING)
         return CAIRN_OK;
-    m->losses += !model;
-    m->burned += model || m->losses > 1;
+    m->losses += gone;
+    const bool burns = model || (gone && m->losses > 1);
+    m->burned += burns;
     memmove(m->avoid + 1, m->avoid, sizeof m->avoid - sizeof *m->avoid);
     m->avoid[0] = runner;
-    crn_study_event(s->study, "failed", "{s:i,s:i,s:o,s:i,s:s}", "cycle", s->cycle, "member",
-                    member, "runner", json_sprintf("r%u", runner), "burned", m->burned, "cause",
-                    why);
+    crn_study_event(s->study, "failed", "{s:i,s:i,s:o,s:s,s:i,s:s}", "cycle", s->cycle, "member",
+                    member, "runner", json_sprintf("r%u", runner), "kind", crn_cause_word(cause),
+                    "burned", m->burned, "cause", why);
+    if (burns)
+        crn_failed_keep(s, member);
+    CRN_TRY(check_limits(s, cause));
     if (m->burned >= s->study->attempts)
         return give_up(s, member, why);
     if (m->copies == 0)

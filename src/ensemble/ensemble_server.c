@@ -9,6 +9,7 @@
 #include "ensemble/ensemble_check.h"
 
 #include <errno.h>
+#include <time.h>
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -77,8 +78,9 @@ static void forget_runner(crn_server *s, crn_runner_row *r)
 }
 
 /* A runner is gone or must go: what it had is to be done by others. */
-static cairn_status lose_runner(crn_server *s, crn_runner_row *r, const char *why)
+static cairn_status lose_runner(crn_server *s, crn_runner_row *r, crn_cause cause, const char *why)
 {
+    r->cause = cause;
     cairn_status rc = s->method->lose(s, r, why);
     forget_runner(s, r);
     return rc < 0 ? rc : s->method->advance(s);
@@ -88,6 +90,7 @@ static cairn_status lose_runner(crn_server *s, crn_runner_row *r, const char *wh
 static cairn_status begin(crn_server *s, const crn_state_fields *fields)
 {
     CRN_TRY(crn_layout_init(&s->layout, fields));
+    CRN_TRY(crn_ranges_apply(s->study, &s->layout));
     CRN_FAIL_IF(s->layout.nrows == 0, CAIRN_EINVAL, "the model has no field to be assimilated");
     CRN_TRY(crn_observing_init(&s->observing, s->study, &s->layout.field));
     if (s->study->observations[0] && !s->twin)
@@ -155,6 +158,8 @@ static cairn_status on_fields(crn_server *s, const crn_letter *m)
     }
     r->rank[w->rank] = (crn_runner_rank){.known = true, .piece = fields};
     r->heard_ns = crn_now_ns();
+    if (w->seconds > 0)
+        r->until_ns = r->heard_ns + (uint64_t)(w->seconds * 1e9);
     return ++r->nknown == r->nranks ? complete(s, r) : CAIRN_OK;
 }
 
@@ -170,6 +175,7 @@ void crn_server_clear(crn_runner_row *r)
 void crn_server_task(crn_server *s, crn_runner_row *r, const crn_wire *task)
 {
     r->task = *task;
+    r->ntasks++;
     r->busy = true;
     r->idle = false;
     r->waits = false;
@@ -190,16 +196,85 @@ static void ask_first(crn_server *s, crn_runner_row *r)
     crn_server_task(s, r, &w);
 }
 
+/* Does its job end before a member would be done? One that had no task yet gets its chance. */
+static bool ends_too_soon(const crn_server *s, const crn_runner_row *r)
+{
+    return r->until_ns > 0 && r->ntasks > 0 &&
+           crn_now_ns() + (uint64_t)(crn_schedule_need_s(s) * 1e9) > r->until_ns;
+}
+
+/* The launcher replaces it; nothing is lost. */
+static void retire(crn_server *s, crn_runner_row *r)
+{
+    crn_wire w = crn_server_wire(s, CRN_WIRE_LEAVE);
+    w.runner = r->number;
+    snprintf(w.text, sizeof w.text, "its time ends before another member would be done");
+    (void)crn_link_send(s->launcher, NULL, &w, NULL, 0);
+    crn_study_event(s->study, "retired", "{s:o,s:f,s:f}", "runner", json_sprintf("r%u", r->number),
+                    "left", ((double)r->until_ns - (double)crn_now_ns()) / 1e9, "need",
+                    crn_schedule_need_s(s));
+    (void)lose_runner(s, r, CRN_CAUSE_LIMIT, "time limit");
+}
+
+enum { REQUESTS = 4096 };
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* How much of this thread's time a request has taken until its reply was queued. */
+static void note_request(crn_server *s, crn_runner_row *r, uint64_t since)
+{
+    const double seconds = (double)(r->ask_ns + cpu_ns() - since) * 1e-9;
+    if (s->request.n < REQUESTS)
+        (void)crn_vec_push(&s->request, seconds);
+    else
+        s->request.at[s->nrequests % REQUESTS] = seconds;
+    s->nrequests++;
+    r->ask_ns = 0;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_request(crn_server *s)
+{
+    if (s->request.n == 0)
+        return 0;
+    qsort(s->request.at, s->request.n, sizeof(double), by_size);
+    return s->request.at[s->request.n / 2];
+}
+
+static cairn_status give(crn_server *s, crn_runner_row *r)
+{
+    const uint64_t since = cpu_ns();
+    CRN_TRY(s->method->give(s, r));
+    if (r->busy)
+        note_request(s, r, since);
+    return CAIRN_OK;
+}
+
 static cairn_status schedule(crn_server *s)
 {
     for (size_t i = 0; i < s->runner.n; i++) {
         crn_runner_row *r = s->runner.at[i];
         if (!r->idle || r->busy || r->nknown < r->nranks)
             continue;
+        if (ends_too_soon(s, r)) {
+            retire(s, r);
+            i--;
+            continue;
+        }
         if (s->phase == CRN_PHASE_FIRST)
             ask_first(s, r);
         else if (s->phase == CRN_PHASE_CYCLE)
-            CRN_TRY(s->method->give(s, r));
+            CRN_TRY(give(s, r));
     }
     return CAIRN_OK;
 }
@@ -234,7 +309,7 @@ static cairn_status on_runner(crn_server *s, const crn_letter *m)
         }
         return CAIRN_OK;
     case CRN_WIRE_LEAVE:
-        return r ? lose_runner(s, r, "lost process") : CAIRN_OK;
+        return r ? lose_runner(s, r, CRN_CAUSE_LOST, "lost process") : CAIRN_OK;
     default: /* what has to do with states and results */
         if (!r || r->nknown < r->nranks)
             s->nstale++;
@@ -250,7 +325,8 @@ static cairn_status on_launcher(crn_server *s, const crn_wire *w)
     else if (w->kind == CRN_WIRE_STOP)
         s->stopping = true;
     else if (w->kind == CRN_WIRE_LEAVE && r)
-        return lose_runner(s, r, w->text);
+        return lose_runner(s, r, w->number == CRN_CAUSE_LIMIT ? CRN_CAUSE_LIMIT : CRN_CAUSE_LOST,
+                           w->text);
     else if (w->kind == CRN_WIRE_LEAVE && s->method == &crn_method_check)
         return crn_check_lost(s, w->runner, w->text);
     else if (w->kind == CRN_WIRE_HELLO) { /* a new launcher does not know us */
@@ -265,10 +341,16 @@ static cairn_status take_all(crn_server *s)
 {
     crn_letter m = {0};
     cairn_status rc = CAIRN_OK;
+    uint64_t since = cpu_ns();
     while (rc == CAIRN_OK && s->phase != CRN_PHASE_OVER &&
            crn_link_take(s->hub, &m, &s->nbad) == CAIRN_OK) {
         rc = on_runner(s, &m);
+        crn_runner_row *r = m.wire.kind == CRN_WIRE_ASK ? find_runner(s, m.wire.runner) : NULL;
         crn_letter_done(&m);
+        const uint64_t now = cpu_ns();
+        if (r)
+            r->ask_ns = now - since;
+        since = now;
     }
     while (rc == CAIRN_OK && crn_link_take(s->launcher, &m, &s->nbad) == CAIRN_OK) {
         rc = on_launcher(s, &m.wire);
@@ -284,7 +366,7 @@ static cairn_status end_runner(crn_server *s, crn_runner_row *r)
     w.runner = r->number;
     snprintf(w.text, sizeof w.text, "it hangs");
     (void)crn_link_send(s->launcher, NULL, &w, NULL, 0);
-    return lose_runner(s, r, "hang");
+    return lose_runner(s, r, CRN_CAUSE_HANG, "hang");
 }
 
 /* Overdue tasks: others may start them, too; a runner that takes twice as long hangs. */
@@ -330,7 +412,7 @@ static cairn_status start(crn_server *s)
                 "a server is started by 'cairn ensemble run', not by hand");
     s->incarnation = (uint32_t)strtoul(job + 1, NULL, 10);
     s->nmembers = s->nactive = s->twin ? 1 : s->study->members;
-    if (s->method == &crn_method_check)
+    if (s->method == &crn_method_check || s->method == &crn_method_try)
         s->nmembers = s->nactive = CRN_CHECK_MEMBERS;
     CRN_TRY(crn_alloc(&s->member, s->nmembers));
     CRN_TRY(s->method->open(s));
@@ -339,7 +421,9 @@ static cairn_status start(crn_server *s)
     cairn_status rc = crn_link_connect(&s->study->keys, address, job, &s->launcher);
     free(address);
     CRN_TRY(rc);
-    CRN_TRY(crn_link_listen(&s->study->keys, s->study->address, 0, &s->hub));
+    char host[CRN_ADDRESS_TEXT];
+    crn_study_address(s->study, host, sizeof host);
+    CRN_TRY(crn_link_listen(&s->study->keys, host, 0, &s->hub));
     say_hello(s, job);
     return CAIRN_OK;
 }
@@ -352,6 +436,7 @@ static void server_done(crn_server *s)
         runner_free(s->runner.at[--s->runner.n]);
     crn_vec_done(&s->runner);
     crn_vec_done(&s->seconds);
+    crn_vec_done(&s->request);
     crn_obs_close(s->obs);
     crn_observing_done(&s->observing);
     crn_layout_done(&s->layout);
@@ -370,16 +455,23 @@ static void finish(crn_server *s, cairn_status rc)
     crn_wire w = crn_server_wire(s, CRN_WIRE_STOP);
     snprintf(w.text, sizeof w.text, "%s", text);
     w.number = rc < 0 ? 1 : s->stopping ? 2 : 0;
-    if (s->method != &crn_method_check)
-        crn_study_event(s->study, "over", "{s:i,s:I,s:I,s:I}", "cycle", s->cycle - 1, "failures",
-                        (json_int_t)s->nfailures, "repeated", (json_int_t)s->nrepeated, "ignored",
-                        (json_int_t)(s->nbad + s->nstale));
+    if (s->method != &crn_method_check && s->method != &crn_method_try)
+        crn_study_event(s->study, "over", "{s:i,s:I,s:I,s:I,s:I,s:f}", "cycle", s->cycle - 1,
+                        "failures", (json_int_t)s->nfailures, "repeated", (json_int_t)s->nrepeated,
+                        "ignored", (json_int_t)(s->nbad + s->nstale), "refused",
+                        (json_int_t)(s->hub ? crn_link_refused(s->hub) : 0), "request_s",
+                        median_request(s));
     if (s->launcher)
         (void)crn_link_send(s->launcher, NULL, &w, NULL, 0);
+    if (rc == CAIRN_OK && !s->stopping) /* also where no launcher is left that would */
+        for (size_t i = 0; i < s->runner.n; i++)
+            crn_server_to_rank(s, s->runner.at[i], 0, &w, NULL, 0);
 }
 
-static const char *const mode_words[] = {
-    [CRN_MODE_RUN] = "run", [CRN_MODE_TWIN] = "twin", [CRN_MODE_CHECK] = "check"};
+static const char *const mode_words[] = {[CRN_MODE_RUN] = "run",
+                                         [CRN_MODE_TWIN] = "twin",
+                                         [CRN_MODE_CHECK] = "check",
+                                         [CRN_MODE_TRY] = "try"};
 
 const char *crn_mode_word(crn_study_mode mode)
 {
@@ -397,8 +489,8 @@ crn_study_mode crn_mode_of(const char *word)
 cairn_status crn_server_run(crn_study *study, crn_study_mode mode)
 {
     crn_server s = {.study = study, .twin = mode == CRN_MODE_TWIN, .method = &crn_method_kalman};
-    if (mode == CRN_MODE_CHECK)
-        s.method = &crn_method_check;
+    if (mode == CRN_MODE_CHECK || mode == CRN_MODE_TRY)
+        s.method = mode == CRN_MODE_TRY ? &crn_method_try : &crn_method_check;
     cairn_status rc = start(&s);
     if (rc == CAIRN_OK)
         rc = loop(&s);

@@ -14,6 +14,7 @@
 #include "ensemble/ensemble.h"
 #include "ensemble/ensemble_layout.h"
 #include "ensemble/ensemble_observing.h"
+#include "ensemble/ensemble_revival.h"
 
 /* --- members -------------------------------------------------------------------------------- */
 
@@ -30,6 +31,7 @@ enum { CRN_AVOID = 4 };
 typedef struct crn_member_row {
     crn_member_state state;
     uint32_t attempt;          /* of the last task */
+    bool recorded;             /* the state that failed is on its shelf */
     uint32_t burned;           /* attempts that count against it in this cycle */
     uint32_t losses;           /* runners that were lost or hung with it */
     uint32_t copies;           /* runners that have it now */
@@ -46,7 +48,10 @@ typedef struct crn_runner_rank {
 } crn_runner_rank;
 
 typedef struct crn_runner_row {
-    uint32_t number; /* of its job */
+    crn_cause cause;   /* why it is gone, while a method's lose looks at it */
+    uint64_t until_ns; /* when its job ends; 0: not known */
+    uint32_t ntasks;   /* that it was given */
+    uint32_t number;   /* of its job */
     uint32_t nranks, nknown;
     crn_runner_rank *rank;
     bool idle, busy;
@@ -54,6 +59,7 @@ typedef struct crn_runner_row {
     crn_wire task; /* the one that it has, while it is busy */
     crn_wire done; /* the announcement */
     uint64_t begun_ns, heard_ns;
+    uint64_t ask_ns;                /* processor time that its request has taken until now */
     unsigned char *incoming;        /* the state that comes, piece by piece, */
     uint32_t in_member, in_attempt; /* and of which task it is the result */
     size_t ncame, nwanted;          /* pieces */
@@ -79,6 +85,7 @@ typedef struct crn_keeper {
     cairn_status rc; /* the thread's until ended */
     char text[CRN_ERR_TEXT];
     uint64_t begun_ns;
+    double seconds;       /* that it took; the thread's until ended */
     unsigned char **copy; /* of the background, where that is written as HDF5, too */
 } crn_keeper;
 
@@ -113,7 +120,7 @@ typedef struct crn_method {
     void (*free)(crn_server *s);
 } crn_method;
 
-extern const crn_method crn_method_kalman, crn_method_check;
+extern const crn_method crn_method_kalman, crn_method_check, crn_method_try;
 
 typedef struct crn_check crn_check;
 
@@ -139,6 +146,10 @@ struct crn_server {
     FILE *twin_file;
     char *twin_path;
     crn_keeper keeper;
+    crn_revival revival;
+    CRN_VEC(double) request; /* seconds of processor time from requests to replies, the last */
+    uint64_t nrequests;
+    uint32_t nlimits; /* tasks in a row that ended with their job's time */
     uint64_t nbad, nstale, nfailures, nrepeated, beat_ns, cycle_ns, moved_ns;
     bool stopping;    /* the launcher asked */
     crn_check *check; /* NULL: it is none */
@@ -170,17 +181,31 @@ void crn_check_say(const crn_server *s, const char *what, int ok, const char *fm
     CAIRN_PRINTF(4); /* ok: 1, 0: a fault, -1: it was not tried */
 void crn_needs_report(crn_server *s, uint32_t nranks, double task_s); /* by crn_check_say */
 
+/* revival */
+void crn_revival_begin(crn_server *s);  /* a study was taken up */
+void crn_revival_look(crn_server *s);   /* is what there was there again? */
+void crn_revival_report(crn_server *s); /* in the end: model and measurement */
+
 /* schedule */
 void crn_schedule_begin(crn_server *s); /* of a cycle: every active member is to do */
 bool crn_schedule_choose(crn_server *s, const crn_runner_row *r, uint32_t *ret);
 double crn_schedule_due_s(const crn_server *s); /* how long a task may take */
 void crn_schedule_took(crn_server *s, double seconds);
-cairn_status crn_schedule_failed(crn_server *s, uint32_t member, uint32_t runner, bool model,
+double crn_schedule_need_s(const crn_server *s); /* how long a task takes, as far as is known */
+cairn_status crn_schedule_failed(crn_server *s, uint32_t member, uint32_t runner, crn_cause cause,
                                  const char *why);
+
+/* failed: the state that a task began with goes to a shelf, to be tried by hand; once for a cycle
+ */
+void crn_failed_keep(crn_server *s, uint32_t member);
+
+/* What study.ranges says, into the layout. */
+cairn_status crn_ranges_apply(const crn_study *study, crn_state_layout *l);
 
 /* states */
 cairn_status crn_states_open(crn_server *s);
 cairn_status crn_states_take_up(crn_server *s, bool *ret_analyse); /* CAIRN_NOTHING: nothing kept */
+bool crn_states_keep_background(const crn_server *s);
 cairn_status crn_states_put_background(crn_server *s, uint32_t member);
 cairn_status crn_export_prepare(crn_server *s); /* by the loop, before the keeper starts */
 cairn_status crn_export_write(crn_server *s);   /* by the keeper: what study.hdf5 asks for */

@@ -79,9 +79,14 @@ static cairn_status get(crn_server *s, char kind, uint32_t member, uint32_t cycl
     return rc < 0 ? shelf_failed(rc) : CAIRN_OK;
 }
 
+bool crn_states_keep_background(const crn_server *s)
+{
+    return !s->twin && (s->study->keep == CRN_KEEP_BOTH || s->study->keep == CRN_KEEP_BACKGROUND);
+}
+
 cairn_status crn_states_put_background(crn_server *s, uint32_t member)
 {
-    if (s->study->keep == CRN_KEEP_ANALYSIS)
+    if (!crn_states_keep_background(s))
         return CAIRN_OK;
     crn_keeper_join(s);
     int rc = put(s, 'b', member, s->cycle, s->background[member]);
@@ -163,10 +168,13 @@ static cairn_status load_background(crn_server *s, uint32_t member, uint32_t cyc
 
 static cairn_status load_all(crn_server *s, char kind, uint32_t cycle)
 {
+    const uint64_t begun = crn_now_ns();
     for (uint32_t m = 0; m < s->nmembers; m++)
         if (s->member[m].state != CRN_MEMBER_DROPPED)
             CRN_TRY(kind == 'a' ? get(s, 'a', m, cycle, s->analysis[m])
                                 : load_background(s, m, cycle));
+    *(kind == 'a' ? &s->revival.get_analysis : &s->revival.get_background) =
+        (double)(crn_now_ns() - begun) * 1e-9;
     return CAIRN_OK;
 }
 
@@ -263,6 +271,7 @@ static void *keep(void *arg)
     if (k->rc == CAIRN_OK)
         k->rc = drop_spent(s);
     snprintf(k->text, sizeof k->text, "%s", k->rc < 0 ? crn_err_peek()->text : "");
+    k->seconds = (double)(crn_now_ns() - k->begun_ns) / 1e9;
     atomic_store(&k->ended, true); /* all of the above is seen by who sees this */
     return NULL;
 }
@@ -276,7 +285,9 @@ void crn_keeper_start(crn_server *s, uint32_t cycle)
         return;
     crn_keeper_join(s);
     k->cycle = cycle;
-    k->put = s->study->keep != CRN_KEEP_BACKGROUND || cycle == 0;
+    const crn_keep what = s->study->keep;
+    k->put = what == CRN_KEEP_BOTH || what == CRN_KEEP_ANALYSIS ||
+             (what == CRN_KEEP_BACKGROUND && cycle == 0);
     k->begun_ns = crn_now_ns();
     atomic_store(&k->ended, false);
     k->rc = crn_export_prepare(s);
@@ -298,7 +309,9 @@ void crn_keeper_join(crn_server *s)
         return;
     pthread_join(k->thread, NULL);
     k->works = false;
-    double seconds = (double)(crn_now_ns() - k->begun_ns) / 1e9;
+    double seconds = k->seconds;
+    s->revival.keep += k->rc == CAIRN_OK && k->put ? seconds : 0;
+    s->revival.nkept += k->rc == CAIRN_OK && k->put;
     if (k->rc < 0)
         crn_study_event(s->study, "not_kept", "{s:i,s:s}", "cycle", k->cycle, "why", k->text);
     else

@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <inttypes.h>
 #include <math.h>
+#include <net/if.h>
+#include <netdb.h>
 #include <stdarg.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -155,6 +158,33 @@ void crn_study_event(const crn_study *s, const char *kind, const char *members, 
     json_decref(packed);
 }
 
+/* --- addresses ------------------------------------------------------------------------------ */
+
+/* The first address of this machine that others reach. */
+static bool own_address(char *text, size_t cap)
+{
+    struct ifaddrs *all;
+    bool found = false;
+    if (getifaddrs(&all) != 0)
+        return false;
+    for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next)
+        if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_UP) != 0 &&
+            (i->ifa_flags & IFF_LOOPBACK) == 0)
+            found = getnameinfo(i->ifa_addr, sizeof(struct sockaddr_in), text, (socklen_t)cap, NULL,
+                                0, NI_NUMERICHOST) == 0;
+    freeifaddrs(all);
+    return found;
+}
+
+void crn_study_address(const crn_study *s, char *text, size_t cap)
+{
+    const bool here = s->runner_place == CRN_JOB_LOCAL && s->server_place == CRN_JOB_LOCAL;
+    if (s->address[0])
+        snprintf(text, cap, "%s", s->address);
+    else if (here || !own_address(text, cap))
+        snprintf(text, cap, "127.0.0.1");
+}
+
 /* --- keys ----------------------------------------------------------------------------------- */
 
 static uint64_t number_of(const crn_keys *k)
@@ -241,6 +271,9 @@ static cairn_status take_numbers(crn_study *s)
     s->server_s = crn_config_seconds(s->config, (crn_opt_id)CRN_STUDY_SERVER_TIMEOUT);
     s->rotate = crn_config_bool(s->config, (crn_opt_id)CRN_STUDY_ROTATE);
     s->keep = (crn_keep)crn_config_word(s->config, (crn_opt_id)CRN_STUDY_KEEP);
+    s->limit_s = crn_config_seconds(s->config, (crn_opt_id)CRN_STUDY_LIMIT);
+    s->runner_place = (crn_job_place)crn_config_word(s->config, (crn_opt_id)CRN_STUDY_RUNNER_JOBS);
+    s->server_place = (crn_job_place)crn_config_word(s->config, (crn_opt_id)CRN_STUDY_SERVER_JOBS);
     s->failing = (crn_failing)crn_config_word(s->config, (crn_opt_id)CRN_STUDY_FAILING);
     CRN_TRY(take_real(s, CRN_STUDY_SPREAD, 0, &s->spread));
     CRN_TRY(take_real(s, CRN_STUDY_INFLATION, 1e-6, &s->inflation));
@@ -273,6 +306,9 @@ static cairn_status take_texts(crn_study *s)
     s->server = text_of(s, CRN_STUDY_SERVER);
     s->address = text_of(s, CRN_STUDY_ADDRESS);
     s->check_command = text_of(s, CRN_STUDY_CHECK);
+    s->runner_submit = text_of(s, CRN_STUDY_RUNNER_SUBMIT);
+    s->server_submit = text_of(s, CRN_STUDY_SERVER_SUBMIT);
+    s->ranges = text_of(s, CRN_STUDY_RANGES);
     s->model_first = text_of(s, CRN_STUDY_MODEL_FIRST);
     s->model_assimilated = text_of(s, CRN_STUDY_MODEL_ASSIMILATED);
     s->model_carried = text_of(s, CRN_STUDY_MODEL_CARRIED);

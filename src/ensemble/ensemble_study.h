@@ -27,7 +27,13 @@ typedef enum crn_study_opt {
 
 extern const crn_opt crn_study_table[CRN_STUDY_COUNT_OF];
 
-typedef enum crn_keep { CRN_KEEP_BOTH, CRN_KEEP_ANALYSIS, CRN_KEEP_BACKGROUND } crn_keep;
+typedef enum crn_keep {
+    CRN_KEEP_BOTH,
+    CRN_KEEP_ANALYSIS,
+    CRN_KEEP_BACKGROUND,
+    CRN_KEEP_NONE
+} crn_keep;
+typedef enum crn_job_place { CRN_JOB_LOCAL, CRN_JOB_SLURM } crn_job_place;
 typedef enum crn_hdf5_kept { CRN_HDF5_NONE, CRN_HDF5_ANALYSIS, CRN_HDF5_BOTH } crn_hdf5_kept;
 typedef enum crn_failing { CRN_FAILING_STOP, CRN_FAILING_DROP, CRN_FAILING_DONOR } crn_failing;
 
@@ -57,6 +63,9 @@ typedef struct crn_study {
     const char *observations, *runner, *server, *address, *check_command; /* "": not given */
     const char *model_first, *model_assimilated, *model_carried, *model_parameter;
     crn_hdf5_kept hdf5;
+    crn_job_place runner_place, server_place;
+    const char *runner_submit, *server_submit, *ranges;
+    double limit_s;
     crn_keys keys;
 } crn_study;
 
@@ -64,6 +73,9 @@ typedef struct crn_study {
  * is wrong with it. */
 cairn_status crn_study_open(const char *file, crn_study **ret);
 void crn_study_free(crn_study *s); /* NULL is allowed */
+
+/* The address at which this process is to listen for other jobs of the study. */
+void crn_study_address(const crn_study *s, char *text, size_t cap);
 
 /* dir/name as text: valid until the caller frees it. */
 cairn_status crn_study_path(const crn_study *s, const char *name, char **ret);

@@ -13,8 +13,10 @@ CRN_STUDY_ROW(SPIN, "study", "spin", COUNT, "0", "0..",
               "steps of the model before its first state is taken")
 CRN_STUDY_ROW(SPREAD, "study", "spread", TEXT, "1", "",
               "standard deviation of the first members around the model's first state")
-CRN_STUDY_ROW(KEEP, "study", "keep", WORD, "both", "both|analysis|background",
+CRN_STUDY_ROW(KEEP, "study", "keep", WORD, "both", "both|analysis|background|none",
               "states that outlive the server")
+CRN_STUDY_ROW(RANGES, "study", "ranges", TEXT, "", "",
+              "what a result may have, 'FIELD LOW HIGH, ...'; others fail")
 CRN_STUDY_ROW(HDF5, "study", "hdf5", WORD, "none", "none|analysis|both",
               "states that are also written as HDF5 files, one for each cycle")
 CRN_STUDY_ROW(FILTER, "filter", "name", TEXT, "etkf", "", "what turns background into analysis")
@@ -85,6 +87,12 @@ CRN_STUDY_ROW(PRODUCTS_AS, "products", "as", WORD, "hdf5", "hdf5|shelf|both",
 CRN_STUDY_ROW(RUNNER, "runner", "command", TEXT, "", "",
               "starts the model, such as 'mpirun -n 4 ./model'")
 CRN_STUDY_ROW(RUNNERS, "runner", "number", COUNT, "2", "1..10000", "runners at a time")
+CRN_STUDY_ROW(RUNNER_JOBS, "runner", "jobs", WORD, "local", "local|sbatch",
+              "what runners are: processes of this machine, or jobs of Slurm")
+CRN_STUDY_ROW(RUNNER_SUBMIT, "runner", "submit", TEXT, "", "",
+              "options of sbatch for a runner, such as '-n 4 -t 60'")
+CRN_STUDY_ROW(LIMIT, "runner", "limit", SECONDS, "0s", "0s..",
+              "runners of this machine are replaced after so long; 0: never")
 CRN_STUDY_ROW(REGISTER, "runner", "register", SECONDS, "120s", "1s..",
               "a runner that has not said hello by then is ended")
 CRN_STUDY_ROW(DUE, "runner", "due", SECONDS, "30s", "100ms..",
@@ -94,8 +102,12 @@ CRN_STUDY_ROW(FAILING, "runner", "failing", WORD, "stop", "stop|drop|donor",
               "when all attempts of a member have failed")
 CRN_STUDY_ROW(MIN_MEMBERS, "runner", "min_members", COUNT, "2", "2..", "with fewer the study stops")
 CRN_STUDY_ROW(SERVER, "server", "command", TEXT, "", "", "starts the server; none: this program")
-CRN_STUDY_ROW(ADDRESS, "server", "address", TEXT, "127.0.0.1", "",
-              "address at which launcher and server listen")
+CRN_STUDY_ROW(SERVER_JOBS, "server", "jobs", WORD, "local", "local|sbatch",
+              "what the server is, likewise")
+CRN_STUDY_ROW(SERVER_SUBMIT, "server", "submit", TEXT, "", "", "options of sbatch for the server")
+CRN_STUDY_ROW(ADDRESS, "server", "address", TEXT, "", "",
+              "address at which launcher and server listen; none: 127.0.0.1 where all jobs are "
+              "local, else the machine's own")
 CRN_STUDY_ROW(SERVER_TIMEOUT, "server", "timeout", SECONDS, "120s", "1s..",
               "a server without a sign of life for so long is ended")
 CRN_STUDY_ROW(MODEL_FIRST, "model", "first", TEXT, "", "",

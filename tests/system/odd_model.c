@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A model of one process that misbehaves, for test_ensemble.py: with member 2, in cycle 2, it does
- * what ODD says: "nan", "refuse", "exit", or "once", which exits at the first attempt only. Its
+ * what ODD says: "nan", "range" (a large value), "refuse", "exit", or "once", which exits at the
+ * first attempt only, "slow", which takes 3.3 s at the first. "long" sleeps 0.3 s in each task. Its
  * state also has a field that is carried. "hidden" keeps something in the process that is no field
  * and changes field 'y'; "layout" adds up in an order that depends on its ranks; "parameter"
  * changes its parameter; "idle" changes 'x' without a step.
  */
+#define _POSIX_C_SOURCE 199309L /* nanosleep */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cairn/ensemble.h>
 
@@ -20,6 +23,10 @@ static int misbehave(cairn_ensemble *e, const cairn_task *task, const char *how,
         return 0;
     if (strcmp(how, "nan") == 0)
         x[3] = NAN;
+    if (strcmp(how, "range") == 0)
+        x[4] = 1234;
+    if (strcmp(how, "slow") == 0 && task->attempt == 1)
+        nanosleep(&(struct timespec){.tv_sec = 3, .tv_nsec = 300000000}, NULL);
     if (strcmp(how, "exit") == 0 || (strcmp(how, "once") == 0 && task->attempt == 1))
         exit(3);
     return strcmp(how, "refuse") == 0 ? cairn_member_refuse(e, "too \"hot\"") : 0;
@@ -93,6 +100,8 @@ int main(int argc, char **argv)
             exit(4); /* what is carried did not come along */
         for (uint64_t s = 0; s < task.nsteps; s++)
             step(&m, how);
+        if (strcmp(how, "long") == 0)
+            nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
         if (strcmp(how, "idle") == 0)
             m.x[1] += 1;
         rc = misbehave(e, &task, how, m.x);

@@ -3,9 +3,11 @@
 """Studies of real processes that are killed, stopped and started again: each ends with the analysis
 of an undisturbed study, bit for bit."""
 import json
+import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import tempfile
 import unittest
 
@@ -74,6 +76,12 @@ class Ensemble(unittest.TestCase):
         tasks = len([e for e in s.events("task") if e["cycle"] == 3])
         self.assertEqual(resumed["cycle"], 3)
         self.assertGreaterEqual(resumed["members"], 2)
+        revival = s.events("revival")[-1]  # of the second server: model and measurement
+        self.assertGreater(revival["measured"], 0)
+        self.assertGreater(revival["model"], 0)
+        self.assertIn(revival["best"], ("both", "analysis", "background"))
+        self.assertEqual(set(revival["mean"]), {"both", "analysis", "background"})
+        self.assertIn("s measured", (s.dir / "log" / "s2").read_text())
         self.assertLessEqual(tasks, MEMBERS + 2)  # those in flight, at most
 
     def test_the_server_is_killed_in_an_update(self):
@@ -186,6 +194,44 @@ class OddModel(unittest.TestCase):
             self.assertEqual(code, 2, text)
             self.assertRegex(text, f"member 2 failed 3 times in cycle 2: {why}")
             self.assertEqual({e["cause"] for e in s.events("failed")}, {why})
+
+    def test_each_failure_has_its_kind_and_its_state(self):
+        s, code, text = self.run_odd("range", study_ranges="x -100 100, y -999 999")
+        self.assertEqual(code, 2, text)
+        self.assertRegex(text, "element 4 of field 'x' is 1234, out of its range -100 to 100; "
+                               f"'cairn ensemble try {s.file} 2'")
+        self.assertEqual({(e["kind"], e["burned"]) for e in s.events("failed")},
+                         {("state", 1), ("state", 2), ("state", 3)})
+        self.assertEqual([e["member"] for e in s.events("recorded")], [2])
+        again = subprocess.run(s.command("try", 2), text=True, capture_output=True,
+                               timeout=PATIENCE, env=dict(os.environ, ODD="other"))
+        self.assertEqual((again.returncode, again.stdout.split("(")[0]),
+                         (0, "member 2 of cycle 2: done "), again.stderr)
+        none = subprocess.run(s.command("try", 1), text=True, capture_output=True, timeout=PATIENCE)
+        self.assertEqual(none.returncode, 2)
+        self.assertRegex(none.stderr, "member 1 has not failed")
+
+    def test_time_limits_burn_no_attempt(self):
+        well, _, _ = self.run_odd("")
+        s, code, text = self.run_odd("long", runner_limit="2s", runner_attempts=1)
+        self.assertEqual(code, 0, text)
+        self.assertEqual(well.digests(), s.digests())
+        self.assertLessEqual({e["kind"] for e in s.events("failed")}, {"limit"})
+        self.assertTrue(s.events("retired") or s.events("failed"), text)
+        self.assertEqual({e["burned"] for e in s.events("failed")} | {0}, {0})
+
+    def test_limits_that_are_too_short(self):
+        s, code, text = self.run_odd("slow", runner_limit="3s", runners=1)
+        self.assertEqual(code, 0, text)  # the second attempt is quick
+        self.assertEqual([(e["kind"], e["burned"]) for e in s.events("failed")], [("limit", 0)])
+
+    def test_an_overdue_member_is_started_a_second_time(self):
+        well, _, _ = self.run_odd("")
+        s, code, text = self.run_odd("slow", runner_due="2s")
+        self.assertEqual(code, 0, text)
+        self.assertEqual(well.digests(), s.digests())
+        tasks = [e["attempt"] for e in s.events("task") if (e["cycle"], e["member"]) == (2, 2)]
+        self.assertEqual((tasks, s.events("failed")), ([1, 2], []))
 
     def test_or_is_dropped(self):
         s, code, text = self.run_odd("nan", runner_failing="drop")
