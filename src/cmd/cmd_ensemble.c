@@ -16,7 +16,7 @@ static const char usage[] = "cairn ensemble new FILE\n"
                             "cairn ensemble try FILE MEMBER\n"
                             "cairn ensemble stop FILE\n"
                             "cairn ensemble scale FILE NUMBER\n"
-                            "cairn ensemble kill FILE JOB\n"
+                            "cairn ensemble kill FILE JOB|MEMBER\n"
                             "cairn ensemble log FILE\n"
                             "cairn ensemble help";
 

@@ -314,6 +314,10 @@ static void carry_out(launcher *l, const char *peer, const char *order)
     } else if (sscanf(order, "scale %u", &n) == 1 && n >= 1 && n <= 10000) {
         l->wanted = n;
         snprintf(answer, sizeof answer, "%u runners", n);
+    } else if (sscanf(order, "kill %u%c", &n, name) == 1 && l->address[0]) {
+        snprintf(name, sizeof name, "s%u", l->server);
+        send_to(l, name, CRN_WIRE_ORDER, 0, order); /* which knows who has the member */
+        snprintf(answer, sizeof answer, "killing the runners of member %u", n);
     } else if (sscanf(order, "kill %31s", name) == 1 && find_job(l, name)) {
         crn_job_kill(l->study, find_job(l, name));
         snprintf(answer, sizeof answer, "killed %s", name);

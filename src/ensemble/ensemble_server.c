@@ -317,6 +317,32 @@ static cairn_status on_runner(crn_server *s, const crn_letter *m)
     }
 }
 
+/* A runner must go: the launcher is to end it. */
+static cairn_status end_runner(crn_server *s, crn_runner_row *r, crn_cause cause, const char *why)
+{
+    crn_wire w = crn_server_wire(s, CRN_WIRE_LEAVE);
+    w.runner = r->number;
+    snprintf(w.text, sizeof w.text, "%s", why);
+    (void)crn_link_send(s->launcher, NULL, &w, NULL, 0);
+    return lose_runner(s, r, cause, why);
+}
+
+/* "kill 3": end the runners that have member 3 now. */
+static cairn_status on_order(crn_server *s, const char *order)
+{
+    unsigned member;
+    if (sscanf(order, "kill %u", &member) != 1)
+        return CAIRN_OK;
+    for (size_t i = 0; i < s->runner.n; i++) {
+        crn_runner_row *r = s->runner.at[i];
+        if (r->busy && r->task.member == member && s->phase == CRN_PHASE_CYCLE) {
+            CRN_TRY(end_runner(s, r, CRN_CAUSE_LOST, "killed by order"));
+            i = (size_t)-1; /* the list has changed */
+        }
+    }
+    return CAIRN_OK;
+}
+
 static cairn_status on_launcher(crn_server *s, const crn_wire *w)
 {
     crn_runner_row *r = find_runner(s, w->runner);
@@ -324,6 +350,8 @@ static cairn_status on_launcher(crn_server *s, const crn_wire *w)
         s->nstale++;
     else if (w->kind == CRN_WIRE_STOP)
         s->stopping = true;
+    else if (w->kind == CRN_WIRE_ORDER)
+        return on_order(s, w->text);
     else if (w->kind == CRN_WIRE_LEAVE && r)
         return lose_runner(s, r, w->number == CRN_CAUSE_LIMIT ? CRN_CAUSE_LIMIT : CRN_CAUSE_LOST,
                            w->text);
@@ -359,16 +387,6 @@ static cairn_status take_all(crn_server *s)
     return rc < 0 ? rc : CAIRN_OK;
 }
 
-/* A runner hangs: the launcher is to end it. */
-static cairn_status end_runner(crn_server *s, crn_runner_row *r)
-{
-    crn_wire w = crn_server_wire(s, CRN_WIRE_LEAVE);
-    w.runner = r->number;
-    snprintf(w.text, sizeof w.text, "it hangs");
-    (void)crn_link_send(s->launcher, NULL, &w, NULL, 0);
-    return lose_runner(s, r, CRN_CAUSE_HANG, "hang");
-}
-
 /* Overdue tasks: others may start them, too; a runner that takes twice as long hangs. */
 static cairn_status check_due(crn_server *s)
 {
@@ -382,7 +400,7 @@ static cairn_status check_due(crn_server *s)
         if (r->task.cycle == s->cycle && s->phase == CRN_PHASE_CYCLE)
             s->method->overdue(s, r->task.member);
         if (took > 2 * due) /* the list changes: the others are looked at next time */
-            return end_runner(s, r);
+            return end_runner(s, r, CRN_CAUSE_HANG, "hang");
     }
     return CAIRN_OK;
 }

@@ -255,6 +255,26 @@ static const char *text_of(const crn_study *s, crn_study_opt id)
     return crn_config_text(s->config, (crn_opt_id)id);
 }
 
+/* A number, or a share of the members, rounded up. */
+static cairn_status take_min_members(crn_study *s)
+{
+    const char *text = text_of(s, CRN_STUDY_MIN_MEMBERS);
+    const size_t n = strlen(text);
+    char number[32] = "";
+    double x;
+    snprintf(number, sizeof number, "%.*s", (int)(n > 0 && text[n - 1] == '%' ? n - 1 : n), text);
+    const bool share = strlen(number) < n;
+    if (crn_parse_real(number, &x) < 0 || x < (share ? 0 : 2) || x > (share ? 100 : 65536) ||
+        (!share && x != floor(x)))
+        return crn_fail(CAIRN_EINVAL,
+                        "'%s': runner.min_members is '%s', not a number from 2 on or a share as "
+                        "'75%%'",
+                        s->file, text);
+    s->min_members = (uint32_t)(share ? ceil(x / 100 * s->members) : x);
+    s->min_members = CRN_MAX(s->min_members, 2u);
+    return CAIRN_OK;
+}
+
 static cairn_status take_numbers(crn_study *s)
 {
     s->seed = count_of(s, CRN_STUDY_SEED);
@@ -263,7 +283,6 @@ static cairn_status take_numbers(crn_study *s)
     s->steps = count_of(s, CRN_STUDY_STEPS);
     s->runners = (uint32_t)count_of(s, CRN_STUDY_RUNNERS);
     s->attempts = (uint32_t)count_of(s, CRN_STUDY_ATTEMPTS);
-    s->min_members = (uint32_t)CRN_MIN(count_of(s, CRN_STUDY_MIN_MEMBERS), UINT32_MAX);
     s->twin_every = count_of(s, CRN_STUDY_TWIN_EVERY);
     s->spin = count_of(s, CRN_STUDY_SPIN);
     s->register_s = crn_config_seconds(s->config, (crn_opt_id)CRN_STUDY_REGISTER);
@@ -275,6 +294,7 @@ static cairn_status take_numbers(crn_study *s)
     s->runner_place = (crn_job_place)crn_config_word(s->config, (crn_opt_id)CRN_STUDY_RUNNER_JOBS);
     s->server_place = (crn_job_place)crn_config_word(s->config, (crn_opt_id)CRN_STUDY_SERVER_JOBS);
     s->failing = (crn_failing)crn_config_word(s->config, (crn_opt_id)CRN_STUDY_FAILING);
+    CRN_TRY(take_min_members(s));
     CRN_TRY(take_real(s, CRN_STUDY_SPREAD, 0, &s->spread));
     CRN_TRY(take_real(s, CRN_STUDY_INFLATION, 1e-6, &s->inflation));
     CRN_TRY(take_real(s, CRN_STUDY_TWIN_VARIANCE, 1e-300, &s->twin_variance));

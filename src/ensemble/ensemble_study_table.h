@@ -100,7 +100,8 @@ CRN_STUDY_ROW(DUE, "runner", "due", SECONDS, "30s", "100ms..",
 CRN_STUDY_ROW(ATTEMPTS, "runner", "attempts", COUNT, "3", "1..100", "of a member in a cycle")
 CRN_STUDY_ROW(FAILING, "runner", "failing", WORD, "stop", "stop|drop|donor",
               "when all attempts of a member have failed")
-CRN_STUDY_ROW(MIN_MEMBERS, "runner", "min_members", COUNT, "2", "2..", "with fewer the study stops")
+CRN_STUDY_ROW(MIN_MEMBERS, "runner", "min_members", TEXT, "2", "",
+              "with fewer the study stops: a number, or a share as '75%'")
 CRN_STUDY_ROW(SERVER, "server", "command", TEXT, "", "", "starts the server; none: this program")
 CRN_STUDY_ROW(SERVER_JOBS, "server", "jobs", WORD, "local", "local|sbatch",
               "what the server is, likewise")

@@ -143,6 +143,7 @@ class Ensemble(unittest.TestCase):
         self.assertTrue(json.loads(s.must("status", "json"))["running"])
         self.assertEqual(s.must("scale", 3), "3 runners\n")
         self.assertRegex(s.must("kill", s.events("registered")[0]["runner"]), "killed r")
+        self.assertEqual(s.must("kill", 4), "killing the runners of member 4\n")
         self.assertEqual(s.must("stop"), "stopping\n")
         out, _ = run.communicate(timeout=PATIENCE)
         self.assertEqual((run.returncode, out), (1, "stopped; run it again to go on\n"))
@@ -243,6 +244,11 @@ class OddModel(unittest.TestCase):
         s, code, text = self.run_odd("refuse", runner_failing="donor")
         self.assertEqual(code, 0, text)
         self.assertEqual([e["members"] for e in s.events("analysis")], [4, 4, 4])
+
+    def test_too_few_members_by_share(self):
+        _, code, text = self.run_odd("nan", runner_failing="drop", runner_min_members="76%")
+        self.assertEqual(code, 2, text)
+        self.assertIn("fewer than min_members (4)", text)
 
     def test_too_few_members(self):
         _, code, text = self.run_odd("nan", runner_failing="drop", runner_min_members=4)
