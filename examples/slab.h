@@ -29,6 +29,7 @@ typedef struct slab {
     int first, rows;    /* cells of this rank */
     ptrdiff_t pitch;    /* elements from row to row in memory */
     bool pieces;        /* fields are pieces of global arrays */
+    bool plain;         /* the program goes without Cairn, to be compared with */
     cairn *c;
     uint64_t regions, die;  /* regions met; where the last rank kills itself, 0: nowhere */
     double *row_sum;        /* of all rows, for fixed-order sums */
@@ -226,6 +227,8 @@ static inline int protect_memory(const slab *s, field *f)
 static inline void field_protect(const slab *s, field *f)
 {
     const uint64_t extent[2] = {(uint64_t)s->rows + 1 + 2 * RIM, (uint64_t)s->pitch};
+    if (s->plain)
+        return;
     if ((s->pieces ? protect_piece(s, f) : protect_memory(s, f)) < 0)
         die(cairn_last_error(s->c));
     f->var =
@@ -285,6 +288,48 @@ static inline void check(const slab *s, int status)
 {
     if (status < 0)
         die(cairn_last_error(s->c));
+}
+
+/* Values that leave the computation. */
+static inline void pass_value(const slab *s, void *value, size_t nbytes)
+{
+    if (!s->plain)
+        check(s, cairn_value(s->c, value, nbytes));
+}
+
+static inline void reduce(const slab *s, double *value, cairn_reduction how)
+{
+    if (s->plain)
+        MPI_Allreduce(MPI_IN_PLACE, value, 1, MPI_DOUBLE, how == CAIRN_MIN ? MPI_MIN : MPI_SUM,
+                      s->comm);
+    else
+        check(s, cairn_reduce(s->c, value, 1, how));
+}
+
+/* Begin with Cairn, unless the program goes without; fields are protected in between. */
+static inline void slab_open(slab *s, const char *config)
+{
+    if (!s->plain && cairn_open(s->comm, config, &s->c) < 0)
+        give_up(s->rank, cairn_last_error(NULL));
+}
+
+static inline void slab_begin(const slab *s, const char *place, const cairn_var *keep, size_t nkeep)
+{
+    const cairn_region_options how = {
+        .struct_bytes = sizeof how, .place = place, .keep = keep, .nkeep = nkeep};
+    if (!s->plain && cairn_regions(s->c, &how) < 0)
+        give_up(s->rank, cairn_last_error(s->c));
+}
+
+/* Between two steps: a mark when one is wanted, or due. True: the program is to leave. */
+static inline bool slab_between(const slab *s, bool wanted)
+{
+    if (s->plain)
+        return false;
+    if (wanted)
+        check(s, cairn_trigger(s->c));
+    (void)cairn_due(s->c);
+    return cairn_should_stop(s->c);
 }
 
 #endif

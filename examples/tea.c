@@ -61,12 +61,12 @@ typedef struct plate {
 typedef struct options {
     uint64_t size, steps, trigger, die;
     double dt, tolerance;
-    bool wave, fixed, pieces, forward, bare;
+    bool wave, fixed, pieces, forward, bare, list, plain, time;
     const char *place, *output, *config;
 } options;
 
 #define F(name)          (p->f[name])
-#define BEGIN(site, ...) go(&p->s, cairn_region(p->s.c, site, __VA_ARGS__))
+#define BEGIN(site, ...) (p->s.plain || go(&p->s, cairn_region(p->s.c, site, __VA_ARGS__)))
 #define EACH_CELL(j, i)                                                                            \
     for (int j = 0; j < p->s.rows; j++)                                                            \
         for (int i = 0; i < p->s.cols; i++)
@@ -122,8 +122,10 @@ static double dot(plate *p, const field *a, const field *b)
 /* A sum leaves the computation: of all ranks in a fixed order already, or by Cairn. */
 static double pass(plate *p, double sum)
 {
-    check(&p->s, p->fixed ? cairn_value(p->s.c, &sum, sizeof sum)
-                          : cairn_reduce(p->s.c, &sum, 1, CAIRN_SUM));
+    if (p->fixed)
+        pass_value(&p->s, &sum, sizeof sum);
+    else
+        reduce(&p->s, &sum, CAIRN_SUM);
     return sum;
 }
 
@@ -271,29 +273,26 @@ static void start(plate *p, const options *o)
               ALL_OF(XAREA), ALL_OF(YAREA), ALL_OF(R_STORE), ALL_OF(UTEMP), ALL_OF(RTEMP),
               ALL_OF(SD), ALL_OF(TRI_CP), ALL_OF(TRI_BFP), ALL_OF(ROW_SUMS)))
         initialise(p, o);
-    if (!o->bare)
+    if (!o->bare && !o->plain)
         check(&p->s, cairn_initialised(p->s.c));
 }
 
 static void begin(plate *p, const options *o)
 {
-    const cairn_region_options how = {.struct_bytes = sizeof how, .place = o->place};
-    p->s = (slab){.comm = MPI_COMM_WORLD, .pieces = o->pieces, .die = o->die};
+    p->s = (slab){.comm = MPI_COMM_WORLD, .pieces = o->pieces, .plain = o->plain, .die = o->die};
     slab_init(&p->s, (int)o->size, (int)o->size);
     p->h = 1.0 / (double)o->size;
     p->dt = o->dt;
     p->tolerance = o->tolerance;
     p->fixed = o->fixed;
-    if (cairn_open(MPI_COMM_WORLD, o->config, &p->s.c) < 0)
-        give_up(p->s.rank, cairn_last_error(NULL));
+    slab_open(&p->s, o->config);
     for (int k = 0; k < NFIELDS; k++) {
         const bool edges = k == KX || k == KY;
         F(k) = (field){names[k], edges ? NODE : CELL, 1, 1, .var = 0};
         field_init(&p->s, &F(k));
         field_protect(&p->s, &F(k));
     }
-    if (cairn_regions(p->s.c, &how) < 0)
-        give_up(p->s.rank, cairn_last_error(p->s.c));
+    slab_begin(&p->s, o->place, &F(ENERGY1).var, o->list ? 1 : 0);
 }
 
 /* True when all steps are done. */
@@ -301,13 +300,10 @@ static bool compute(plate *p, const options *o)
 {
     start(p, o);
     while (p->step < o->steps) {
-        if (o->forward)
+        if (o->forward && !o->plain)
             check(&p->s, cairn_forward(p->s.c, &p->step, sizeof p->step));
-        if (o->trigger > 0 && p->step > 0 && p->step % o->trigger == 0)
-            check(&p->s, cairn_trigger(p->s.c));
         solve(p);
-        (void)cairn_due(p->s.c);
-        if (cairn_should_stop(p->s.c))
+        if (slab_between(&p->s, o->trigger > 0 && p->step % o->trigger == 0))
             return false;
     }
     return true;
@@ -325,6 +321,9 @@ static options parse(int argc, char **argv)
                                      {"pieces", FLAG, &o.pieces},
                                      {"forward", FLAG, &o.forward},
                                      {"bare", FLAG, &o.bare},
+                                     {"list", FLAG, &o.list},
+                                     {"plain", FLAG, &o.plain},
+                                     {"time", FLAG, &o.time},
                                      {"place", TEXT, &o.place},
                                      {"die", NUMBER, &o.die},
                                      {"trigger", NUMBER, &o.trigger},
@@ -332,8 +331,8 @@ static options parse(int argc, char **argv)
                                      {"config", TEXT, &o.config},
                                      {0}};
     example_parse(argc, argv, option);
-    if (o.pieces && !o.place)
-        o.place = "set-up"; /* no rim is needed there */
+    if ((o.pieces || o.list) && !o.place)
+        o.place = "set-up"; /* no rim is needed there, and one field is enough */
     return o;
 }
 
@@ -344,7 +343,10 @@ int main(int argc, char **argv)
     const options o = parse(argc, argv);
     MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &given);
     begin(&p, &o);
+    const double began = MPI_Wtime();
     const bool done = compute(&p, &o);
+    if (o.time && p.s.rank == 0)
+        printf("%.6f s in steps\n", MPI_Wtime() - began);
     if (done && o.output)
         write_field(&p.s, &p.f[ENERGY1], o.output);
     if (p.s.rank == 0)

@@ -88,7 +88,7 @@ static inline cairn_access cairn_access_of(cairn_var var, unsigned how, const ui
 typedef struct cairn_region_options {
     size_t struct_bytes;
     uint64_t regions;      /* of a look-ahead, at most; what is undecided then is kept; 0: 300 */
-    double seconds;        /* likewise; 0: 2 */
+    double seconds;        /* likewise; 0: 2, or what so many regions take, if that is longer */
     uint64_t log_bytes;    /* that values and regions may take; 0: 64 MiB */
     const char *place;     /* the site at which alone marks begin; NULL: Cairn chooses */
     const cairn_var *keep; /* all that marks keep, as it is at the place, which has to be named */

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LIMIT_REGIONS = 300, LIMIT_SECONDS = 2, LOG_MIB = 64 };
+enum { LIMIT_REGIONS = 300, LOG_MIB = 64 };
 enum { REDUCED = 50 }; /* reductions from one at which ranks agree on marks to the next */
 
 static regions *regions_of(const cairn *c)
@@ -208,10 +208,10 @@ static cairn_status start(cairn *c, const cairn_region_options *how)
     if (o.place)
         CRN_TRY(crn_strdup(o.place, &r->place_name));
     r->limit = o.regions ? o.regions : LIMIT_REGIONS;
-    r->seconds = o.seconds > 0 ? o.seconds : LIMIT_SECONDS;
+    r->seconds = o.seconds;
     r->log_max = o.log_bytes ? o.log_bytes : (uint64_t)LOG_MIB << 20;
     r->gathers = !r->place_name;
-    r->mark_ns = crn_now_ns();
+    r->mark_ns = r->start_ns = crn_now_ns();
     r->check.on = crn_ckpt_checks(c);
     crn_guest *g = crn_ckpt_guest(c);
     g->due = crn_regions_poll;

@@ -6,7 +6,10 @@
 #include "region/region_session.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
+
+enum { LIMIT_SECONDS = 2 };
 
 static void warn(const regions *r, const char *what)
 {
@@ -99,10 +102,21 @@ static cairn_status capture_others(regions *r)
     return CAIRN_OK;
 }
 
+static bool is_protected(const regions *r, size_t var)
+{
+    uint64_t item;
+    crn_box now;
+    return crn_ckpt_shape(r->c, r->name.at[var].name, &now, &item) == CAIRN_OK;
+}
+
 static cairn_status begin_decision(regions *r)
 {
     for (size_t i = 0; i < r->name.n; i++) {
         region_name *n = &r->name.at[i];
+        if (!is_protected(r, i)) { /* it was released, and has nothing to be kept */
+            r->var.at[i].modified.n = 0;
+            r->var.at[i].all_modified = false;
+        }
         n->captured = n->whole = false;
         n->kept_bytes = 0;
     }
@@ -202,12 +216,21 @@ static void end_mark(regions *r, bool give_up)
     crn_regions_tell_mark(r);
 }
 
+/* How long a mark may look ahead. Unless the program says so: as long as the regions that it may
+ * look at take on average, since a program with long steps is no worse for it. */
+static double patience(const regions *r)
+{
+    const double each = (double)(crn_now_ns() - r->start_ns) * 1e-9 /
+                        (double)CRN_MAX(r->count - r->start_count, UINT64_C(1));
+    return r->seconds > 0 ? r->seconds : fmax(LIMIT_SECONDS, each * (double)r->limit);
+}
+
 /* End the open mark if all ranks have decided, or their time is over. Collective. */
 static cairn_status agree(regions *r)
 {
     crn_comm *comm = crn_ckpt_comm(r->c);
     enum { UNDECIDED, FAILED, LATE, N };
-    const bool late = (double)(crn_now_ns() - r->mark_ns) * 1e-9 >= r->seconds;
+    const bool late = (double)(crn_now_ns() - r->mark_ns) * 1e-9 >= patience(r);
     uint64_t max[N] = {[UNDECIDED] = !r->failed && !crn_decision_is_made(&r->decision),
                        [FAILED] = r->failed,
                        [LATE] = late && crn_comm_rank(comm) == 0};

@@ -141,11 +141,13 @@ static const char *what_is_next(regions *r, char *buf, size_t cap)
 static cairn_status mismatch(regions *r, const char *here)
 {
     char text[512];
-    return crn_fail(CAIRN_EMISMATCH,
-                    "on the way back to mark %" PRIu64 ", behind %" PRIu64
-                    " regions: the program is at %s, and it was at %s: has it changed, or does a "
-                    "value not pass through cairn_value?",
-                    r->version, r->count, here, what_is_next(r, text, sizeof text));
+    return crn_fail(
+        CAIRN_EMISMATCH,
+        "on the way back to mark %" PRIu64 ", behind %" PRIu64
+        " regions: the program is at %s, and it was at %s: has it changed, does a value "
+        "not pass through cairn_value, or does a region stand in another's body, where "
+        "only cairn_scope may be?",
+        r->version, r->count, here, what_is_next(r, text, sizeof text));
 }
 
 /* --- the place ---------------------------------------------------------------------------------
@@ -196,7 +198,8 @@ static cairn_status restore(regions *r)
     CRN_TRY(cairn_resume_at(r->c, r->version));
     r->phase = REGION_RUN;
     r->count = r->mark_count;
-    r->mark_ns = crn_now_ns();
+    r->mark_ns = r->start_ns = crn_now_ns();
+    r->start_count = r->count;
     r->marked = true;
     return CAIRN_OK;
 }

@@ -122,8 +122,9 @@ typedef struct regions {
     cairn *c;
     region_phase phase;
     uint64_t limit, log_max;
-    double seconds;
-    char *place_name; /* that the program wants, or NULL */
+    double seconds;                 /* 0: by how long regions take, */
+    uint64_t start_ns, start_count; /* since these, of the leg */
+    char *place_name;               /* that the program wants, or NULL */
 
     crn_region_vars var; /* handle n is variable n - 1 */
     CRN_VEC(region_name) name;

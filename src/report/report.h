@@ -44,6 +44,10 @@ json_t *crn_report_legs(const crn_report_log *log);
 /* What the checks of a run's regions have found, in the order of the log, for crn_events_done. */
 cairn_status crn_report_findings(cairn_trail *trail, size_t run, crn_event_list *ret);
 
+/* Of a program with regions: where its newest mark began, what it keeps and why, and what the check
+ * has found, as cairn-report(1) describes it. */
+cairn_status crn_report_regions(cairn_trail *trail, size_t run, json_t **ret);
+
 /* What codecs made of a run's variables over all marks, an array as cairn-report(1) describes it;
  * one variable of one event likewise, and its rate. */
 cairn_status crn_report_codecs(cairn_trail *trail, size_t run, json_t **ret);

@@ -47,25 +47,25 @@ static json_t *totals(const crn_report_log *log, const report_choice *choice, si
 static cairn_status run_json(cairn_trail *trail, const char *name, size_t r,
                              const cairn_run_info *run, const crn_report_log *log, json_t **ret)
 {
-    report_choice choice;
-    json_t *marks, *tuned, *codecs;
-    CRN_TRY(crn_report_codecs(trail, r, &codecs));
-    cairn_status rc = crn_report_choose(log, &choice);
-    if (rc < 0) {
-        json_decref(codecs);
-        return rc;
-    }
-    rc = crn_report_details(trail, r, log, &choice, &marks, &tuned);
-    if (rc < 0)
-        json_decref(codecs);
-    else
-        *ret =
-            json_pack("{s:s, s:s, s:s, s:f, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "trail", name,
-                      "run", run->name, "id", run->id, "created", (double)run->created_ns * 1e-9,
-                      "finished", run->finished, "rebuilt", run->rebuilt, "legs",
-                      crn_report_legs(log), "totals", totals(log, &choice, run->nmarks), "marks",
-                      marks, "kept", kept_marks(trail, r, run->nmarks), "plan",
-                      crn_report_plan(trail, r, tuned), "codecs", codecs);
+    report_choice choice = {0};
+    json_t *marks, *tuned, *codecs = NULL, *regions = NULL;
+    cairn_status rc = crn_report_codecs(trail, r, &codecs);
+    if (rc == CAIRN_OK)
+        rc = crn_report_regions(trail, r, &regions);
+    if (rc == CAIRN_OK)
+        rc = crn_report_choose(log, &choice);
+    if (rc == CAIRN_OK)
+        rc = crn_report_details(trail, r, log, &choice, &marks, &tuned);
+    if (rc == CAIRN_OK)
+        *ret = json_pack("{s:s, s:s, s:s, s:f, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:O, s:O}",
+                         "trail", name, "run", run->name, "id", run->id, "created",
+                         (double)run->created_ns * 1e-9, "finished", run->finished, "rebuilt",
+                         run->rebuilt, "legs", crn_report_legs(log), "totals",
+                         totals(log, &choice, run->nmarks), "marks", marks, "kept",
+                         kept_marks(trail, r, run->nmarks), "plan",
+                         crn_report_plan(trail, r, tuned), "codecs", codecs, "regions", regions);
+    json_decref(codecs);
+    json_decref(regions);
     free(choice.mark);
     return rc;
 }

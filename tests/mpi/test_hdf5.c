@@ -5,8 +5,6 @@
  * one of each rank, in the background and synchronously.
  *
  * TEST: ranks self 1 3
- *
- * NEEDS: hdf5
  */
 #include "harness/session.h"
 

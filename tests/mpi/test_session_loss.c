@@ -4,8 +4,6 @@
  * the bound of what it had, and again after every restart; the trail is whole.
  *
  * TEST: ranks self 2 4
- *
- * NEEDS: lz4 zstd zfp fpzip
  */
 #include "harness/session.h"
 

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# NEEDS: zmq lapacke
 """cairn ensemble check: hidden state of a model is found, and the field that shows it is named."""
 import json
 import os

@@ -5,7 +5,11 @@ they end with the same bits when they are killed before any region and started a
 import array
 import json
 import math
+import os
+import pathlib
 import shutil
+import signal
+import tempfile
 import unittest
 
 import system
@@ -131,7 +135,7 @@ class Clover(RegionCase):
     def test_mass_and_energy_are_conserved(self):
         """With shocks, too, where a remap without correction loses kinetic energy on any grid."""
         for start, end in (("hump", 0.4), ("square", 3)):
-            for n in (25, 50, 100):
+            for n in (25, 50):
                 text, _ = self.compute("--start", start, "--rows", n, "--cols", n, "--end", end,
                                        "--steps", 10000)
                 line = text.splitlines()[-2]
@@ -161,7 +165,8 @@ class Clover(RegionCase):
     def test_kills_at_any_point(self):
         """Between place and commit, too: a place is every eighth step, some regions before 115. The
         second kill comes after the second place, which waits until the first mark counts."""
-        for options in ([], ["--bare", "--place", "advect momentum y"], ["--forward"]):
+        for options in ([], ["--bare", "--place", "advect momentum y"], ["--forward"],
+                        ["--list", "--forward"]):
             self.kill_and_restart([118, self.random.randrange(260, 600)], *options)
 
     def test_kills_and_other_ranks(self):
@@ -170,6 +175,47 @@ class Clover(RegionCase):
     def test_declarations_are_right(self):
         self.check_declarations([self.random.randrange(260, 600)])
         self.check_declarations([self.random.randrange(260, 600)], "--forward")
+
+
+class InMemory(RegionCase):
+    """Marks in memory of the nodes, with a partner's copy, and in the trail only when the program
+    is asked to leave."""
+    program = "clover"
+    work = ["--rows", 24, "--cols", 20, "--steps", 60, "--trigger", 8]
+    settings = dict(RegionCase.settings, level_partner=1, level_global=0)
+
+    def setUp(self):
+        super().setUp()
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.memory = pathlib.Path(tempfile.mkdtemp(dir=memory))
+        self.addCleanup(shutil.rmtree, self.memory, ignore_errors=True)
+        self.settings = dict(self.settings, level_local=self.memory)
+
+    def test_a_killed_process_and_its_node(self):
+        code, text = self.run_job("--die", 300)
+        self.assertNotEqual(code, 0, text)
+        shutil.rmtree(self.memory / "node-1", ignore_errors=True)
+        self.must_run()
+        self.assertEqual(self.events("resume")[0]["version"] > 0, True)
+        self.assert_right("after the loss of a node")
+
+    def test_signals_drain_to_files(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            shutil.rmtree(self.trail, ignore_errors=True)
+            job = self.start("--steps", 100000)
+            self.assertTrue(self.wait_for(lambda: self.events("mark"), job), job.text())
+            for pid in job.pids().values():
+                os.kill(pid, number)
+            job.wait()
+            self.assertIn("stopped at step", job.text())
+            for node in self.memory.glob("*"):
+                shutil.rmtree(node)
+            step = int(job.text().split("stopped at step ")[1].split()[0])
+            out = self.dir / "whole"
+            self.must_run("--steps", step + 4, "--output", out, run_trail=self.dir / f"t{number}")
+            self.must_run("--steps", step + 4)
+            self.assertEqual(len(self.events("resume")), 1)
+            self.assertEqual((self.dir / "result").read_bytes(), out.read_bytes())
 
 
 class Tea(RegionCase):
@@ -206,7 +252,7 @@ class Tea(RegionCase):
         self.assert_kept(kept, 8 * n * n, ["energy1"])
 
     def test_kills_at_any_point(self):
-        for options in (["--place", "u, r"], ["--forward"]):
+        for options in (["--place", "u, r"], ["--forward"], ["--list"]):
             self.kill_and_restart([self.random.randrange(2000, 4000)], *options)
 
     def test_kills_and_other_ranks(self):

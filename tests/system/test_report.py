@@ -72,6 +72,13 @@ def events():
     mark(180)
     add(1, "failed", version=180, level="partner", text="no room")
     mark(190, partner=0.4)
+    for version, place in ((180, "reset"), (190, "ideal gas")):
+        add(0, "regions", version=version, place=place, kept=1 << 20, whole=4 << 20,
+            variables=[{"name": "density0", "nbytes": 1 << 20, "why": "read by ideal gas"}],
+            sites=[{"name": n, "mean": k * 1024.0, "spread": 0.0, "visits": 9, "gap": 14}
+                   for k, n in enumerate(("ideal gas", "reset"), 1)])
+    add(0, "finding", site="flux", variable="heat", kind="undeclared read", index=512, count=1,
+        rank=1)
     add(1, "close", finished=True)
     end(why="exit", code=0, signal=None, output="done")
     return log
@@ -170,6 +177,19 @@ class Report(unittest.TestCase):
         self.assertEqual(code, 0, text)
         self.assertEqual(round(best["efficiency"], 3),
                          round(json.loads(text)["best"]["efficiency"], 3))
+
+    def test_regions(self):
+        """The newest mark's place, what it keeps and why, runners-up, and the line of code."""
+        self.assertIn("at 'ideal gas', the best place so far, and keep 1 MiB of 4 MiB, 25.0 %",
+                      self.js("document.querySelector('#regions p').textContent"))
+        self.assertIn('.place = "ideal gas"',
+                      self.js("document.querySelector('#regions pre').textContent"))
+        self.assertEqual(self.cells("regions"), [["density0", "1 MiB", "read by ideal gas"]])
+        rows = self.js("[...document.querySelectorAll('#regions tbody tr')].map("
+                       "tr => [...tr.cells].map(td => td.textContent))")
+        self.assertEqual(rows[1:], [["ideal gas", "1 KiB", "0 B", "9", "14"],
+                                    ["reset", "2 KiB", "0 B", "9", "14"],
+                                    ["flux", "heat", "undeclared read", "512", "1", "1"]])
 
     def test_what_programs_print_is_text(self):
         self.assertIn(SCRIPT, self.js("document.querySelector('#timeline pre').textContent"))

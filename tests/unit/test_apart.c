@@ -2,8 +2,6 @@
  *
  * Decoding in a process of its own: forged blocks, decoders that misbehave (bad_decoder.c), and
  * what the calling program notices of it all, which is nothing.
- *
- * NEEDS: lz4 zstd zfp fpzip
  */
 #include "codec/codec_worker.h"
 #include "harness/harness.h"

@@ -2,8 +2,6 @@
  *
  * The code against field arithmetic written out bit by bit, and every way to lose blocks of small
  * stripes.
- *
- * NEEDS: isal
  */
 #include "harness/harness.h"
 #include "erasure/erasure.h"

@@ -2,8 +2,6 @@
  *
  * States on their way in the background: puts that return after the copy, and copies from shelf to
  * shelf.
- *
- * NEEDS: zstd
  */
 #include <cairn/state.h>
 

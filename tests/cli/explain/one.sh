@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# NEEDS: zstd
 cairn explain t/a

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# NEEDS: zstd
 cairn trace reply t.ctr
 cairn trace
 cairn trace stat

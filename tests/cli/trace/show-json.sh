@@ -1,2 +1,1 @@
-# NEEDS: zstd
 small_trace t.ctr 4 && cairn trace show --json t.ctr

@@ -1,2 +1,1 @@
-# NEEDS: zstd
 small_trace t.ctr 2 && cairn trace stat --json t.ctr
