@@ -99,18 +99,10 @@ cairn_status crn_reference_open(cairn *c)
 
 /* --- this rank's share ---------------------------------------------------------------------- */
 
-static const diff_mark *find_mark(const diff_side *s, uint64_t version)
-{
-    for (size_t i = 0; i < s->mark.n; i++)
-        if (s->mark.at[i].version == version)
-            return &s->mark.at[i];
-    return NULL;
-}
-
 uint32_t crn_reference_leaf(cairn *c, const char *name)
 {
     ckpt_reference *r = c->leg.reference;
-    const diff_mark *theirs = r ? find_mark(&r->side[1], c->leg.job.version) : NULL;
+    const diff_mark *theirs = r ? crn_diff_find_mark(&r->side[1], c->leg.job.version) : NULL;
     diff_share share = {0};
     diff_var v = {0};
     if (!theirs || !theirs->in_trees)
@@ -236,7 +228,7 @@ void crn_reference_look(cairn *c)
         return;
     r->found = (finding){.verdict = CAIRN_SAME};
     crn_diff_rows_done(&r->rows);
-    const diff_mark *theirs = find_mark(&r->side[1], c->leg.job.version);
+    const diff_mark *theirs = crn_diff_find_mark(&r->side[1], c->leg.job.version);
     if (!theirs)
         note_sentence(&r->found, CAIRN_ONLY_FIRST, "the reference does not have it");
     else if (compare(c, theirs) < 0)
@@ -318,7 +310,7 @@ static void tell_divergence(cairn *c, const cairn_divergence *w)
 static cairn_status conclude(cairn *c, crn_comm *comm, finding *ret)
 {
     ckpt_reference *r = c->leg.reference;
-    const diff_mark *theirs = find_mark(&r->side[1], c->leg.job.version);
+    const diff_mark *theirs = crn_diff_find_mark(&r->side[1], c->leg.job.version);
     if (theirs && theirs->nranks != (uint32_t)crn_comm_size(comm))
         CRN_TRY(crn_reference_alike(comm, crn_ckpt_trees_made(c), &r->rows));
     if (theirs)

@@ -431,6 +431,7 @@ static cairn_status complete(ckpt_trees *t, crn_trees_mark *made)
         if (tv->exact)
             CRN_TRY(crn_tree_build(tv->exact, tv->nleaves, &v->exact));
         v->var.root = crn_tree_root(&v->exact);
+        CRN_TRY(crn_trees_make_room(v, tv->nbounds));
         for (; v->nbounds < tv->nbounds; v->nbounds++) {
             const size_t k = v->nbounds;
             v->bound[k] = tv->bound[k];

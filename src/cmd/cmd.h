@@ -126,6 +126,9 @@ typedef struct cmd_json {
 
 void cmd_json_begin(cmd_json *j, const char *name, char bracket);
 void cmd_json_add(cmd_json *j, const char *name, json_t *value);
+
+/* A value that is on one line already, as the lines of the log are. */
+void cmd_json_add_line(cmd_json *j, const char *line);
 void cmd_json_add_members(cmd_json *j, json_t *object);
 void cmd_json_end(cmd_json *j, char bracket);
 int cmd_json_finish(const cmd_json *j, int code);

@@ -147,24 +147,49 @@ json_t *cmd_json_merge(json_t *object, json_t *members)
     return NULL;
 }
 
-/* Characters that may not be shown stand in strings only, where an escape means the same. */
-static void print_escaped(const char *s, int indent)
+static void print_spaces(int n)
 {
-    while (*s) {
-        uint32_t c;
-        bool fair;
-        const size_t n = crn_utf8_next(s, &c, &fair);
-        if (fair || c == '\n')
-            fwrite(s, 1, n, stdout);
-        else
-            printf("\\u%04x", c & 0xffff); /* all of them have four digits */
-        if (c == '\n')
-            printf("%*s", indent, "");
-        s += n;
+    static const char spaces[] = "                                ";
+    for (int k; n > 0; n -= k) {
+        k = CRN_MIN(n, (int)sizeof spaces - 1);
+        fwrite(spaces, 1, (size_t)k, stdout);
     }
 }
 
+/* Characters that may not be shown stand in strings only, where an escape means the same. */
+static void print_escaped(const char *s, int indent)
+{
+    const char *from = s; /* what is to be printed as it is, at once: there may be megabytes */
+    while (*s) {
+        uint32_t c;
+        bool fair;
+        if (*s >= ' ' && *s <= '~') { /* nearly all are */
+            s++;
+            continue;
+        }
+        const size_t n = crn_utf8_next(s, &c, &fair);
+        s += n;
+        if (fair)
+            continue;
+        fwrite(from, 1, (size_t)(s - from) - (c == '\n' ? 0 : n), stdout);
+        if (c == '\n')
+            print_spaces(indent);
+        else
+            printf("\\u%04x", c & 0xffff); /* all of them have four digits */
+        from = s;
+    }
+    fwrite(from, 1, (size_t)(s - from), stdout);
+}
+
 enum { INDENT = 2 };
+
+static void next_line(const cmd_json *j)
+{
+    if (j->depth == 0)
+        return;
+    fputs(j->any ? ",\n" : "\n", stdout);
+    print_spaces(INDENT * j->depth);
+}
 
 /* On a line of its own behind what is there; value NULL: its name only. */
 static void print_item(cmd_json *j, const char *name, json_t *value)
@@ -173,8 +198,7 @@ static void print_item(cmd_json *j, const char *name, json_t *value)
     char *key_text = key ? json_dumps(key, JSON_ENCODE_ANY) : NULL;
     char *text = value ? json_dumps(value, JSON_INDENT(INDENT) | JSON_ENCODE_ANY) : NULL;
     j->failed |= (name && !key_text) || (value && !text);
-    if (j->depth > 0)
-        printf("%s\n%*s", j->any ? "," : "", INDENT * j->depth, "");
+    next_line(j);
     if (key_text) {
         print_escaped(key_text, 0);
         printf(": ");
@@ -201,6 +225,13 @@ void cmd_json_add(cmd_json *j, const char *name, json_t *value)
         print_item(j, name, value);
     j->failed |= !value;
     json_decref(value);
+}
+
+void cmd_json_add_line(cmd_json *j, const char *line)
+{
+    next_line(j);
+    print_escaped(line, 0);
+    j->any = true;
 }
 
 void cmd_json_add_members(cmd_json *j, json_t *object)

@@ -31,7 +31,7 @@ static int print_event(void *arg, const char *line)
 {
     crn_event e;
     if (crn_event_decode(line, NULL, &e)) {
-        cmd_json_add(arg, NULL, json_incref(e.json));
+        cmd_json_add_line(arg, line);
         crn_event_done(&e);
     }
     return 0;

@@ -62,6 +62,22 @@ typedef struct diff_sketches {
     size_t *start;
 } diff_sketches;
 
+/*
+ * Parts that are open and that nobody reads. One has the list of all of its marks, and what is to
+ * be read of a run may be spread over all of these: each would cost as much as all.
+ */
+enum { DIFF_SPARES = 64, DIFF_SPARE_MARKS = 1 << 19 /* in all of them: 128 bytes each */ };
+
+typedef struct diff_spare {
+    uint32_t series, rank;
+    crn_part *part;
+} diff_spare;
+
+typedef struct diff_spares {
+    diff_spare at[DIFF_SPARES]; /* the one that was used last comes last */
+    size_t n, nmarks;
+} diff_spares;
+
 typedef struct diff_side {
     char *name; /* for messages */
     crn_trail *trail;
@@ -69,12 +85,13 @@ typedef struct diff_side {
     const crn_diff_source *source;
     CRN_VEC(diff_mark) mark; /* ascending versions */
     uint32_t nranks;         /* the most that a mark has */
-    pthread_mutex_t mutex;   /* guards trees and tried */
+    pthread_mutex_t mutex;   /* guards trees, tried and spare */
     crn_trees **trees;       /* of each rank; NULL: not opened, or there are none */
     bool *tried;
     void *golden;            /* the bytes of a golden file, which its trees point into */
     diff_sketches *sketches; /* of each rank; NULL: none */
     uint64_t sketch_bytes;
+    diff_spares spare; /* parts that were read, and may be again */
 } diff_side;
 
 /* Open the run called "TRAIL/RUN" ("TRAIL" where there is only one). Collective over comm. */
@@ -82,6 +99,9 @@ cairn_status crn_diff_open_run(diff_side *s, const char *name, crn_comm *comm);
 
 /* What a source has, which stays the caller's. Not collective. */
 cairn_status crn_diff_open_source(diff_side *s, const crn_diff_source *source);
+
+/* The mark of a version; NULL: none. */
+const diff_mark *crn_diff_find_mark(const diff_side *s, uint64_t version);
 
 /* Open a golden file. Collective over comm. */
 cairn_status crn_diff_open_golden(diff_side *s, const char *name, crn_comm *comm);

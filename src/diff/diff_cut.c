@@ -131,7 +131,9 @@ static cairn_status furnish(cutting *c, const crn_trees_var *like)
     CRN_TRY(crn_alloc(&c->exact, n));
     if (like->nbounds > 0)
         CRN_TRY(crn_alloc(&to->nan, n / 8 + 1));
-    memcpy(to->bound, like->bound, sizeof to->bound);
+    CRN_TRY(crn_trees_make_room(to, like->nbounds));
+    if (like->nbounds > 0)
+        memcpy(to->bound, like->bound, like->nbounds * sizeof *to->bound);
     for (; to->nbounds < like->nbounds; to->nbounds++)
         CRN_TRY(crn_alloc(&c->tolerant[to->nbounds], n));
     return crn_diff_digester_of(to, &c->digester);

@@ -24,13 +24,25 @@ typedef struct blessing {
     cairn_bless_result result;
 } blessing;
 
-/* Append a section, its length first. */
-static cairn_status put_section(crn_buf *buf, const crn_buf *one)
+/* A section begins: room for its length, where *ret is. */
+static void begin_section(crn_buf *buf, size_t *ret)
 {
-    crn_put_u64(buf, one->n);
-    crn_put_bytes(buf, one->at, one->n);
-    buf->failed |= one->failed;
+    *ret = buf->n;
+    crn_put_u64(buf, 0);
+}
+
+/* It has come to its end: put the length. There is no copy of what may be most of the memory. */
+static cairn_status end_section(crn_buf *buf, size_t start, uint64_t *ret_nbytes)
+{
+    crn_buf length = {0};
     CRN_TRY(crn_buf_status(buf));
+    *ret_nbytes = buf->n - start - sizeof(uint64_t);
+    crn_put_u64(&length, *ret_nbytes);
+    cairn_status rc = crn_buf_status(&length);
+    if (rc == CAIRN_OK)
+        memcpy(buf->at + start, length.at, length.n);
+    crn_buf_done(&length);
+    CRN_TRY(rc);
     CRN_FAIL_IF(buf->n > GOLDEN_MAX - sizeof(crn_digest), CAIRN_EINVAL,
                 "the golden file would be larger than 1 GiB: take fewer marks, or a smaller sketch "
                 "(bytes, or none)");
@@ -39,22 +51,21 @@ static cairn_status put_section(crn_buf *buf, const crn_buf *one)
 
 static cairn_status put_rank(blessing *b, uint32_t rank, crn_buf *buf)
 {
-    crn_buf trees = {0}, sketches = {0};
+    size_t start;
+    uint64_t nbytes;
     crn_trees *t = crn_diff_trees(&b->side, rank);
     CRN_FAIL_IF(!t, CAIRN_ENOTFOUND, "'%s' has no trees of rank %u that can be read", b->side.name,
                 rank);
-    cairn_status rc = crn_trees_put(t, &trees);
-    if (rc == CAIRN_OK)
-        rc = put_section(buf, &trees);
-    if (rc == CAIRN_OK && b->kind != CRN_SKETCH_NONE) {
-        rc = crn_diff_sketches_put(&b->side, rank, t, b->kind, b->nmissing, &sketches);
-        if (rc == CAIRN_OK)
-            rc = put_section(buf, &sketches);
-        b->result.sketch_bytes += sketches.n;
-    }
-    crn_buf_done(&trees);
-    crn_buf_done(&sketches);
-    return rc;
+    begin_section(buf, &start);
+    CRN_TRY(crn_trees_put(t, buf));
+    CRN_TRY(end_section(buf, start, &nbytes));
+    if (b->kind == CRN_SKETCH_NONE)
+        return CAIRN_OK;
+    begin_section(buf, &start);
+    CRN_TRY(crn_diff_sketches_put(&b->side, rank, t, b->kind, b->nmissing, buf));
+    CRN_TRY(end_section(buf, start, &nbytes));
+    b->result.sketch_bytes += nbytes;
+    return CAIRN_OK;
 }
 
 static cairn_status put_golden(blessing *b, crn_buf *buf)

@@ -227,10 +227,18 @@ cairn_status crn_diff_open_source(diff_side *s, const crn_diff_source *source)
     return make_room(s);
 }
 
+const diff_mark *crn_diff_find_mark(const diff_side *s, uint64_t version)
+{
+    const diff_mark key = {.version = version};
+    return s->mark.n > 0 ? bsearch(&key, s->mark.at, s->mark.n, sizeof key, by_version) : NULL;
+}
+
 void crn_diff_close(diff_side *s)
 {
     if (!s->name)
         return;
+    for (size_t i = 0; i < s->spare.n; i++)
+        crn_part_close(s->spare.at[i].part);
     for (uint32_t r = 0; s->trees && r < s->nranks; r++)
         crn_trees_close(s->trees[r]);
     for (uint32_t r = 0; s->sketches && r < s->nranks; r++)
@@ -265,7 +273,65 @@ bool crn_diff_has_dropped(const diff_side *s, const diff_mark *m)
     const crn_manifest_mark mark = {.version = m->version, .series = m->series};
     if (s->source)
         return s->source->has_dropped(s->source->arg, (size_t)(m - s->mark.at));
-    return s->run && m->in_trail && crn_trail_dropped(s->trail, crn_run_name(s->run), &mark);
+    return s->run && m->in_trail && !crn_run_is_current(s->run) &&
+           crn_trail_dropped(s->trail, crn_run_name(s->run), &mark);
+}
+
+/* --- parts ---------------------------------------------------------------------------------- */
+
+static size_t marks_of(const crn_part *part)
+{
+    crn_part_info info;
+    crn_part_describe(part, &info);
+    return info.nmarks;
+}
+
+static crn_part *pick_spare(diff_spares *s, size_t i)
+{
+    crn_part *part = s->at[i].part;
+    s->nmarks -= marks_of(part);
+    s->n--;
+    memmove(&s->at[i], &s->at[i + 1], (s->n - i) * sizeof *s->at);
+    return part;
+}
+
+/* A part that was read before; NULL: none. */
+static crn_part *take_spare(diff_share *s)
+{
+    diff_spares *spare = &s->side->spare;
+    crn_part *part = NULL;
+    pthread_mutex_lock(&s->side->mutex);
+    for (size_t i = spare->n; i-- > 0 && !part;)
+        if (spare->at[i].series == s->mark->series && spare->at[i].rank == s->rank)
+            part = pick_spare(spare, i);
+    pthread_mutex_unlock(&s->side->mutex);
+    return part;
+}
+
+/* Keep a part; those that were not used for longest make room for it. */
+static void give_spare(const diff_share *s)
+{
+    diff_spares *spare = &s->side->spare;
+    const size_t n = marks_of(s->part);
+    pthread_mutex_lock(&s->side->mutex);
+    while (spare->n == DIFF_SPARES || (spare->n > 0 && spare->nmarks + n > DIFF_SPARE_MARKS))
+        crn_part_close(pick_spare(spare, 0));
+    spare->at[spare->n++] = (diff_spare){s->mark->series, s->rank, s->part};
+    spare->nmarks += n;
+    pthread_mutex_unlock(&s->side->mutex);
+}
+
+/* A mark that the part does not have when it is opened will not come: the manifest was read before,
+ * and lists what all parts had. */
+static cairn_status find_part(diff_share *s)
+{
+    s->part = take_spare(s);
+    if (!s->part) {
+        CRN_TRY(crn_run_part(s->side->run, s->mark->series, s->rank, s->mark->nranks, false,
+                             &reading, &s->part));
+        crn_part_distrust(s->part);
+    }
+    return crn_part_load(s->part, s->mark->version, &s->data);
 }
 
 /* --- shares --------------------------------------------------------------------------------- */
@@ -281,10 +347,7 @@ static cairn_status load_data(diff_share *s)
     CRN_FAIL_IF(!s->mark->in_trail, CAIRN_ENOTFOUND,
                 "the data of mark %" PRIu64 " of '%s' is not in the trail", s->mark->version,
                 side->name);
-    CRN_TRY(crn_run_part(side->run, s->mark->series, s->rank, s->mark->nranks, false, &reading,
-                         &s->part));
-    crn_part_distrust(s->part);
-    return crn_part_load(s->part, s->mark->version, &s->data);
+    return find_part(s);
 }
 
 /* Open the part, once; the failure is remembered. */
@@ -313,7 +376,10 @@ cairn_status crn_diff_share_open(diff_side *s, const diff_mark *m, uint32_t rank
 void crn_diff_share_close(diff_share *s)
 {
     crn_mark_free(s->data);
-    crn_part_close(s->part);
+    if (s->part && s->side->run)
+        give_spare(s);
+    else
+        crn_part_close(s->part);
     s->data = NULL;
     s->part = NULL;
 }

@@ -151,10 +151,7 @@ static cairn_status put_mark(making *m, const crn_trees_mark *t, const crn_trees
 
 static const diff_mark *find_mark(const diff_side *s, const crn_trees_mark *t)
 {
-    for (size_t i = 0; i < s->mark.n; i++)
-        if (s->mark.at[i].version == t->version)
-            return &s->mark.at[i];
-    return NULL;
+    return crn_diff_find_mark(s, t->version);
 }
 
 static cairn_status put_marks(diff_side *s, uint32_t rank, crn_trees *t, making *m, uint64_t *place,

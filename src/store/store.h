@@ -586,6 +586,9 @@ const crn_manifest *crn_run_manifest(const crn_run *run);
  */
 bool crn_run_was_rebuilt(const crn_run *run);
 
+/* Is the manifest still that which was read when the run was opened? */
+bool crn_run_is_current(const crn_run *run);
+
 /*
  * Has the program that writes a run dropped a mark from the trail since we read the manifest? Then
  * its space is in other use, and what looks like damage is none. As long as the manifest lists a

@@ -339,6 +339,8 @@ static cairn_status read_manifest(crn_run *run)
 {
     void *data;
     size_t nbytes;
+    if (fstatat(run->fd, "manifest", &run->was, AT_SYMLINK_NOFOLLOW) < 0)
+        memset(&run->was, 0, sizeof run->was);
     cairn_status rc = crn_file_slurp(run->fd, "manifest", MANIFEST_BYTES_MAX, &data, &nbytes);
     if (rc == CAIRN_OK) {
         rc = crn_manifest_parse(data, nbytes, &run->manifest);
@@ -606,6 +608,14 @@ cairn_status crn_run_commit(crn_run *run, const crn_manifest_mark *mark, uint64_
     run->manifest.mark.at[n] = *mark; /* behind the end, until the file says so */
     return crn_run_replace_marks(run, run->manifest.mark.at + ndrop, n + 1 - ndrop,
                                  ndrop == 0 ? n : 0, false);
+}
+
+bool crn_run_is_current(const crn_run *run)
+{
+    struct stat st;
+    return fstatat(run->fd, "manifest", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           st.st_ino == run->was.st_ino && st.st_size == run->was.st_size &&
+           changed_ns(&st) == changed_ns(&run->was);
 }
 
 bool crn_trail_dropped(crn_trail *t, const char *name, const crn_manifest_mark *mark)

@@ -15,6 +15,8 @@
 #ifndef CAIRN_STORE_TRAIL_H
 #define CAIRN_STORE_TRAIL_H
 
+#include <sys/stat.h>
+
 #include "store/store_part.h"
 
 enum { PARTS_PER_DIR = 1000, PATH_TEXT = 64, MANIFEST_BYTES_MAX = 1 << 30 };
@@ -29,6 +31,7 @@ struct crn_run {
     int fd;
     crn_file *lock;   /* NULL: opened to read */
     uint64_t seen_ns; /* what crn_run_seen tells */
+    struct stat was;  /* of the manifest, before it was read; all 0: there was none */
     char *name;
     bool hidden;      /* its directory has another name: that of crn_hidden_name */
     crn_file *events; /* NULL until something is logged */

@@ -281,8 +281,10 @@ cairn_status crn_trees_put(crn_trees *t, crn_buf *buf)
         crn_trees_mark *m = t->mark.at[i];
         for (size_t k = 0; k < m->nvars; k++)
             CRN_TRY(crn_trees_load(t, m, &m->var[k]));
-        /* places change: from here on m can no longer be loaded from t, and need not be */
+        /* places change: from here on m can no longer be loaded from t; heads are all there is */
         crn_trees_put_record(m, i > 0 ? t->mark.at[i - 1] : NULL, buf->n - start, buf);
+        for (size_t k = 0; k < m->nvars; k++)
+            crn_trees_unload(&m->var[k]);
     }
     return crn_buf_status(buf);
 }

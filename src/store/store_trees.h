@@ -19,11 +19,11 @@
 typedef struct crn_trees_var {
     crn_var var; /* declaration and exact root; its blocks are leaves, and it has no table */
     size_t nbounds;
-    crn_bound bound[CRN_BOUNDS_MAX]; /* loosest first; none but for floating-point values */
-    crn_digest root[CRN_BOUNDS_MAX];
-    crn_tree exact, tolerant[CRN_BOUNDS_MAX]; /* empty until loaded */
-    uint64_t nnan;                            /* leaves with a NaN, as far as they were looked at */
-    unsigned char *nan;                       /* a bit for each leaf; NULL: none, or not loaded */
+    crn_bound *bound; /* loosest first; as many as crn_trees_make_room was called for, as those */
+    crn_digest *root; /* below: a run may have 100,000 marks, and all of this for each */
+    crn_tree exact, *tolerant; /* empty until loaded */
+    uint64_t nnan;             /* leaves with a NaN, as far as they were looked at */
+    unsigned char *nan;        /* a bit for each leaf; NULL: none, or not loaded */
     bool loaded;
     uint64_t body_off; /* where the nodes lie in the file */
     crn_digest body_digest;
@@ -51,6 +51,9 @@ cairn_status crn_trees_declare(crn_trees_var *v, const crn_var_spec *spec, const
 /* The attribute that has the bounds of members, in trees only: a text of crn_named_bounds_format.
  */
 #define CRN_TREES_BOUNDS "cairn_bounds"
+
+/* Room for n bounds, of which there is none yet; once only. */
+cairn_status crn_trees_make_room(crn_trees_var *v, size_t n);
 
 void crn_trees_var_done(crn_trees_var *v); /* one that is in no mark */
 
@@ -93,7 +96,8 @@ void crn_trees_unload(crn_trees_var *v); /* they may be read again */
  */
 cairn_status crn_trees_append(crn_trees *t, crn_trees_mark *m, const crn_trees_mark *last);
 
-/* The bytes of a file with the same marks, for a copy elsewhere; loads what is not loaded. */
+/* The bytes of a file with the same marks, for a copy elsewhere; no nodes can be loaded any more.
+ */
 cairn_status crn_trees_put(crn_trees *t, crn_buf *buf);
 
 #endif

@@ -217,6 +217,7 @@ static cairn_status get_var(crn_cursor *c, uint64_t file_bytes, crn_trees_var *v
     const uint8_t nbounds = crn_get_u8(c);
     crn_cursor_expect(c, nbounds <= CRN_BOUNDS_MAX && v->nnan <= v->var.nblocks);
     CRN_TRY(crn_cursor_status(c, "trees of a mark"));
+    CRN_TRY(crn_trees_make_room(v, nbounds));
     for (; v->nbounds < nbounds; v->nbounds++) {
         crn_bound *b = &v->bound[v->nbounds];
         b->absolute = crn_get_f64(c);

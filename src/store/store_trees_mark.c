@@ -28,12 +28,26 @@ void crn_trees_unload(crn_trees_var *v)
     v->loaded = false;
 }
 
+/* One piece for all three; trees have pointers, and come first. */
+cairn_status crn_trees_make_room(crn_trees_var *v, size_t n)
+{
+    unsigned char *room;
+    if (n == 0)
+        return CAIRN_OK;
+    CRN_TRY(crn_alloc(&room, n * (sizeof *v->tolerant + sizeof *v->bound + sizeof *v->root)));
+    v->tolerant = (crn_tree *)(void *)room;
+    v->bound = (crn_bound *)(void *)(room + n * sizeof *v->tolerant);
+    v->root = (crn_digest *)(void *)(room + n * (sizeof *v->tolerant + sizeof *v->bound));
+    return CAIRN_OK;
+}
+
 void crn_trees_var_done(crn_trees_var *v)
 {
     free((char *)v->var.spec.name);
     free((char *)v->var.spec.type);
     free((char *)v->var.spec.attributes);
     crn_trees_unload(v);
+    free(v->tolerant);
 }
 
 void crn_trees_mark_free(crn_trees_mark *m)

@@ -163,6 +163,24 @@ static void test_ranks_that_are_not_there_are_not_compared(void **state)
     crn_fault_arm(NULL);
 }
 
+/* Nor is a part opened, or the manifest read again, for each mark that it does not have. */
+static void test_marks_that_are_not_there_are_compared_at_once(void **state)
+{
+    const crn_fault opens = {.where = CRN_FAULT_OPEN};
+    const cairn_comparison_options how = {.struct_bytes = sizeof how, .nthreads = 1};
+    cairn_comparison found = {.struct_bytes = sizeof found};
+    char path[128], run[160];
+    (void)state;
+    snprintf(path, sizeof path, "%s/many-compared", scratch);
+    snprintf(run, sizeof run, "%s/r", path);
+    forge(path, MANY_MARKS / 10, many);
+    crn_fault_arm(&opens);
+    assert_int_equal(cairn_compare(MPI_COMM_SELF, run, run, &how, &found), CAIRN_OK);
+    assert_int_equal(found.verdict, CAIRN_INCONCLUSIVE);
+    assert_true(crn_fault_seen() <= FEW);
+    crn_fault_arm(NULL);
+}
+
 /* A page of a part's catalogue, listed again and again. */
 static void test_a_page_of_a_catalogue_counts_once(void **state)
 {
@@ -193,6 +211,7 @@ int main(void)
         cmocka_unit_test(test_series_that_are_not_there_are_told_as_one),
         cmocka_unit_test(test_rank_counts_that_change_cost_no_more),
         cmocka_unit_test(test_ranks_that_are_not_there_are_not_compared),
+        cmocka_unit_test(test_marks_that_are_not_there_are_compared_at_once),
         cmocka_unit_test(test_a_page_of_a_catalogue_counts_once),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

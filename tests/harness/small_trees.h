@@ -55,6 +55,7 @@ static inline crn_trees_mark *small_trees_mark(uint64_t version)
         assert_ok(crn_trees_declare(v, &spec[i], NULL));
         small_tree(i == 1 ? 0 : version, 10 * i, v->var.nblocks, &v->exact);
         v->var.root = crn_tree_root(&v->exact);
+        assert_ok(crn_trees_make_room(v, 2));
         for (size_t k = 0; i == 0 && k < 2; k++) {
             v->bound[k] = (crn_bound){k ? 1e-9 : 1e-6, k ? 0 : 1e-4};
             small_tree(version, k + 1, v->var.nblocks, &v->tolerant[k]);
