@@ -79,8 +79,6 @@ CRN_OPT_ROW(VARIABLE_CODEC, "variable", "codec", TEXT, "none", "",
             "store blocks in fewer bytes: none, lz4, zstd[:level=N], each with [shuffle]; zfp and "
             "fpzip; and with loss zfp:accuracy=|precision=|rate=, fpzip:precision=, round:bits=, "
             "f32, f16, auto; file.so[:options]: a codec of your own")
-CRN_OPT_ROW(CODEC_PLUGINS, "codec", "plugins", TEXT, "", "",
-            "shared objects with codecs of your own, for reading what these have stored")
 CRN_OPT_ROW(VARIABLE_LOSS, "variable", "loss", TEXT, "", "",
             "the largest error that a codec may make, checked for each value, as 'abs 1e-6', 'rel "
             "1e-4' or both; with zfp, fpzip, round or auto: as few bytes as it allows")
@@ -90,6 +88,8 @@ CRN_OPT_ROW(
     VARIABLE_BOUND, "variable", "bound", TEXT, "", "",
     "error bounds for comparing runs, as '1e-6', 'rel 1e-4' or several with commas, members of "
     "structures as 'x=1e-6'; empty: exact")
+CRN_OPT_ROW(CODEC_PLUGINS, "codec", "plugins", TEXT, "", "",
+            "shared objects with codecs of your own, for reading what these have stored")
 CRN_OPT_ROW(STOP_SIGNALS, "stop", "signals", TEXT, "TERM USR1 INT", "",
             "signals that mean: leave with a mark; empty: none")
 CRN_OPT_ROW(STOP_LIMIT, "stop", "limit", SECONDS, "0", "0..",
