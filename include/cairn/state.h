@@ -172,6 +172,20 @@ typedef int cairn_state_fn(void *arg, const cairn_state_info *info);
 CAIRN_API CAIRN_CHECK int cairn_state_list(cairn_shelf *s, const char *prefix, bool any,
                                            uint64_t version, cairn_state_fn *fn, void *arg);
 
+/* What a shelf has, and the space that it takes. */
+typedef struct cairn_shelf_info {
+    size_t struct_bytes;       /* <cairn/version.h> */
+    uint64_t nstates, nbytes;  /* that count, and bytes of their fields */
+    uint64_t nwriters, nparts; /* groups that have put, and files with what they put: one for each
+                                  process */
+    uint64_t part_bytes;       /* of storage that those take: equal blocks are stored once */
+    uint64_t index_bytes;
+} cairn_shelf_info;
+
+/* Describe a shelf: one pass over its index and its directories, which opens no parts. Not
+ * collective. CAIRN_EINVAL, CAIRN_ECORRUPT, CAIRN_ENOTFOUND, CAIRN_EIO, CAIRN_ENOMEM. */
+CAIRN_API CAIRN_CHECK int cairn_shelf_describe(cairn_shelf *s, cairn_shelf_info *ret);
+
 /* Called for a state of the which-th shelf; nonzero ends the call. */
 typedef int cairn_survey_fn(void *arg, size_t which, const cairn_state_info *info);
 

@@ -228,6 +228,28 @@ static int find_and_show(const cmd_shelf_place *p, const char *version, bool jso
                     version, p->key);
 }
 
+static int show_shelf(const cmd_shelf_place *p, bool json)
+{
+    cairn_shelf_info s = {.struct_bytes = sizeof s};
+    char nbytes[CRN_NUMBER_TEXT], stored[CRN_NUMBER_TEXT], listed[CRN_NUMBER_TEXT];
+    if (cairn_shelf_describe(p->shelf, &s) < 0)
+        return cmd_fail("%s", cairn_error_text());
+    if (json)
+        return cmd_print_json(
+            json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "states", (json_int_t)s.nstates, "nbytes",
+                      (json_int_t)s.nbytes, "writers", (json_int_t)s.nwriters, "parts",
+                      (json_int_t)s.nparts, "part_bytes", (json_int_t)s.part_bytes, "index_bytes",
+                      (json_int_t)s.index_bytes),
+            CMD_YES);
+    cmd_line("%" PRIu64 " state%s, %s, by %" PRIu64 " writer%s", s.nstates,
+             s.nstates == 1 ? "" : "s", crn_format_nbytes(s.nbytes, nbytes, sizeof nbytes),
+             s.nwriters, s.nwriters == 1 ? "" : "s");
+    cmd_line("%" PRIu64 " part%s of %s, index %s", s.nparts, s.nparts == 1 ? "" : "s",
+             crn_format_nbytes(s.part_bytes, stored, sizeof stored),
+             crn_format_nbytes(s.index_bytes, listed, sizeof listed));
+    return CMD_YES;
+}
+
 int cmd_shelf_show(const char *name, const char *version, bool json)
 {
     cmd_shelf_place p;
@@ -237,7 +259,7 @@ int cmd_shelf_show(const char *name, const char *version, bool json)
     if (p.key)
         code = find_and_show(&p, version, json);
     else
-        code = cmd_fail("'%s' is a shelf: name a key of it, as in '%s/KEY'", name, name);
+        code = show_shelf(&p, json);
     cmd_shelf_close(&p);
     return code;
 }

@@ -9,7 +9,7 @@
 #include <math.h>
 
 static const char usage[] = "cairn show [--json] TRAIL[/RUN] [MARK]\n"
-                            "cairn show [--json] SHELF/KEY [VERSION]";
+                            "cairn show [--json] SHELF[/KEY] [VERSION]";
 
 /* What is asked for: a run, or one mark of it. */
 typedef struct show_job {

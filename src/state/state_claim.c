@@ -44,26 +44,28 @@ cairn_status crn_state_claim(cairn_shelf *s, const state_entry *e)
     return rc;
 }
 
-typedef struct census {
-    uint64_t nstates, nbytes;
-} census;
-
 static int count(void *arg, const state_entry *e)
 {
-    census *c = arg;
+    state_census *c = arg;
     c->nstates++;
     c->nbytes += e->nbytes;
     return 0;
+}
+
+cairn_status crn_state_count(cairn_shelf *s, state_census *ret)
+{
+    *ret = (state_census){0};
+    return crn_state_index_scan(s->index, count, ret);
 }
 
 cairn_status crn_state_limits(cairn_shelf *s, const state_entry *e)
 {
     const uint64_t states = crn_config_count(s->cfg, CRN_OPT_STATE_MAX_STATES);
     const uint64_t nbytes = crn_config_nbytes(s->cfg, CRN_OPT_STATE_MAX_BYTES);
-    census c = {0};
+    state_census c;
     if (states == UINT64_MAX && nbytes == UINT64_MAX)
         return CAIRN_OK;
-    CRN_TRY(crn_state_index_scan(s->index, count, &c));
+    CRN_TRY(crn_state_count(s, &c));
     CRN_FAIL_IF(c.nstates >= states, CAIRN_ENOSPC,
                 "the shelf has %" PRIu64 " states, and state.max_states allows no more: drop one",
                 c.nstates);

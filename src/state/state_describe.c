@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The fields of a state, as all its processes have put them.
+ * The fields of a state, as all its processes have put them; and what a shelf has.
  */
 #include "state/state_shelf.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct description {
     CRN_VEC(cairn_field) field; /* whose names are this one's */
@@ -96,4 +100,52 @@ cairn_status crn_state_describe(cairn_shelf *s, const state_entry *e, cairn_fiel
         rc = fn(arg, &d.field.at[i]) != 0 ? CAIRN_NOTHING : CAIRN_OK;
     done(&d);
     return rc;
+}
+
+/* --- shelves ------------------------------------------------------------------------------ */
+
+typedef struct shelf_count {
+    const cairn_shelf *shelf;
+    cairn_shelf_info info;
+} shelf_count;
+
+static uint64_t storage_of(int dirfd, const char *name)
+{
+    enum { UNIT = 512 }; /* of st_blocks */
+    struct stat st;
+    return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? (uint64_t)st.st_blocks * UNIT : 0;
+}
+
+static cairn_status count_part(void *arg, uint32_t series, uint32_t rank)
+{
+    shelf_count *c = arg;
+    char name[STATE_FILE_NAME];
+    int dir;
+    CRN_TRY(crn_writer_dir(c->shelf, series, false, &dir));
+    c->info.nwriters += rank == 0;
+    c->info.nparts++;
+    c->info.part_bytes += storage_of(dir, crn_writer_part_name(series, rank, name));
+    close(dir);
+    return CAIRN_OK;
+}
+
+static cairn_status describe_shelf(cairn_shelf *s, shelf_count *c)
+{
+    state_census census;
+    CRN_TRY(crn_state_count(s, &census));
+    c->info.nstates = census.nstates;
+    c->info.nbytes = census.nbytes;
+    c->info.index_bytes = storage_of(s->fd, "index");
+    return crn_shelf_parts(s, count_part, c);
+}
+
+int cairn_shelf_describe(cairn_shelf *s, cairn_shelf_info *ret)
+{
+    shelf_count c = {.shelf = s, .info = {.struct_bytes = sizeof c.info}};
+    CRN_FAIL_IF(!s, CAIRN_EINVAL, "the shelf is NULL");
+    CRN_TRY(crn_struct_check(ret));
+    const cairn_status rc = describe_shelf(s, &c);
+    if (rc < 0)
+        crn_err_prefix("shelf '%s': ", s->path);
+    return rc < 0 ? rc : crn_struct_out(&c.info, ret);
 }

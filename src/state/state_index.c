@@ -498,6 +498,19 @@ cairn_status crn_state_index_scan(state_index *x, state_entry_fn *fn, void *arg)
     return stop ? CAIRN_NOTHING : CAIRN_OK;
 }
 
+cairn_status crn_state_page_find(const unsigned char bytes[STATE_PAGE_BYTES], crn_state_name name,
+                                 state_entry *ret)
+{
+    page p = {0};
+    const unsigned char *copy;
+    bool found = false;
+    uint64_t next;
+    CRN_TRY(choose_copy(bytes, &p, &copy));
+    if (copy)
+        CRN_TRY(look_in(copy, name, ret, &found, &next));
+    return found ? CAIRN_OK : CAIRN_NOTHING;
+}
+
 cairn_status crn_state_page_scan(const unsigned char bytes[STATE_PAGE_BYTES], state_entry_fn *fn,
                                  void *arg)
 {

@@ -57,8 +57,10 @@ cairn_status crn_state_index_doubt(state_index *x, crn_state_name name, bool *re
 typedef int state_entry_fn(void *arg, const state_entry *e);
 cairn_status crn_state_index_scan(state_index *x, state_entry_fn *fn, void *arg);
 
-/* The same for the bytes of one page, the first of a file. */
+/* The same for the bytes of one page, the first of a file; and finding a state in it. */
 enum { STATE_PAGE_BYTES = 8192 };
+cairn_status crn_state_page_find(const unsigned char page[STATE_PAGE_BYTES], crn_state_name name,
+                                 state_entry *ret);
 cairn_status crn_state_page_scan(const unsigned char page[STATE_PAGE_BYTES], state_entry_fn *fn,
                                  void *arg);
 

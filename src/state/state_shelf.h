@@ -123,6 +123,13 @@ cairn_status crn_state_judge(const state_entry *there, const state_entry *mine);
 /* All parts of the entry's writer have the state: list it, unless another one was first. */
 cairn_status crn_state_claim(cairn_shelf *s, const state_entry *e);
 
+/* How many states count, and the bytes of their fields. */
+typedef struct state_census {
+    uint64_t nstates, nbytes;
+} state_census;
+
+cairn_status crn_state_count(cairn_shelf *s, state_census *ret);
+
 /* Do the limits of the configuration allow another state? What to give up is the caller's to
  * choose. CAIRN_ENOSPC. */
 cairn_status crn_state_limits(cairn_shelf *s, const state_entry *e);

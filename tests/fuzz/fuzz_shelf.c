@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A page of a shelf's index from any bytes, as they are and with right digests: it is refused, or
- * its entries can be states.
+ * its entries can be states, and each is found by its name.
  */
 #include "state/state_index.h"
 
@@ -12,17 +12,24 @@ enum { COPY = STATE_PAGE_BYTES / 2, SUM_AT = COPY - 16 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes);
 
+/* Finding looks at no more of the others than it must: it may find what decoding refuses, but not
+ * miss what that lists. */
 static int check_entry(void *arg, const state_entry *e)
 {
-    (void)arg;
+    state_entry found;
     assert(crn_key_is_valid(e->key) && e->nranks > 0);
+    assert(crn_state_page_find(arg, (crn_state_name){e->key, e->version}, &found) == CAIRN_OK);
+    assert(strcmp(found.key, e->key) == 0 && found.version == e->version);
     return 0;
 }
 
-static void check(const unsigned char *page)
+static void check(unsigned char *page)
 {
-    const cairn_status rc = crn_state_page_scan(page, check_entry, NULL);
+    state_entry found;
+    cairn_status rc = crn_state_page_scan(page, check_entry, page);
     assert(rc == CAIRN_OK || rc == CAIRN_ECORRUPT);
+    rc = crn_state_page_find(page, (crn_state_name){"m", 1}, &found);
+    assert(rc == CAIRN_OK || rc == CAIRN_NOTHING || rc == CAIRN_ECORRUPT);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
