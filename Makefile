@@ -56,6 +56,11 @@ check: tests $(BUILD)/clang/build.ninja
 	@$(call MAKEIT,$(BUILD)/clang)
 	$(call TEST,$(BUILD)/clang) -L 'unit|mpi|system|fuzz'
 
+# The compression study of seed 003, whole: about half an hour on two cores.
+study: $(BUILD)/.configured
+	@$(call MAKEIT,$(BUILD))
+	@tools/study $(BUILD)
+
 asan tsan: %: $(BUILD)/%/build.ninja
 	@$(call MAKEIT,$(BUILD)/$@)
 	$(call TEST,$(BUILD)/$@)
@@ -79,4 +84,5 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all deps deps-test deps-bench tests demo check asan tsan soak fuzz bench lint install clean
+.PHONY: all deps deps-test deps-bench tests demo check study asan tsan soak fuzz bench lint \
+    install clean

@@ -3,8 +3,9 @@
  * Lorenz's model of 1996 on a ring of n variables, dx[i]/dt = (x[i+1] - x[i-2]) x[i-1] - x[i] + F,
  * by the fourth-order Runge-Kutta method, in parallel: a model for ensembles.
  *
- *     lorenz96 [--n 40] [--force 8] [--dt 0.05] [--steps 1000] [--pause US]
+ *     lorenz96 [--n 40] [--force 8] [--dt 0.05] [--steps 1000] [--rough 0] [--pause US]
  *
+ * --rough adds up to so much to each variable at the start, so that large rings are chaotic soon.
  * --pause sleeps so many microseconds in each step, for a model that takes its time.
  * Started alone it advances its state by so many steps and prints the mean and the variance;
  * started by a study it advances what it is given.
@@ -22,7 +23,7 @@ enum { LEFT = 2, RIGHT = 1 }; /* neighbours that a variable needs */
 
 typedef struct model {
     uint64_t n, first, mine;
-    double force, dt;
+    double force, dt, rough;
     uint64_t pause;
     double *x, *slope, *sum, *stage; /* mine each; stage has the neighbours around it */
     int rank, size;
@@ -48,13 +49,15 @@ static void exchange(model *m)
 /* One stage: the slope at x + h times the last slope, added to the sum with its weight. */
 static void stage(model *m, double h, double weight)
 {
-    double *x = m->stage + LEFT;
-    for (uint64_t i = 0; i < m->mine; i++)
-        x[i] = m->x[i] + h * m->slope[i];
+    double *restrict x = m->stage + LEFT, *restrict slope = m->slope, *restrict sum = m->sum;
+    const double *restrict from = m->x, force = m->force;
+    const int64_t n = (int64_t)m->mine;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = from[i] + h * slope[i];
     exchange(m);
-    for (uint64_t i = 0; i < m->mine; i++) {
-        m->slope[i] = (x[i + 1] - x[(int64_t)i - 2]) * x[(int64_t)i - 1] - x[i] + m->force;
-        m->sum[i] += weight * m->slope[i];
+    for (int64_t i = 0; i < n; i++) {
+        slope[i] = (x[i + 1] - x[i - 2]) * x[i - 1] - x[i] + force;
+        sum[i] += weight * slope[i];
     }
 }
 
@@ -84,8 +87,12 @@ static int model_init(model *m)
     m->stage = calloc(m->mine + LEFT + RIGHT, sizeof(double));
     if (!m->x || !m->slope || !m->sum || !m->stage)
         return -1;
-    for (uint64_t i = 0; i < m->mine; i++) /* at rest but for one variable */
-        m->x[i] = m->force + (m->first + i == 0 ? 0.01 : 0);
+    for (uint64_t i = 0; i < m->mine;
+         i++) { /* at rest but for one variable, or as rough as asked */
+        const uint64_t k = (m->first + i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+        const double unit = (double)((k ^ k >> 29) * UINT64_C(0xbf58476d1ce4e5b9) >> 11) * 0x1p-53;
+        m->x[i] = m->force + (m->first + i == 0 ? 0.01 : 0) + m->rough * (2 * unit - 1);
+    }
     return 0;
 }
 
@@ -100,6 +107,8 @@ static int read_options(model *m, int argc, char **argv, uint64_t *nsteps)
             m->dt = strtod(argv[i + 1], NULL);
         else if (strcmp(argv[i], "--steps") == 0)
             *nsteps = strtoull(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--rough") == 0)
+            m->rough = strtod(argv[i + 1], NULL);
         else if (strcmp(argv[i], "--pause") == 0)
             m->pause = strtoull(argv[i + 1], NULL, 10);
         else
@@ -154,8 +163,8 @@ int main(int argc, char **argv)
     if (read_options(&m, argc, argv, &nsteps) < 0 || m.n / (uint64_t)m.size < LEFT) {
         fprintf(
             stderr,
-            "usage: lorenz96 [--n N] [--force F] [--dt T] [--steps S] [--pause US]; at least two "
-            "variables on each rank\n");
+            "usage: lorenz96 [--n N] [--force F] [--dt T] [--steps S] [--rough A] [--pause US]; "
+            "at least two variables on each rank\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     int rc = model_init(&m);

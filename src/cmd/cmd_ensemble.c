@@ -12,6 +12,8 @@ static const char usage[] = "cairn ensemble new FILE\n"
                             "cairn ensemble check FILE [json]\n"
                             "cairn ensemble twin FILE\n"
                             "cairn ensemble run FILE\n"
+                            "cairn ensemble validate FILE\n"
+                            "cairn ensemble bound [SEEDS [CYCLES]]\n"
                             "cairn ensemble status FILE [json]\n"
                             "cairn ensemble try FILE MEMBER\n"
                             "cairn ensemble stop FILE\n"
@@ -84,7 +86,11 @@ static int verb_twin(crn_study *study, char **words)
 
 static int verb_serve(crn_study *study, char **words)
 {
-    return crn_server_run(study, crn_mode_of(words[0])) < 0 ? fail_here() : CMD_YES;
+    const crn_study_mode mode = crn_mode_of(words[0]);
+    if ((mode == CRN_MODE_PLAIN || mode == CRN_MODE_NOISE) &&
+        crn_side_open(study, mode == CRN_MODE_NOISE) < 0)
+        return fail_here();
+    return crn_server_run(study, mode) < 0 ? fail_here() : CMD_YES;
 }
 
 static int verb_advance(crn_study *study, char **words)
@@ -178,6 +184,8 @@ static const struct {
     {"twin", verb_twin, 0},
     {"check", cmd_ensemble_check, 1},
     {"try", cmd_ensemble_try, 1},
+    {"validate", cmd_ensemble_validate, 0},
+    {"validator", cmd_ensemble_validator, 1},
     {"serve", verb_serve, 1},
     {"advance", verb_advance, 1},
     {"stop", verb_stop, 0},
@@ -207,6 +215,8 @@ int cmd_ensemble(int argc, char **argv)
         print_table(stdout);
         return CMD_YES;
     }
+    if (argc >= 1 && argc <= 3 && strcmp(argv[0], "bound") == 0)
+        return cmd_ensemble_bound(argc > 1 ? argv[1] : NULL, argc > 2 ? argv[2] : NULL);
     if (argc < 2)
         return cmd_misuse(usage, "a verb and the file of a study are needed");
     if (argc == 2 && strcmp(argv[0], "new") == 0)

@@ -16,6 +16,9 @@ int cmd_ensemble_launch(crn_study *study, crn_study_mode mode);
 
 int cmd_ensemble_check(crn_study *study, char **words);
 int cmd_ensemble_try(crn_study *study, char **words);
+int cmd_ensemble_validate(crn_study *study, char **words);
+int cmd_ensemble_validator(crn_study *study, char **words);
+int cmd_ensemble_bound(const char *seeds, const char *cycles); /* NULL: the default */
 int cmd_ensemble_status(crn_study *study, char **words);
 int cmd_ensemble_log(crn_study *study, char **words);
 

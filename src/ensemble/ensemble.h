@@ -28,6 +28,12 @@
  *     ensemble_launcher.c   the launcher: jobs that are started, watched and replaced
  *     ensemble_jobs.c       jobs of this machine
  *     ensemble_slurm.c      jobs of Slurm
+ *     ensemble_side.c       the server of ensembles side by side, which learns what loss does
+ *     ensemble_coding.c     settings of codecs, and states coded by them
+ *     ensemble_listing.c    settings from a JSON file
+ *     ensemble_validator.c  jobs that compute statistics of ensembles side by side
+ *     ensemble_bound.c      a twin study in one process: the error with and without loss
+ *     ensemble_results.c    what they found: tables and verdicts
  *     ensemble_study.c      a study's configuration and directory
  *     ensemble_layout.c     states in memory, pieces of them, rows for the filter
  *     ensemble_wire.c       headers of messages
@@ -37,6 +43,7 @@
 #define CAIRN_ENSEMBLE_ENSEMBLE_H
 
 #include "base/base.h"
+#include "ensemble/ensemble_side.h"
 #include "ensemble/ensemble_study.h"
 
 /* What a launcher and its server are to do with a study. */
@@ -44,7 +51,9 @@ typedef enum crn_study_mode {
     CRN_MODE_RUN,
     CRN_MODE_TWIN,  /* make a truth and its observations */
     CRN_MODE_CHECK, /* look for what would spoil it: ensemble_check.c */
-    CRN_MODE_TRY    /* propagate a state that failed once more: ensemble_failed.c */
+    CRN_MODE_TRY,   /* propagate a state that failed once more: ensemble_failed.c */
+    CRN_MODE_PLAIN, /* ensembles side by side: ensemble_side.h */
+    CRN_MODE_NOISE  /* the same, for the noise test */
 } crn_study_mode;
 
 /* Why a task has ended without a result, or a runner: numbers on the wire. What the model or its
@@ -77,6 +86,13 @@ cairn_status crn_server_run(crn_study *study, crn_study_mode mode);
  * over. other: with another number of ranks.
  */
 cairn_status crn_command_run(crn_study *study, bool other);
+
+/* --- a twin study in this process ------------------------------------------------------------ */
+
+/* Its mean error of the analysis over so many cycles, with states coded within a bound in each
+ * cycle (0: without loss), and the rate of coding. */
+cairn_status crn_twin_run(uint32_t ncycles, uint64_t seed, double bound, double *ret_rmse,
+                          double *ret_rate);
 
 /* --- the launcher --------------------------------------------------------------------------- */
 

@@ -11,12 +11,14 @@
 
 #include "hash/hash.h"
 
-static cairn_status perturb(crn_server *s, crn_purpose purpose, uint32_t cycle, uint32_t member,
-                            double deviation, const unsigned char *from, unsigned char *to)
+cairn_status crn_analysis_perturb(const crn_server *s, crn_purpose purpose, uint32_t cycle,
+                                  uint64_t member, double deviation, const unsigned char *from,
+                                  unsigned char *to)
 {
     const crn_rng_key key = {s->study->seed, purpose, cycle, member};
     double *row;
-    memcpy(to, from, s->layout.nbytes);
+    if (to != from)
+        memcpy(to, from, s->layout.nbytes);
     CRN_TRY(crn_alloc(&row, s->layout.nrows));
     crn_rows_read(&s->layout, from, row);
     for (uint64_t i = 0; i < s->layout.nrows; i++)
@@ -30,7 +32,8 @@ cairn_status crn_analysis_first(crn_server *s)
 {
     crn_purpose purpose = s->twin ? CRN_FOR_TRUTH : CRN_FOR_INITIAL;
     for (uint32_t m = 0; m < s->nmembers; m++)
-        CRN_TRY(perturb(s, purpose, 0, m, s->study->spread, s->background[0], s->analysis[m]));
+        CRN_TRY(crn_analysis_perturb(s, purpose, 0, m, s->study->spread, s->background[0],
+                                     s->analysis[m]));
     return CAIRN_OK;
 }
 
@@ -46,8 +49,8 @@ static cairn_status donate(crn_server *s, uint32_t member)
         if (s->member[m].state == CRN_MEMBER_DONE && nth-- == 0)
             donor = m;
     CRN_TRY(crn_study_append(s->study, "ledger", "donor %u %u %u", s->cycle, member, donor));
-    CRN_TRY(perturb(s, CRN_FOR_DONOR, s->cycle, member, s->study->spread * 0.1,
-                    s->background[donor], s->background[member]));
+    CRN_TRY(crn_analysis_perturb(s, CRN_FOR_DONOR, s->cycle, member, s->study->spread * 0.1,
+                                 s->background[donor], s->background[member]));
     crn_study_event(s->study, "donor", "{s:i,s:i,s:i}", "cycle", s->cycle, "member", member,
                     "donor", donor);
     return crn_states_put_background(s, member);
@@ -86,7 +89,7 @@ static cairn_status settle_failed(crn_server *s)
 
 /* --- the update ----------------------------------------------------------------------------- */
 
-static void update_done(crn_update *u)
+void crn_update_done(crn_update *u)
 {
     crn_diagnose_done(u);
     crn_obs_set_free(u->set);
@@ -207,6 +210,6 @@ cairn_status crn_analysis_update(crn_server *s)
         log_update(&u, (double)(crn_now_ns() - begun) / 1e9);
     if (rc == CAIRN_OK && s->obs)
         rc = crn_diagnose_judge(&u);
-    update_done(&u);
+    crn_update_done(&u);
     return rc;
 }

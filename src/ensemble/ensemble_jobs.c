@@ -23,16 +23,16 @@ static cairn_status adopt(const char *name, crn_jobs *jobs)
     crn_job *job;
     CRN_TRY(crn_alloc(&job, 1));
     snprintf(job->name, sizeof job->name, "%s", name);
-    job->started_ns = crn_now_ns();
+    job->started_ns = job->heard_ns = crn_now_ns();
     job->adopted = true;
     return crn_vec_push(jobs, job);
 }
 
 cairn_status crn_jobs_find(const crn_study *s, uint32_t *ret_runner, uint32_t *ret_server,
-                           crn_jobs *ret)
+                           uint32_t *ret_validator, crn_jobs *ret)
 {
     char *text, *rest = NULL;
-    *ret_runner = *ret_server = 0;
+    *ret_runner = *ret_server = *ret_validator = 0;
     cairn_status rc = crn_study_read(s->dir, "jobs", &text);
     if (rc == CAIRN_ENOTFOUND)
         return CAIRN_OK;
@@ -40,7 +40,9 @@ cairn_status crn_jobs_find(const crn_study *s, uint32_t *ret_runner, uint32_t *r
     for (char *name = strtok_r(text, "\n", &rest); rc == CAIRN_OK && name;
          name = strtok_r(NULL, "\n", &rest)) {
         uint32_t number = (uint32_t)strtoul(name + 1, NULL, 10);
-        uint32_t *highest = name[0] == 'r' ? ret_runner : ret_server;
+        uint32_t *highest = name[0] == 'r'   ? ret_runner
+                            : name[0] == 'v' ? ret_validator
+                                             : ret_server;
         *highest = CRN_MAX(*highest, number);
         if (strlen(name) < sizeof((crn_job *)0)->name && signal_job(s, name, 0) > 0)
             rc = adopt(name, ret);
@@ -112,8 +114,10 @@ cairn_status crn_job_start(const crn_study *s, const char *name, const char *com
     CRN_TRY(crn_study_append(s, "jobs", "%s", name));
     CRN_TRY(crn_alloc(&job, 1));
     snprintf(job->name, sizeof job->name, "%s", name);
-    job->started_ns = crn_now_ns();
-    job->place = name[0] == 's' ? s->server_place : s->runner_place;
+    job->started_ns = job->heard_ns = crn_now_ns();
+    job->place = name[0] == 's'   ? s->server_place
+                 : name[0] == 'r' ? s->runner_place
+                                  : CRN_JOB_LOCAL;
     job->limit_s = name[0] == 'r' && job->place == CRN_JOB_LOCAL ? s->limit_s : 0;
     int log = open_log(s, name); /* also makes the folder that Slurm writes to */
     if (log >= 0)

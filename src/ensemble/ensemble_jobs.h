@@ -13,12 +13,13 @@
 #include "ensemble/ensemble.h"
 
 typedef struct crn_job {
-    char name[32];       /* r12: a runner; s3: the server's third incarnation */
+    char name[32];       /* r12: a runner; s3: the server's third incarnation; v1: a validator */
     pid_t pid;           /* 0: an earlier launcher's child, known by its environment */
     bool hello;          /* it has said that it is there */
     bool ending;         /* it was killed, or asked to leave */
     bool adopted;        /* an earlier launcher has started it */
     uint64_t started_ns; /* crn_now_ns */
+    uint64_t heard_ns;   /* of a validator: its last sign of life */
     crn_job_place place;
     crn_cause cause; /* why it has ended; LOST unless more is known */
     double limit_s;  /* it is ended after so long; 0: never */
@@ -35,7 +36,7 @@ typedef CRN_VEC(crn_job *) crn_jobs;
 /* Names that were ever used: the highest number of each kind, and jobs of them that are alive on
  * this machine. */
 cairn_status crn_jobs_find(const crn_study *s, uint32_t *ret_runner, uint32_t *ret_server,
-                           crn_jobs *ret);
+                           uint32_t *ret_validator, crn_jobs *ret);
 
 /* Start a command as a job; its output goes to log/NAME in the study's directory. */
 cairn_status crn_job_start(const crn_study *s, const char *name, const char *command,

@@ -15,7 +15,7 @@ static cairn_status analyse(crn_server *s)
 {
     const uint64_t begun = crn_now_ns();
     crn_server_beat(s, "update");
-    CRN_TRY(crn_analysis_update(s));
+    CRN_TRY(s->study->side ? crn_side_update(s) : crn_analysis_update(s));
     s->revival.propagate += (double)(begun - s->cycle_ns) * 1e-9;
     s->revival.update += (double)(crn_now_ns() - begun) * 1e-9;
     s->revival.ncycles++;
@@ -74,7 +74,9 @@ static cairn_status advance(crn_server *s)
     uint32_t left = 0;
     for (uint32_t m = 0; m < s->nmembers; m++)
         left += s->member[m].state == CRN_MEMBER_TODO || s->member[m].state == CRN_MEMBER_RUNNING;
-    return left == 0 && s->phase == CRN_PHASE_CYCLE ? analyse(s) : CAIRN_OK;
+    if (left > 0 || s->phase != CRN_PHASE_CYCLE || (s->study->side && crn_side_must_wait(s)))
+        return CAIRN_OK;
+    return analyse(s);
 }
 
 static cairn_status on_first(crn_server *s, crn_runner_row *r)
@@ -82,7 +84,7 @@ static cairn_status on_first(crn_server *s, crn_runner_row *r)
     unsigned char *state = s->background[0];
     s->background[0] = r->incoming;
     r->incoming = state;
-    CRN_TRY(crn_analysis_first(s));
+    CRN_TRY(s->study->side ? crn_side_first(s) : crn_analysis_first(s));
     crn_keeper_start(s, 0);
     crn_server_next_cycle(s);
     return CAIRN_OK;
@@ -182,7 +184,7 @@ static cairn_status tick(crn_server *s)
     if (s->keeper.works && atomic_load(&s->keeper.ended))
         crn_keeper_join(s);
     crn_revival_look(s);
-    return CAIRN_OK;
+    return s->waiting ? advance(s) : CAIRN_OK;
 }
 
 static cairn_status close_states(crn_server *s, cairn_status rc)

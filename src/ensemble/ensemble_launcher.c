@@ -6,6 +6,7 @@
  */
 #include "ensemble/ensemble_check.h"
 #include "ensemble/ensemble_command.h"
+#include "ensemble/ensemble_side.h"
 #include "ensemble/ensemble_slurm.h"
 
 #include <errno.h>
@@ -38,6 +39,9 @@ typedef struct launcher {
     uint64_t failures, heard_ns, begun_ns, said_ns;
     uint32_t first_cycle, nservers, nunborn; /* in a row: servers without progress, runners that
                                                 ended before they said hello */
+    uint32_t validator, validated, nfallen; /* the highest number; cycles; validators that fell in a
+                                               row, without a cycle */
+    bool served;                            /* the server is done; validators are not */
     bool over, asked;
     cairn_status rc;
     char text[CRN_WIRE_TEXT + 1];
@@ -72,7 +76,7 @@ static uint32_t number_of(const crn_job *job)
 /* Where the server is, or the end. */
 static void inform(launcher *l, const crn_job *job)
 {
-    if (l->over)
+    if (l->over || l->served)
         send_to(l, job->name, CRN_WIRE_STOP, 0, "");
     else if (l->address[0])
         send_to(l, job->name, CRN_WIRE_SERVE, 0, l->address);
@@ -165,8 +169,26 @@ static cairn_status start_for_check(launcher *l)
     return rc;
 }
 
+static cairn_status start_validators(launcher *l)
+{
+    while (count_jobs(l, 'v') < l->study->side->validators) {
+        char *command;
+        CRN_FAIL_IF(asprintf(&command, "%s ensemble validator '%s' %s", l->program, l->study->file,
+                             crn_mode_word(l->mode)) < 0,
+                    CAIRN_ENOMEM, "no memory for a command");
+        cairn_status rc = start_job(l, 'v', ++l->validator, command);
+        free(command);
+        CRN_TRY(rc);
+    }
+    return CAIRN_OK;
+}
+
 static cairn_status start_missing(launcher *l)
 {
+    if (l->study->side)
+        CRN_TRY(start_validators(l));
+    if (l->served)
+        return CAIRN_OK;
     if (count_jobs(l, 's') == 0)
         CRN_TRY(start_server(l));
     if (l->mode == CRN_MODE_CHECK || l->mode == CRN_MODE_TRY)
@@ -213,6 +235,54 @@ static void on_server_end(launcher *l, const crn_job *job, const char *how)
     end_study(l, CAIRN_EPEER, text);
 }
 
+/* How far are validators? One that falls is replaced, unless they all do without any progress. */
+static void look_at_validators(launcher *l)
+{
+    const uint32_t before = l->validated;
+    l->validated = crn_side_validated(l->study, before);
+    if (l->validated > before)
+        l->nfallen = 0;
+    if (l->served && l->validated == l->study->cycles)
+        end_study(l, CAIRN_OK, "");
+}
+
+static void on_validator_end(launcher *l, const crn_job *job, const char *how)
+{
+    char words[200], text[500];
+    look_at_validators(l);
+    if (l->over || l->validated == l->study->cycles ||
+        ++l->nfallen <= SERVERS_IN_A_ROW * l->study->side->validators)
+        return;
+    crn_job_last_words(l->study, job, words, sizeof words);
+    snprintf(text, sizeof text, "validators have ended %u times without a new cycle, with %s: '%s'",
+             l->nfallen, how, words);
+    end_study(l, CAIRN_EPEER, text);
+}
+
+static void take_messages(launcher *l);
+
+static void on_end(launcher *l, const crn_job *job, const char *how)
+{
+    const char kind = job->name[0];
+    crn_study_event(l->study, "ended", "{s:s,s:s}", "job", job->name, "how", how);
+    if (kind == 's')
+        take_messages(l); /* its last word may be among them */
+    if (l->over || (kind != 'v' && l->served) ||
+        (kind == 'v' && crn_side_validated(l->study, l->validated) == l->study->cycles))
+        return; /* as it should */
+    say(l, "%s '%s' has ended: %s",
+        kind == 'r'   ? "runner"
+        : kind == 'v' ? "validator"
+                      : "server",
+        job->name, how);
+    if (kind == 'r')
+        on_runner_end(l, job, how);
+    else if (kind == 'v')
+        on_validator_end(l, job, how);
+    else
+        on_server_end(l, job, how);
+}
+
 /* Look for jobs that have ended, that hang, or that never said hello. */
 static void watch_jobs(launcher *l)
 {
@@ -223,19 +293,21 @@ static void watch_jobs(launcher *l)
         const bool runner = job->name[0] == 'r';
         if (crn_job_ended(l->study, job, how, sizeof how)) {
             l->job.at[i--] = l->job.at[--l->job.n];
-            if (!l->over) {
-                crn_study_event(l->study, "ended", "{s:s,s:s}", "job", job->name, "how", how);
-                say(l, "%s '%s' has ended: %s", runner ? "runner" : "server", job->name, how);
-                runner ? on_runner_end(l, job, how) : on_server_end(l, job, how);
-            }
+            if (!l->over)
+                on_end(l, job, how);
             free(job);
+        } else if (job->name[0] == 'v') {
+            if (!job->ending && (double)(now - job->heard_ns) / 1e9 > l->study->server_s) {
+                say(l, "validator '%s' gives no sign of life: ending it", job->name);
+                crn_job_kill(l->study, job);
+            }
         } else if (job->place == CRN_JOB_SLURM && !job->running) {
             l->heard_ns = runner ? l->heard_ns : now; /* it waits for its turn */
         } else if (runner && !job->hello && !job->ending &&
                    (double)(now - job->started_ns) / 1e9 > l->study->register_s) {
             say(l, "runner '%s' has not said hello: ending it", job->name);
             crn_job_kill(l->study, job);
-        } else if (!runner && !job->ending &&
+        } else if (!runner && !job->ending && !l->served &&
                    (double)(now - l->heard_ns) / 1e9 > l->study->server_s) {
             say(l, "the server gives no sign of life: ending it");
             crn_job_kill(l->study, job);
@@ -251,6 +323,9 @@ static void on_hello(launcher *l, const crn_letter *m)
     if (!job)
         return;
     job->hello = true;
+    job->heard_ns = crn_now_ns();
+    if (job->name[0] == 'v')
+        return;
     if (job->name[0] == 'r') {
         inform(l, job);
         return;
@@ -264,8 +339,11 @@ static void on_hello(launcher *l, const crn_letter *m)
     inform_all(l);
 }
 
-static void on_beat(launcher *l, const crn_wire *w)
+static void on_beat(launcher *l, const char *peer, const crn_wire *w)
 {
+    crn_job *job = peer[0] == 'v' ? find_job(l, peer) : NULL;
+    if (job)
+        job->heard_ns = crn_now_ns();
     if (w->incarnation != l->server)
         return;
     l->heard_ns = crn_now_ns();
@@ -296,7 +374,10 @@ static void on_leave(launcher *l, const crn_wire *w)
 
 static void on_stop(launcher *l, const crn_wire *w)
 {
-    if (w->incarnation == l->server)
+    if (w->incarnation == l->server && w->number == 0 && l->study->side) {
+        l->served = true;
+        inform_all(l);
+    } else if (w->incarnation == l->server)
         end_study(l,
                   w->number == 1   ? CAIRN_EPEER
                   : w->number == 2 ? CAIRN_NOTHING
@@ -334,7 +415,7 @@ static void take_messages(launcher *l)
         if (m.wire.study == l->study->id && m.wire.kind == CRN_WIRE_HELLO)
             on_hello(l, &m);
         else if (m.wire.study == l->study->id && m.wire.kind == CRN_WIRE_BEAT)
-            on_beat(l, &m.wire);
+            on_beat(l, m.peer, &m.wire);
         else if (m.wire.study == l->study->id && m.wire.kind == CRN_WIRE_LEAVE)
             on_leave(l, &m.wire);
         else if (m.wire.study == l->study->id && m.wire.kind == CRN_WIRE_STOP)
@@ -417,7 +498,7 @@ static cairn_status listen_again(launcher *l)
 static cairn_status start(launcher *l)
 {
     CRN_TRY(take_lock(l));
-    CRN_TRY(crn_jobs_find(l->study, &l->runner, &l->server, &l->job));
+    CRN_TRY(crn_jobs_find(l->study, &l->runner, &l->server, &l->validator, &l->job));
     l->slurm.used =
         l->study->runner_place == CRN_JOB_SLURM || l->study->server_place == CRN_JOB_SLURM;
     CRN_TRY(crn_slurm_look(l->study, &l->slurm, true, &l->job));
@@ -448,6 +529,8 @@ static cairn_status loop(launcher *l)
         CRN_TRY(crn_slurm_look(l->study, &l->slurm, false, &l->job));
         watch_jobs(l);
         greet(l);
+        if (l->study->side)
+            look_at_validators(l);
         if (l->signals.nleave > 0 || l->asked)
             end_study(l, CAIRN_NOTHING, "asked to stop; run it again to go on");
         else if (!l->over)

@@ -7,6 +7,7 @@
 #include "ensemble/ensemble_server.h"
 
 #include "ensemble/ensemble_check.h"
+#include "ensemble/ensemble_side.h"
 
 #include <errno.h>
 #include <time.h>
@@ -432,6 +433,8 @@ static cairn_status start(crn_server *s)
     s->nmembers = s->nactive = s->twin ? 1 : s->study->members;
     if (s->method == &crn_method_check || s->method == &crn_method_try)
         s->nmembers = s->nactive = CRN_CHECK_MEMBERS;
+    if (s->study->side)
+        s->nmembers = s->nactive = (uint32_t)s->study->side->coding.n * s->study->members;
     CRN_TRY(crn_alloc(&s->member, s->nmembers));
     CRN_TRY(s->method->open(s));
     CRN_TRY(crn_study_read(s->study->dir, "launcher", &address));
@@ -486,10 +489,9 @@ static void finish(crn_server *s, cairn_status rc)
             crn_server_to_rank(s, s->runner.at[i], 0, &w, NULL, 0);
 }
 
-static const char *const mode_words[] = {[CRN_MODE_RUN] = "run",
-                                         [CRN_MODE_TWIN] = "twin",
-                                         [CRN_MODE_CHECK] = "check",
-                                         [CRN_MODE_TRY] = "try"};
+static const char *const mode_words[] = {
+    [CRN_MODE_RUN] = "run", [CRN_MODE_TWIN] = "twin",   [CRN_MODE_CHECK] = "check",
+    [CRN_MODE_TRY] = "try", [CRN_MODE_PLAIN] = "plain", [CRN_MODE_NOISE] = "noise"};
 
 const char *crn_mode_word(crn_study_mode mode)
 {

@@ -82,7 +82,8 @@ typedef struct crn_keeper {
     _Atomic bool ended; /* set last by the thread */
     uint32_t cycle;     /* what it keeps: set before it starts */
     bool put, drop;
-    cairn_status rc; /* the thread's until ended */
+    uint32_t validated; /* backgrounds of later cycles are still to be read */
+    cairn_status rc;    /* the thread's until ended */
     char text[CRN_ERR_TEXT];
     uint64_t begun_ns;
     double seconds;       /* that it took; the thread's until ended */
@@ -151,8 +152,10 @@ struct crn_server {
     uint64_t nrequests;
     uint32_t nlimits; /* tasks in a row that ended with their job's time */
     uint64_t nbad, nstale, nfailures, nrepeated, beat_ns, cycle_ns, moved_ns;
-    bool stopping;    /* the launcher asked */
-    crn_check *check; /* NULL: it is none */
+    bool stopping;      /* the launcher asked */
+    crn_check *check;   /* NULL: it is none */
+    uint32_t validated; /* of ensembles side by side: cycles, and is the next one waited for? */
+    bool waiting;
 };
 
 /* the loop, for methods */
@@ -215,8 +218,16 @@ void crn_keeper_join(crn_server *s);
 void crn_states_close(crn_server *s);
 cairn_status crn_ledger_read(crn_server *s);
 
+/* side by side */
+cairn_status crn_side_first(crn_server *s);  /* members of all ensembles from background[0] */
+cairn_status crn_side_update(crn_server *s); /* the update of ensemble 0, applied to all */
+bool crn_side_must_wait(crn_server *s);      /* validators do not keep up */
+
 /* analysis */
-cairn_status crn_analysis_first(crn_server *s); /* members from background[0] */
+cairn_status crn_analysis_perturb(const crn_server *s, crn_purpose purpose, uint32_t cycle,
+                                  uint64_t member, double deviation, const unsigned char *from,
+                                  unsigned char *to); /* from and to may be the same */
+cairn_status crn_analysis_first(crn_server *s);       /* members from background[0] */
 cairn_status crn_analysis_update(crn_server *s);
 
 #endif

@@ -240,6 +240,8 @@ static cairn_status put_all(crn_server *s)
  * the cycle is what the analysis is computed from. */
 static bool is_spent(const crn_keeper *k, const found *f)
 {
+    if (f->kind == 'b' && f->version > k->validated)
+        return false;
     if (f->kind == 'a')
         return f->version < k->cycle;
     return k->put ? f->version <= k->cycle : f->version < k->cycle;
@@ -288,6 +290,7 @@ void crn_keeper_start(crn_server *s, uint32_t cycle)
     const crn_keep what = s->study->keep;
     k->put = what == CRN_KEEP_BOTH || what == CRN_KEEP_ANALYSIS ||
              (what == CRN_KEEP_BACKGROUND && cycle == 0);
+    k->validated = s->study->side ? s->validated : UINT32_MAX;
     k->begun_ns = crn_now_ns();
     atomic_store(&k->ended, false);
     k->rc = crn_export_prepare(s);

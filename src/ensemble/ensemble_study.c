@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ensemble/ensemble_side.h"
+
 #define CRN_STUDY_ROW(id, section, key, type, def, range, help)                                    \
     [CRN_STUDY_##id] = {section, key, CRN_OPT_##type, def, range, help},
 const crn_opt crn_study_table[CRN_STUDY_COUNT_OF] = {
@@ -385,6 +387,15 @@ static cairn_status load(crn_study *s)
     return make_dir(s);
 }
 
+cairn_status crn_study_enter(crn_study *s, const char *name)
+{
+    char *dir;
+    CRN_TRY(crn_study_path(s, name, &dir));
+    free(s->dir);
+    s->dir = dir;
+    return make_dir(s);
+}
+
 cairn_status crn_study_open(const char *file, crn_study **ret)
 {
     crn_study *s;
@@ -404,6 +415,7 @@ void crn_study_free(crn_study *s)
 {
     if (!s)
         return;
+    crn_side_free(s->side);
     crn_config_free(s->config);
     free(s->file);
     free(s->path);

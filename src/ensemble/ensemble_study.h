@@ -67,6 +67,7 @@ typedef struct crn_study {
     const char *runner_submit, *server_submit, *ranges;
     double limit_s;
     crn_keys keys;
+    struct crn_side *side; /* ensembles side by side; NULL: an ordinary study */
 } crn_study;
 
 /* Read the file, and make the directory and its keys where there are none. CAIRN_EINVAL says what
@@ -76,6 +77,8 @@ void crn_study_free(crn_study *s); /* NULL is allowed */
 
 /* The address at which this process is to listen for other jobs of the study. */
 void crn_study_address(const crn_study *s, char *text, size_t cap);
+/* From now on the study's directory is dir/name, with keys of its own. */
+cairn_status crn_study_enter(crn_study *s, const char *name);
 
 /* dir/name as text: valid until the caller frees it. */
 cairn_status crn_study_path(const crn_study *s, const char *name, char **ret);

@@ -121,6 +121,26 @@ CRN_STUDY_ROW(MODEL_PARAMETER, "model", "parameter", TEXT, "", "",
               "datasets of it that observations change, and the model does not")
 CRN_STUDY_ROW(CHECK, "check", "command", TEXT, "", "",
               "starts the model on another number of ranks; none: runner.command with another -n")
+CRN_STUDY_ROW(SETTINGS, "validate", "settings", TEXT, "", "",
+              "codecs with loss to be judged, such as 'zfp:accuracy=1e-6|1e-8 f32'")
+CRN_STUDY_ROW(LISTING, "validate", "config", TEXT, "", "",
+              "JSON file with settings, as the framework of MelissaDA has it")
+CRN_STUDY_ROW(VALIDATORS, "validate", "validators", COUNT, "1", "1..1000", "jobs at a time")
+CRN_STUDY_ROW(LAG, "validate", "lag", COUNT, "2", "1..1000",
+              "cycles that validators may be behind before the study waits for them")
+CRN_STUDY_ROW(PERTURB, "validate", "perturb", TEXT, "0", "",
+              "deviation of what is added to each state before it is propagated")
+CRN_STUDY_ROW(NOISE, "validate", "noise", TEXT, "0", "",
+              "the same, of the noise test, different in each ensemble; 0: no such test")
+CRN_STUDY_ROW(JUDGE, "validate", "judge", COUNT, "0", "0..", "cycles that count; 0: all")
+CRN_STUDY_ROW(DELTA, "validate", "delta", TEXT, "0.1", "",
+              "the RMSZ of each member changes by less")
+CRN_STUDY_ROW(RHO, "validate", "rho", TEXT, "0.9999", "", "correlation at least")
+CRN_STUDY_ROW(SHARE, "validate", "share", TEXT, "0.1", "", "error over spread at most")
+CRN_STUDY_ROW(SSIM, "validate", "ssim", TEXT, "0.9995", "",
+              "structural similarity at least, of two and more dimensions")
+CRN_STUDY_ROW(SIGMAS, "validate", "sigmas", TEXT, "1", "",
+              "deviations of slopes between members that a slope may be off")
 CRN_STUDY_ROW(TWIN_EVERY, "twin", "every", COUNT, "1", "1..",
               "of the elements, each so many-th is observed")
 CRN_STUDY_ROW(TWIN_VARIANCE, "twin", "variance", TEXT, "1", "", "of the errors of observations")

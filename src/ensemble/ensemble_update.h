@@ -49,6 +49,8 @@ typedef struct crn_update {
     CRN_VEC(crn_innovations) row;
 } crn_update;
 
+void crn_update_done(crn_update *u);
+
 /* The members as they would be observed, and which observations are used. */
 cairn_status crn_update_observe(crn_update *u);
 

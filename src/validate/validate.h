@@ -10,7 +10,8 @@
  *   validate_ks.c    are both samples of one distribution?
  *   validate_bits.c  how many bits of a mantissa tell something of the neighbours
  *
- * Ensembles are compared in validate_spread.h.
+ * Ensembles are compared in validate_spread.h, judged in validate_judge.h, and held against a truth
+ * in validate_bound.h.
  *
  * Sums are made of stretches of CRN_PAIR_CHUNK values, each with its own mean, so that any number
  * of values and any mean give as many right digits as a sum in wider arithmetic.
@@ -113,5 +114,9 @@ double crn_bits_information(const crn_bits *b, double ret[64]);
 /* The least number of bits of the mantissa that hold, with sign and exponent, this share of the
  * information; -1: there is none. */
 int crn_bits_needed(const crn_bits *b, double share);
+
+#include "validate/validate_bound.h"
+#include "validate/validate_judge.h"
+#include "validate/validate_spread.h"
 
 #endif

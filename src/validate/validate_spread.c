@@ -10,7 +10,7 @@
  * Sums have eight lanes whatever vectors the processor has, and products and sums are never fused:
  * so all processors give the same bits.
  */
-#include "validate/validate_spread.h"
+#include "validate/validate.h"
 
 #include <float.h>
 #include <math.h>
