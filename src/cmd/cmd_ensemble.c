@@ -20,6 +20,7 @@ static const char usage[] = "cairn ensemble new FILE\n"
                             "cairn ensemble scale FILE NUMBER\n"
                             "cairn ensemble kill FILE JOB|MEMBER\n"
                             "cairn ensemble log FILE\n"
+                            "cairn ensemble report FILE\n"
                             "cairn ensemble help";
 
 static int fail_here(void)
@@ -171,6 +172,14 @@ static int make_new(const char *file)
     return CMD_YES;
 }
 
+static int verb_report(crn_study *study, char **words)
+{
+    (void)words;
+    if (crn_study_report(study, stdout) < 0)
+        return fail_here();
+    return CMD_YES;
+}
+
 /* --- the subcommand ------------------------------------------------------------------------- */
 
 typedef int verb_function(crn_study *study, char **words);
@@ -192,6 +201,7 @@ static const struct {
     {"scale", verb_scale, 1},
     {"kill", verb_kill, 1},
     {"log", cmd_ensemble_log, 0},
+    {"report", verb_report, 0},
     {"status", cmd_ensemble_status, 1},
 };
 

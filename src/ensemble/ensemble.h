@@ -22,6 +22,10 @@
  *     ensemble_states.c     states on the shelf: putting them behind the loop, taking up a study
  *     ensemble_observing.c  fields, places and types of observations, as study.ini has them
  *     ensemble_update.c     members observed, observations sorted out, fields updated
+ *     ensemble_async.c      members observed at the times of observations
+ *     ensemble_perturb.c    perturbations of states
+ *     ensemble_twin.c       observations made of a truth
+ *     ensemble_report.c, ensemble_chart.c  a page about a study's filter
  *     ensemble_adapt.c      adaptive inflation
  *     ensemble_diagnose.c   statistics of innovations, tables, divergence
  *     ensemble_products.c   mean, spread and truth for others to look at
@@ -68,6 +72,9 @@ typedef enum crn_cause {
 } crn_cause;
 
 const char *crn_cause_word(crn_cause cause);
+
+/* A page of HTML about a study's filter, which needs nothing else to be looked at. */
+cairn_status crn_study_report(const crn_study *s, FILE *to);
 
 /* The word for a mode on the server's command line, and back; NULL is RUN. */
 const char *crn_mode_word(crn_study_mode mode);

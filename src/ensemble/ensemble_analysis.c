@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The first members, the update of a cycle, and what a twin experiment observes. All random numbers
+ * The first members and the update of a cycle. All random numbers
  * are keyed by member and element, and all sums run by index: nothing depends on who computed what,
  * or when.
  */
@@ -11,29 +11,11 @@
 
 #include "hash/hash.h"
 
-cairn_status crn_analysis_perturb(const crn_server *s, crn_purpose purpose, uint32_t cycle,
-                                  uint64_t member, double deviation, const unsigned char *from,
-                                  unsigned char *to)
-{
-    const crn_rng_key key = {s->study->seed, purpose, cycle, member};
-    double *row;
-    if (to != from)
-        memcpy(to, from, s->layout.nbytes);
-    CRN_TRY(crn_alloc(&row, s->layout.nrows));
-    crn_rows_read(&s->layout, from, row);
-    for (uint64_t i = 0; i < s->layout.nrows; i++)
-        row[i] += deviation * crn_rng_normal_at(&key, i);
-    crn_rows_write(&s->layout, row, to);
-    free(row);
-    return CAIRN_OK;
-}
-
 cairn_status crn_analysis_first(crn_server *s)
 {
     crn_purpose purpose = s->twin ? CRN_FOR_TRUTH : CRN_FOR_INITIAL;
     for (uint32_t m = 0; m < s->nmembers; m++)
-        CRN_TRY(crn_analysis_perturb(s, purpose, 0, m, s->study->spread, s->background[0],
-                                     s->analysis[m]));
+        CRN_TRY(crn_perturb(s, purpose, 0, m, 1, s->background[0], s->analysis[m]));
     return CAIRN_OK;
 }
 
@@ -49,8 +31,8 @@ static cairn_status donate(crn_server *s, uint32_t member)
         if (s->member[m].state == CRN_MEMBER_DONE && nth-- == 0)
             donor = m;
     CRN_TRY(crn_study_append(s->study, "ledger", "donor %u %u %u", s->cycle, member, donor));
-    CRN_TRY(crn_analysis_perturb(s, CRN_FOR_DONOR, s->cycle, member, s->study->spread * 0.1,
-                                 s->background[donor], s->background[member]));
+    CRN_TRY(crn_perturb(s, CRN_FOR_DONOR, s->cycle, member, 0.1, s->background[donor],
+                        s->background[member]));
     crn_study_event(s->study, "donor", "{s:i,s:i,s:i}", "cycle", s->cycle, "member", member,
                     "donor", donor);
     return crn_states_put_background(s, member);
@@ -97,6 +79,7 @@ void crn_update_done(crn_update *u)
         free(u->product[k]);
     free(u->from);
     free(u->to);
+    free(u->seen);
     free(u->y);
     free(u->value);
     free(u->variance);
@@ -116,10 +99,14 @@ static cairn_status take_members(crn_server *s, crn_update *u)
     CRN_TRY(crn_alloc(&u->from, s->nactive));
     CRN_TRY(crn_alloc(&u->to, s->nactive));
     CRN_TRY(crn_alloc(&u->score, s->layout.field.n));
+    if (s->async.cycle == s->cycle && s->async.row)
+        CRN_TRY(crn_alloc(&u->seen, s->nactive));
     for (int k = 0; u->products && k < 4; k++)
         CRN_TRY(crn_alloc(&u->product[k], s->layout.nrows));
     for (uint32_t m = 0; m < s->nmembers; m++)
         if (s->member[m].state == CRN_MEMBER_DONE) {
+            if (u->seen)
+                u->seen[u->n] = s->async.row[m].entry;
             u->from[u->n] = s->background[m];
             u->to[u->n++] = s->analysis[m];
             memcpy(s->analysis[m], s->background[m], s->layout.nbytes);
@@ -154,33 +141,6 @@ static void name_analysis(const crn_server *s, char text[CRN_DIGEST_TEXT])
     crn_digest_format(&all, text);
 }
 
-/* --- a twin experiment ---------------------------------------------------------------------- */
-
-static cairn_status observe_truth(crn_server *s)
-{
-    const crn_rng_key key = {s->study->seed, CRN_FOR_OBSERVATION, s->cycle, 0};
-    const double deviation = sqrt(s->study->twin_variance);
-    double *row, *at;
-    CRN_TRY(crn_alloc(&row, s->layout.nrows));
-    crn_rows_read(&s->layout, s->background[0], row);
-    memcpy(s->analysis[0], s->background[0], s->layout.nbytes);
-    uint64_t k = 0;
-    at = row;
-    for (size_t f = 0; f < s->layout.field.n; f++) {
-        const cairn_field field = crn_layout_field(&s->layout, f, s->background[0]);
-        uint64_t n = s->layout.field.at[f].role == CAIRN_CARRIED ? 0 : 1;
-        for (int d = 0; d < field.ndims; d++)
-            n *= field.count[d];
-        for (uint64_t i = 0; i < n; i++, k++, at++)
-            if (k % s->study->twin_every == 0)
-                fprintf(s->twin_file, "%u %s %" PRIu64 " %.17g %.17g\n", s->cycle, field.name, i,
-                        *at + deviation * crn_rng_normal_at(&key, k), s->study->twin_variance);
-    }
-    free(row);
-    CRN_FAIL_IF(ferror(s->twin_file), CAIRN_EIO, "cannot write the observations");
-    return crn_truth_put(s);
-}
-
 /* What the log has of an update; the tables have more. */
 static void log_update(crn_update *u, double seconds)
 {
@@ -201,7 +161,7 @@ cairn_status crn_analysis_update(crn_server *s)
     crn_update u = {0};
     const uint64_t begun = crn_now_ns();
     if (s->twin)
-        return observe_truth(s);
+        return crn_twin_observe(s);
     CRN_TRY(settle_failed(s));
     crn_study_event(s->study, "update", "{s:i,s:i}", "cycle", s->cycle, "members", s->ndone);
     crn_keeper_join(s); /* it reads the analysis that is about to change */

@@ -311,13 +311,44 @@ cairn_status crn_diagnose_write(crn_update *u)
 
 /* --- divergence ----------------------------------------------------------------------------- */
 
+#define STREAK "divergence.csv" /* cycle, cycles in a row that were too far off */
+
+/* What an earlier server of the study has counted. */
+static void recall(crn_server *s)
+{
+    char *text, *rest = NULL;
+    unsigned cycle, count;
+    s->judged = true;
+    if (crn_study_read_tail(s->study, STREAK, &text) < 0) {
+        crn_err_take(&(crn_err){0}); /* there is none yet */
+        return;
+    }
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        if (sscanf(line, "%u,%u", &cycle, &count) == 2 && cycle + 1 == s->cycle)
+            s->ndiverged = count;
+    free(text);
+}
+
+static cairn_status count(crn_update *u)
+{
+    crn_server *s = u->s;
+    char line[64];
+    if (!s->judged)
+        recall(s);
+    s->ndiverged = u->normal > s->study->diverged ? s->ndiverged + 1 : 0;
+    if (s->ndiverged == 0)
+        return CAIRN_OK;
+    snprintf(line, sizeof line, "%u,%u\n", s->cycle, s->ndiverged);
+    return crn_study_note(s->study, STREAK, line);
+}
+
 cairn_status crn_diagnose_judge(crn_update *u)
 {
     crn_server *s = u->s;
     const crn_study *t = s->study;
     if (!(t->diverged > 0))
         return CAIRN_OK;
-    s->ndiverged = u->normal > t->diverged ? s->ndiverged + 1 : 0;
+    CRN_TRY(count(u));
     if (s->ndiverged == t->diverged_cycles)
         crn_study_event(t, "diverged", "{s:i,s:i,s:o,s:f}", "cycle", s->cycle, "cycles",
                         s->ndiverged, "innovation", crn_study_real(u->normal), "bound",

@@ -41,30 +41,32 @@ static cairn_status begin(crn_server *s)
 
 /* --- tasks ---------------------------------------------------------------------------------- */
 
-static void give_member(crn_server *s, crn_runner_row *r, uint32_t member)
+static cairn_status give_member(crn_server *s, crn_runner_row *r, uint32_t member)
 {
     crn_member_row *m = &s->member[member];
     crn_wire w = crn_server_wire(s, CRN_WIRE_TASK);
+    uint64_t from, to;
+    CRN_TRY(crn_async_task(s, member, &from, &to));
+    const bool last = to == s->study->steps;
     m->state = CRN_MEMBER_RUNNING;
-    s->nrepeated += m->attempt > 0;
+    s->nrepeated += s->async.row ? m->attempt > s->async.row[member].stale : m->attempt > 0;
     m->copies++;
     w.member = member;
     w.attempt = ++m->attempt;
-    w.number = s->study->steps;
-    w.more = s->study->spin + (s->cycle - 1) * s->study->steps;
-    w.rank = crn_states_keep_background(s) ? CRN_TASK_KEEP : 0;
+    w.number = to - from;
+    w.more = s->study->spin + (s->cycle - 1) * s->study->steps + from;
+    w.rank = crn_states_keep_background(s) && last ? CRN_TASK_KEEP : 0;
     crn_server_task(s, r, &w);
-    crn_gather_send(s, r, &w, s->analysis[member]);
+    crn_gather_send(s, r, &w, from > 0 ? s->background[member] : s->analysis[member]);
     crn_study_event(s->study, "task", "{s:i,s:i,s:i,s:o}", "cycle", s->cycle, "member", member,
                     "attempt", w.attempt, "runner", json_sprintf("r%u", r->number));
+    return CAIRN_OK;
 }
 
 static cairn_status give(crn_server *s, crn_runner_row *r)
 {
     uint32_t member;
-    if (crn_schedule_choose(s, r, &member))
-        give_member(s, r, member);
-    return CAIRN_OK;
+    return crn_schedule_choose(s, r, &member) ? give_member(s, r, member) : CAIRN_OK;
 }
 
 /* --- results -------------------------------------------------------------------------------- */
@@ -99,8 +101,10 @@ static cairn_status take_result(crn_server *s, crn_runner_row *r, const crn_wire
     unsigned char *state = s->background[w->member];
     s->background[w->member] = r->incoming;
     r->incoming = state;
-    m->state = CRN_MEMBER_DONE;
-    s->ndone++;
+    bool whole;
+    CRN_TRY(crn_async_reached(s, w->member, s->background[w->member], &whole));
+    m->state = whole ? CRN_MEMBER_DONE : CRN_MEMBER_TODO;
+    s->ndone += whole;
     crn_schedule_took(s, w->seconds);
     crn_study_event(s->study, "done", "{s:i,s:i,s:o,s:o}", "cycle", s->cycle, "member", w->member,
                     "runner", json_sprintf("r%u", r->number), "seconds",
@@ -111,7 +115,8 @@ static cairn_status take_result(crn_server *s, crn_runner_row *r, const crn_wire
 static cairn_status judge(crn_server *s, crn_runner_row *r, const crn_wire *w)
 {
     crn_member_row *m = &s->member[w->member];
-    if (m->state != CRN_MEMBER_TODO && m->state != CRN_MEMBER_RUNNING) {
+    if ((m->state != CRN_MEMBER_TODO && m->state != CRN_MEMBER_RUNNING) ||
+        crn_async_is_stale(s, w->member, w->attempt)) {
         s->nstale++; /* another runner was first */
         return CAIRN_OK;
     }

@@ -152,11 +152,17 @@ static cairn_status read_fields(crn_observing *g, const crn_study *s,
     CRN_TRY(crn_alloc(&g->field, fields->n));
     CRN_TRY(crn_alloc(&g->coordinate, fields->n));
     CRN_TRY(crn_alloc(&g->whole, fields->n));
+    CRN_TRY(crn_alloc(&g->deviation, fields->n));
+    CRN_TRY(crn_alloc(&g->smooth, fields->n));
     for (size_t i = 0; i < fields->n; i++) {
         const crn_state_field *from = &fields->at[i];
         crn_obs_field *f = &g->field[i];
         *f = (crn_obs_field){.name = is_real(from) ? from->name : "", .ndims = from->ndims};
         memcpy(f->global, from->global, sizeof f->global);
+        g->deviation[i] = s->spread;
+        CRN_TRY(real_of(s, CRN_STUDY_FIELD_SPREAD, from->name, 0, &g->deviation[i]));
+        g->smooth[i] =
+            crn_config_variable(s->config, (crn_opt_id)CRN_STUDY_FIELD_SMOOTH, from->name).n;
         g->whole[i] =
             crn_config_variable(s->config, (crn_opt_id)CRN_STUDY_FIELD_GLOBAL, from->name).yes;
         CRN_TRY(read_axes(s, from->name, g->setup.space.ndims, f));
@@ -320,6 +326,8 @@ void crn_observing_done(crn_observing *g)
     free(g->type);
     free(g->region);
     free(g->whole);
+    free(g->deviation);
+    free(g->smooth);
     free(g->coordinate);
     *g = (crn_observing){0};
 }

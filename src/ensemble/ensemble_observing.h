@@ -20,7 +20,9 @@ typedef struct crn_observing {
     crn_obs_setup setup; /* fields are numbered as the state's */
     crn_obs_field *field;
     crn_obs_type *type;
-    bool *whole; /* of each field: local filters update it by all observations */
+    double *deviation; /* of each field: of perturbations */
+    uint64_t *smooth;  /* passes over them */
+    bool *whole;       /* of each field: local filters update it by all observations */
     crn_region *region;
     size_t nregions;
     char (*coordinate)[CRN_OBS_DIMS][CRN_OBS_NAME]; /* of each field: fields of the model that have

@@ -458,6 +458,7 @@ static void server_done(crn_server *s)
     crn_vec_done(&s->runner);
     crn_vec_done(&s->seconds);
     crn_vec_done(&s->request);
+    crn_async_done(s);
     crn_obs_close(s->obs);
     crn_observing_done(&s->observing);
     crn_layout_done(&s->layout);

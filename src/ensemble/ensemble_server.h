@@ -73,6 +73,19 @@ typedef struct crn_adapted {
     double value, variance;
 } crn_adapted;
 
+/* Members whose cycle is cut at the times of observations. */
+typedef struct crn_async_row {
+    uint64_t reached; /* steps of the cycle */
+    uint32_t stale;   /* attempts up to this one are of earlier stretches */
+    double *entry;    /* what observations have seen of it so far */
+} crn_async_row;
+
+typedef struct crn_async {
+    uint32_t cycle;
+    crn_obs_set *set;
+    crn_async_row *row; /* of each member */
+} crn_async;
+
 /* --- the keeper of states ------------------------------------------------------------------- */
 
 typedef struct crn_keeper {
@@ -143,7 +156,9 @@ struct crn_server {
     crn_observing observing;
     crn_obs *obs; /* NULL: a free run */
     crn_adapted adapted;
-    uint32_t ndiverged; /* cycles in a row whose innovations are too large */
+    crn_async async;
+    uint32_t ndiverged; /* cycles in a row whose innovations are too large, */
+    bool judged;        /* by this server, too */
     FILE *twin_file;
     char *twin_path;
     crn_keeper keeper;
@@ -223,11 +238,20 @@ cairn_status crn_side_first(crn_server *s);  /* members of all ensembles from ba
 cairn_status crn_side_update(crn_server *s); /* the update of ensemble 0, applied to all */
 bool crn_side_must_wait(crn_server *s);      /* validators do not keep up */
 
+/* observations at their times: which steps of the cycle a member's next task has; whether a result
+ * is of an earlier one; the state that it has reached, and whether that is the cycle's end */
+cairn_status crn_async_task(crn_server *s, uint32_t member, uint64_t *ret_from, uint64_t *ret_to);
+bool crn_async_is_stale(const crn_server *s, uint32_t member, uint32_t attempt);
+cairn_status crn_async_reached(crn_server *s, uint32_t member, const unsigned char *state,
+                               bool *ret_whole);
+void crn_async_done(crn_server *s);
+
+/* perturb: factor times the deviation of each field; from and to may be the same */
+cairn_status crn_perturb(const crn_server *s, crn_purpose purpose, uint32_t cycle, uint64_t member,
+                         double factor, const unsigned char *from, unsigned char *to);
+
 /* analysis */
-cairn_status crn_analysis_perturb(const crn_server *s, crn_purpose purpose, uint32_t cycle,
-                                  uint64_t member, double deviation, const unsigned char *from,
-                                  unsigned char *to); /* from and to may be the same */
-cairn_status crn_analysis_first(crn_server *s);       /* members from background[0] */
+cairn_status crn_analysis_first(crn_server *s); /* members from background[0] */
 cairn_status crn_analysis_update(crn_server *s);
 
 #endif

@@ -147,8 +147,7 @@ cairn_status crn_side_first(crn_server *s)
 {
     const uint32_t members = s->study->members;
     for (uint32_t p = 0; p < members; p++)
-        CRN_TRY(crn_analysis_perturb(s, CRN_FOR_INITIAL, 0, p, s->study->spread, s->background[0],
-                                     s->analysis[p]));
+        CRN_TRY(crn_perturb(s, CRN_FOR_INITIAL, 0, p, 1, s->background[0], s->analysis[p]));
     for (uint32_t m = members; m < s->nmembers; m++)
         memcpy(s->analysis[m], s->analysis[m % members], s->layout.nbytes);
     return prepare_all(s);

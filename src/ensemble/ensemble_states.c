@@ -192,7 +192,8 @@ static cairn_status load_some(crn_server *s, const findings *f)
 
 static cairn_status take_up(crn_server *s, const findings *f, bool *ret_analyse)
 {
-    const int64_t a = newest_whole(s, f, 'a'), b = newest_whole(s, f, 'b');
+    const bool seen = s->study->asynchronous; /* what earlier states showed is not kept */
+    const int64_t a = newest_whole(s, f, 'a'), b = seen ? -1 : newest_whole(s, f, 'b');
     if (a < 0 && b < 0)
         return CAIRN_NOTHING;
     *ret_analyse = b > a;
@@ -202,7 +203,7 @@ static cairn_status take_up(crn_server *s, const findings *f, bool *ret_analyse)
         CRN_TRY(load_all(s, 'b', s->cycle));
     else {
         CRN_TRY(load_all(s, 'a', s->cycle - 1));
-        CRN_TRY(load_some(s, f));
+        CRN_TRY(seen ? CAIRN_OK : load_some(s, f));
     }
     crn_study_event(s->study, "resumed", "{s:i,s:i,s:s}", "cycle", s->cycle, "members", s->ndone,
                     "from", b > a ? "background" : "analysis");

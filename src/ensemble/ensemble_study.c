@@ -309,6 +309,13 @@ static cairn_status take_filter(crn_study *s)
     s->adaptive = crn_config_bool(s->config, (crn_opt_id)CRN_STUDY_ADAPTIVE);
     s->stop_diverged = crn_config_bool(s->config, (crn_opt_id)CRN_STUDY_STOP_DIVERGED);
     s->diverged_cycles = (uint32_t)count_of(s, CRN_STUDY_DIVERGED_CYCLES);
+    s->twin_places = count_of(s, CRN_STUDY_TWIN_PLACES);
+    s->asynchronous = crn_config_bool(s->config, (crn_opt_id)CRN_STUDY_ASYNCHRONOUS);
+    CRN_FAIL_IF(
+        s->asynchronous && s->keep == CRN_KEEP_BACKGROUND, CAIRN_EINVAL,
+        "'%s': filter.asynchronous needs study.keep = both or analysis: what members showed "
+        "before the end of a cycle is in no background",
+        s->file);
     s->products_every = count_of(s, CRN_STUDY_PRODUCTS);
     s->products_as = (crn_products_as)crn_config_word(s->config, (crn_opt_id)CRN_STUDY_PRODUCTS_AS);
     CRN_TRY(take_real(s, CRN_STUDY_RTPP, 0, &s->rtpp));

@@ -52,10 +52,10 @@ typedef struct crn_study {
     uint32_t members, cycles, runners, attempts, min_members;
     double spread, inflation, register_s, due_s, server_s, twin_variance;
     uint64_t twin_every;
-    bool rotate, local, adaptive, stop_diverged;
+    bool rotate, local, adaptive, stop_diverged, asynchronous;
     double rtpp, rtps, far, diverged;
     uint32_t diverged_cycles;
-    uint64_t products_every;
+    uint64_t products_every, twin_places;
     crn_products_as products_as;
     crn_keep keep;
     crn_failing failing;

@@ -42,6 +42,8 @@ CRN_STUDY_ROW(DIVERGED_CYCLES, "filter", "diverged_cycles", COUNT, "5", "1..1000
               "for so many cycles in a row")
 CRN_STUDY_ROW(STOP_DIVERGED, "filter", "stop_diverged", BOOL, "no", "",
               "stop the study when its filter has diverged")
+CRN_STUDY_ROW(ASYNCHRONOUS, "filter", "asynchronous", BOOL, "no", "",
+              "observe members at the times of observations: the model may stop at any step")
 CRN_STUDY_ROW(TIME_START, "filter", "time_start", TEXT, "0", "",
               "time at which the first cycle begins, where observations have times")
 CRN_STUDY_ROW(TIME_STEP, "filter", "time_step", TEXT, "1", "", "time of one step of the model")
@@ -61,6 +63,10 @@ CRN_STUDY_ROW(FIELD_COORDINATES, "field", "coordinates", TEXT, "", "",
               "or carried fields of the model that have the coordinates, of axes or elements")
 CRN_STUDY_ROW(FIELD_GLOBAL, "field", "global", BOOL, "no", "",
               "a local filter updates it by all observations, wherever they are")
+CRN_STUDY_ROW(FIELD_SPREAD, "field", "spread", TEXT, "", "",
+              "standard deviation of its first perturbations; none: study.spread")
+CRN_STUDY_ROW(FIELD_SMOOTH, "field", "smooth", COUNT, "0", "0..100000",
+              "passes that smooth them over neighbours: the root of half of it is their length")
 CRN_STUDY_ROW(OBS_FIELD, "observation", "field", TEXT, "", "",
               "[observation TYPE]: what is observed; none: the field with the type's name")
 CRN_STUDY_ROW(OBS_OPERATOR, "observation", "operator", WORD, "auto",
@@ -143,4 +149,6 @@ CRN_STUDY_ROW(SIGMAS, "validate", "sigmas", TEXT, "1", "",
               "deviations of slopes between members that a slope may be off")
 CRN_STUDY_ROW(TWIN_EVERY, "twin", "every", COUNT, "1", "1..",
               "of the elements, each so many-th is observed")
+CRN_STUDY_ROW(TWIN_PLACES, "twin", "places", COUNT, "0", "0..100000000",
+              "scattered places in a cycle of each type of observation; 0: elements instead")
 CRN_STUDY_ROW(TWIN_VARIANCE, "twin", "variance", TEXT, "1", "", "of the errors of observations")

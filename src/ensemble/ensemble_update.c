@@ -18,12 +18,14 @@ static cairn_status observe_member(crn_update *u, uint32_t j, double *entry)
 {
     const crn_state_layout *l = &u->s->layout;
     memset(entry, 0, u->set->nentries * sizeof *entry);
-    for (uint32_t f = 0; f < l->field.n; f++) {
+    for (uint32_t f = 0; !u->seen && f < l->field.n; f++) {
         if (!u->s->observing.field[f].name[0])
             continue;
         const cairn_field piece = crn_layout_field(l, f, u->from[j]);
         CRN_TRY(crn_obs_pick(u->set, 0, f, &piece, entry));
     }
+    if (u->seen) /* at their times */
+        entry = u->seen[j];
     crn_obs_apply(u->set, entry, u->y + j * u->set->n);
     return CAIRN_OK;
 }
@@ -167,7 +169,11 @@ cairn_status crn_update_observe(crn_update *u)
     u->l = (crn_locality){.ndims = p->ndims, .sphere = p->sphere, .vertical = p->vertical};
     memcpy(u->l.period, p->period, sizeof u->l.period);
     CRN_TRY(crn_observing_place(&s->observing, &s->layout, u->from[0]));
-    CRN_TRY(crn_obs_cycle(s->obs, s->cycle, &u->set));
+    if (s->async.cycle == s->cycle && s->async.set) {
+        u->set = s->async.set;
+        s->async.set = NULL;
+    } else
+        CRN_TRY(crn_obs_cycle(s->obs, s->cycle, &u->set));
     CRN_TRY(observe_members(u));
     CRN_TRY(sort_out(u));
     CRN_TRY(take_items(u));

@@ -34,6 +34,7 @@ typedef struct crn_update {
     crn_obs_set *set;
     uint32_t n;                 /* members */
     unsigned char **from, **to; /* their backgrounds and analyses */
+    double **seen;              /* what observations saw of each, at their times; NULL: now */
     double *y, *value, *variance, *place, *radius;
     uint64_t *number;
     crn_filter_block *block;
@@ -71,6 +72,9 @@ cairn_status crn_adapt(crn_update *u);
 
 /* Means and spreads: put where the study wants them. */
 cairn_status crn_products_put(crn_update *u);
+
+/* What a twin experiment observes of its truth. */
+cairn_status crn_twin_observe(crn_server *s);
 
 /* The truth of a twin experiment: kept by the twin, found by the study. */
 cairn_status crn_truth_put(crn_server *s);

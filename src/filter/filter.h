@@ -48,6 +48,7 @@ typedef enum crn_purpose {
     CRN_FOR_RESAMPLING = 7,
     CRN_FOR_JITTER = 8,
     CRN_FOR_EVICTION = 9,
+    CRN_FOR_PLACE = 11, /* where a twin experiment observes */
     CRN_FOR_RANK = 10, /* errors added to members, to rank an observation among them */
     CRN_FOR_MODEL = 20, /* what is added before a propagation */
     CRN_FOR_NOISE = 21, /* the same, of the noise test: keyed by ensemble, too */

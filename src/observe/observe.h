@@ -104,6 +104,11 @@ typedef struct crn_obs crn_obs;
 cairn_status crn_obs_open(const crn_obs_setup *setup, crn_obs **ret);
 void crn_obs_close(crn_obs *o); /* NULL is allowed */
 
+/* Add an observation without a value, of a type of the set-up: path "" reads no file. Cycles must
+ * not go back. */
+cairn_status crn_obs_invent(crn_obs *o, uint32_t type, uint64_t cycle, const double *place,
+                            double variance);
+
 uint64_t crn_obs_count(const crn_obs *o); /* of all cycles */
 
 /* Of cycles 1 to ncycles: how many have observations; and how many observations are of no cycle. */
@@ -225,5 +230,14 @@ typedef struct crn_obs_array {
 
 /* An array of such a file. CAIRN_NOTHING: it is not there; CAIRN_ENOTFOUND: the file is not. */
 cairn_status crn_obs_file_get(const char *path, const char *name, crn_obs_array *ret);
+
+typedef struct crn_obs_name {
+    char text[CRN_OBS_NAME];
+} crn_obs_name;
+
+typedef CRN_VEC(crn_obs_name) crn_obs_names;
+
+/* What is in a group of it. */
+cairn_status crn_obs_file_names(const char *path, const char *group, crn_obs_names *ret);
 
 #endif

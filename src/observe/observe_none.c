@@ -44,3 +44,10 @@ cairn_status crn_obs_file_get(const char *path, const char *name, crn_obs_array 
                     "cannot read '%s': this Cairn was built without HDF5 (-DCAIRN_WITH_HDF5=ON)",
                     path);
 }
+
+cairn_status crn_obs_file_names(const char *path, const char *group, crn_obs_names *ret)
+{
+    crn_obs_array none;
+    (void)ret;
+    return crn_obs_file_get(path, group, &none);
+}

@@ -182,7 +182,8 @@ static cairn_status open_all(crn_obs *o, const crn_obs_setup *setup)
         o->setup.space.period[0] = 360;
     for (size_t i = 0; i < setup->ntypes; i++)
         CRN_TRY(add_type(o, &setup->type[i]));
-    CRN_TRY(read_file(o));
+    if (setup->path[0])
+        CRN_TRY(read_file(o));
     if (o->record.n > 1)
         qsort(o->record.at, o->record.n, sizeof *o->record.at, by_cycle);
     if (o->matrix.n > 1)
@@ -225,6 +226,20 @@ void crn_obs_close(crn_obs *o)
 uint64_t crn_obs_count(const crn_obs *o)
 {
     return o->record.n;
+}
+
+cairn_status crn_obs_invent(crn_obs *o, uint32_t type, uint64_t cycle, const double *place,
+                            double variance)
+{
+    crn_obs_record r = {.cycle = cycle,
+                        .index = CRN_OBS_NO_INDEX,
+                        .time = NAN,
+                        .variance = variance,
+                        .type = type,
+                        .group = CRN_OBS_NONE,
+                        .ncoords = o->setup.space.ndims};
+    memcpy(r.place, place, (size_t)o->setup.space.ndims * sizeof *place);
+    return crn_obs_add(o, "an observation", true, &r);
 }
 
 void crn_obs_cover(const crn_obs *o, uint64_t ncycles, uint64_t *ret_with, uint64_t *ret_late)

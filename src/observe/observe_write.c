@@ -165,3 +165,35 @@ cairn_status crn_obs_file_get(const char *path, const char *name, crn_obs_array 
     }
     return rc;
 }
+
+static cairn_status list(const crn_h5 *h5, hid_t file, const char *group, crn_obs_names *ret)
+{
+    H5G_info_t info;
+    hid_t id = h5->H5Oopen(file, group, H5P_DEFAULT);
+    if (id < 0 || h5->H5Gget_info(id, &info) < 0)
+        return crn_hdf5_fail(h5, "there is no group '%s'", group);
+    cairn_status rc = CAIRN_OK;
+    for (hsize_t i = 0; rc == CAIRN_OK && i < info.nlinks && i < 4096; i++) {
+        crn_obs_name name;
+        ssize_t n = h5->H5Lget_name_by_idx(id, ".", H5_INDEX_NAME, H5_ITER_INC, i, name.text,
+                                           sizeof name.text, H5P_DEFAULT);
+        if (n > 0 && (size_t)n < sizeof name.text)
+            rc = crn_vec_push(ret, name);
+    }
+    h5->H5Oclose(id);
+    return rc;
+}
+
+cairn_status crn_obs_file_names(const char *path, const char *group, crn_obs_names *ret)
+{
+    const crn_h5 *h5;
+    hid_t file;
+    CRN_TRY(crn_hdf5_lock(&h5));
+    cairn_status rc = crn_hdf5_open(h5, path, &file);
+    if (rc == CAIRN_OK) {
+        rc = list(h5, file, group, ret);
+        h5->H5Fclose(file);
+    }
+    crn_hdf5_unlock();
+    return rc;
+}
