@@ -65,8 +65,8 @@ class Check(unittest.TestCase):
         self.assertRegex(self.check("idle")[0]["there and back"], "field 'x' differs in 1 of 5")
 
     def test_check_finds_what_does_not_fit(self):
-        faults, _ = self.check("", limit=100, runners=50)
-        self.assertRegex(faults["files"], "up to 115 .* 100 are allowed here")
+        faults, _ = self.check("", limit=256, runners=300)
+        self.assertRegex(faults["files"], "up to 365 .* 256 are allowed here")
 
 
 if __name__ == "__main__":
