@@ -17,7 +17,7 @@ def events():
     now = 1_800_000_000.0
     log = []
 
-    def add(after, kind, **members):
+    def add(after, kind, /, **members):
         nonlocal now
         now += after
         log.append({"event": kind, **members, "time": now})
