@@ -121,6 +121,7 @@ typedef struct crn_sched_options {
     bool certain;      /* foretell parents that resampling is certain to keep (systematic only) */
     double log_max;    /* no log-weight exceeds it; for certain */
     uint64_t seed;     /* of the study: keys random evictions */
+    uint64_t cycle;    /* that is complete: the first one to begin is the next; 0 */
 } crn_sched_options;
 
 /* A schedule of cycles of n members. CAIRN_EINVAL, CAIRN_ENOMEM. */
@@ -143,7 +144,8 @@ cairn_status crn_sched_leave(crn_sched *s, uint32_t runner);
 
 /*
  * Begin the next cycle: parent i has count[i] children, nmembers in all. Members are numbered in
- * the order of their parents. The first cycle is number 1; its parents are states of cycle 0.
+ * the order of their parents. The first cycle is number 1, or what the options
+ * say; its parents are states of the one before.
  * CAIRN_EINVAL: the last cycle is not complete, or the counts do not sum up to the members.
  */
 cairn_status crn_sched_begin(crn_sched *s, const uint32_t *count);
@@ -167,6 +169,14 @@ bool crn_sched_foretell(crn_sched *s, uint32_t runner, crn_particle *ret);
 /* A state has come into a runner's cache by a load; or a runner that joined has it there. */
 cairn_status crn_sched_loaded(crn_sched *s, uint32_t runner, crn_particle p);
 cairn_status crn_sched_offer(crn_sched *s, uint32_t runner, crn_particle p);
+
+/*
+ * A runner that joined has propagated a member since an earlier schedule, of a server that has
+ * died: CAIRN_NOTHING if the member needs nobody. A runner has no result of a member, or has lost
+ * its state: it waits for another one, unless there is a state elsewhere.
+ */
+cairn_status crn_sched_resume(crn_sched *s, uint32_t runner, uint32_t member);
+cairn_status crn_sched_failed(crn_sched *s, uint32_t runner, uint32_t member);
 
 /*
  * A runner has finished a member and has its state in the cache; the weight has arrived; the state

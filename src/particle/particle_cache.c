@@ -161,7 +161,7 @@ static uint32_t find_certain(crn_sched *s, const crn_runner *r)
 
 bool crn_sched_foretell(crn_sched *s, uint32_t number, crn_particle *ret)
 {
-    if (number >= s->runner.n || !s->runner.at[number].here || s->cycle == 0)
+    if (number >= s->runner.n || !s->runner.at[number].here || s->idle)
         return false;
     crn_runner *r = &s->runner.at[number];
     uint32_t next = next_own(s, r);

@@ -3,7 +3,7 @@
  * The schedule of a cycle: the plan, followed as list scheduling. Every runner has a queue, tasks
  * from its cache first; a runner whose queue is empty steals from the end of the longest. Joins and
  * leaves make the plan stale, and the next request plans what still waits anew. A strict schedule
- * has no plan: a queue has at most the task that was foretold. Caches are in particle_cache.c.
+ * has no plan (particle_strict.c). Caches are in particle_cache.c.
  */
 #include <math.h>
 #include <string.h>
@@ -21,12 +21,14 @@ cairn_status crn_sched_create(uint32_t nmembers, const crn_sched_options *o, crn
     crn_sched *s;
     CRN_TRY(crn_alloc(&s, 1));
     cairn_status rc;
-    *s = (crn_sched){.o = *o, .n = nmembers};
+    *s = (crn_sched){.o = *o, .n = nmembers, .cycle = o->cycle, .idle = true};
     CRN_TRY_OUT(rc, crn_alloc(&s->member, nmembers));
     CRN_TRY_OUT(rc, crn_alloc(&s->logw, nmembers));
     CRN_TRY_OUT(rc, crn_alloc(&s->count, nmembers));
     CRN_TRY_OUT(rc, crn_alloc(&s->left, nmembers));
     CRN_TRY_OUT(rc, crn_alloc(&s->takers, nmembers));
+    CRN_TRY_OUT(rc, crn_alloc(&s->extra, nmembers));
+    CRN_TRY_OUT(rc, crn_alloc(&s->untaken, nmembers));
     CRN_TRY_OUT(rc, crn_alloc(&s->first, nmembers));
     *ret = s;
     return CAIRN_OK;
@@ -41,7 +43,7 @@ void crn_sched_free(crn_sched *s)
         return;
     for (size_t i = 0; i < s->runner.n; i++) {
         crn_vec_done(&s->runner.at[i].cache);
-        crn_vec_done(&s->runner.at[i].taken);
+        crn_strict_done(&s->runner.at[i]);
     }
     crn_vec_done(&s->runner);
     free(s->member);
@@ -49,6 +51,8 @@ void crn_sched_free(crn_sched *s)
     free(s->count);
     free(s->left);
     free(s->takers);
+    free(s->extra);
+    free(s->untaken);
     free(s->first);
     free(s);
 }
@@ -63,7 +67,7 @@ static cairn_status find_runner(crn_sched *s, uint32_t number, crn_runner **ret)
 
 static cairn_status find_member(crn_sched *s, uint32_t number, crn_member **ret)
 {
-    CRN_FAIL_IF(number >= s->n || s->cycle == 0, CAIRN_EINVAL, "there is no member %u", number);
+    CRN_FAIL_IF(number >= s->n || s->idle, CAIRN_EINVAL, "there is no member %u", number);
     *ret = &s->member[number];
     return CAIRN_OK;
 }
@@ -72,13 +76,16 @@ static cairn_status find_member(crn_sched *s, uint32_t number, crn_member **ret)
 
 static void empty_queue(crn_sched *s, crn_runner *r)
 {
-    for (uint32_t i = r->first; i != CRN_NOBODY; i = s->member[i].next)
+    for (uint32_t i = r->first; i != CRN_NOBODY; i = s->member[i].next) {
+        uint32_t *untaken = &s->untaken[s->member[i].parent];
+        *untaken = CRN_MIN(*untaken, i);
         s->member[i].queued = false;
+    }
     r->first = r->last = CRN_NOBODY;
     r->nqueued = 0;
 }
 
-static void enqueue(crn_sched *s, crn_runner *r, uint32_t member)
+void crn_sched_enqueue(crn_sched *s, crn_runner *r, uint32_t member)
 {
     crn_member *m = &s->member[member];
     m->prev = r->last;
@@ -116,7 +123,7 @@ void crn_sched_steal(crn_sched *s, crn_runner *from, crn_runner *to)
     from->nqueued--;
     s->member[member].stolen = true;
     s->counts.nsteals++;
-    enqueue(s, to, member);
+    crn_sched_enqueue(s, to, member);
 }
 
 crn_runner *crn_sched_longest(crn_sched *s, const crn_runner *thief, uint32_t least)
@@ -183,6 +190,14 @@ static cairn_status scene_init(const crn_sched *s, scene *x)
     return CAIRN_OK;
 }
 
+/* The runner of the plan; the next one if the member has failed on that and there are others. */
+static crn_runner *chosen(crn_sched *s, const scene *x, uint32_t runner, uint32_t member)
+{
+    if (s->member[member].avoid == x->number[runner] + 1)
+        runner = (runner + 1) % (uint32_t)x->c.nrunners;
+    return &s->runner.at[x->number[runner]];
+}
+
 /* Waiting children of parents to the queues of the plan, in order. */
 static void fill_queues(crn_sched *s, const scene *x, const crn_cycle_plan *p)
 {
@@ -196,7 +211,8 @@ static void fill_queues(crn_sched *s, const scene *x, const crn_cycle_plan *p)
             while (s->member[next[b->parent]].progress != CRN_WAITING)
                 next[b->parent]++;
             s->member[next[b->parent]].stolen = false;
-            enqueue(s, &s->runner.at[x->number[b->runner]], next[b->parent]++);
+            crn_sched_enqueue(s, chosen(s, x, b->runner, next[b->parent]), next[b->parent]);
+            next[b->parent]++;
         }
     }
 }
@@ -239,56 +255,132 @@ cairn_status crn_sched_join(crn_sched *s, uint32_t *ret_runner)
     return CAIRN_OK;
 }
 
-static void wait_again(crn_sched *s, crn_member *m)
+static void set_overdue(crn_sched *s, crn_member *m, bool overdue)
 {
+    s->noverdue += (uint32_t)overdue - (uint32_t)m->overdue;
+    m->overdue = overdue;
+}
+
+static void wait_again(crn_sched *s, uint32_t member)
+{
+    crn_member *m = &s->member[member];
     if (m->progress == CRN_FINISHED)
         s->left[m->parent]++;
     m->progress = CRN_WAITING;
     m->runner = CRN_NOBODY;
-    m->overdue = false;
+    set_overdue(s, m, false);
     s->nwaiting++;
+    s->stale = true;
+    crn_strict_return(s, member);
 }
 
-/* Another runner that propagates a member, or has its state. */
-static uint32_t find_other(const crn_sched *s, uint32_t member, uint32_t but, bool cached)
+/* Who else, of the runners that are here, has a member's state in its cache, or propagates it. */
+typedef struct others {
+    uint32_t *cached, *running; /* of members; CRN_NOBODY */
+} others;
+
+static cairn_status others_init(const crn_sched *s, others *o)
 {
+    CRN_TRY(crn_alloc(&o->cached, s->n));
+    CRN_TRY(crn_alloc(&o->running, s->n));
+    for (uint32_t i = 0; i < s->n; i++)
+        o->cached[i] = o->running[i] = CRN_NOBODY;
     for (uint32_t i = 0; i < s->runner.n; i++) {
         const crn_runner *r = &s->runner.at[i];
-        if (i != but && r->here &&
-            (cached ? crn_cache_has(r, (crn_particle){s->cycle, member}) : r->task == member))
-            return i;
+        if (!r->here)
+            continue;
+        if (r->task != CRN_NOBODY)
+            o->running[r->task] = i;
+        for (size_t k = 0; k < r->cache.n; k++)
+            if (r->cache.at[k].cycle == s->cycle)
+                o->cached[r->cache.at[k].member] = i;
     }
-    return CRN_NOBODY;
+    return CAIRN_OK;
+}
+
+static void others_done(others *o)
+{
+    free(o->cached);
+    free(o->running);
+}
+
+/* A member's runner is gone, or has no result: another one goes on with it, or it waits. */
+static void hand_on(crn_sched *s, uint32_t member, const others *o)
+{
+    crn_member *m = &s->member[member];
+    if (m->progress == CRN_FINISHED && o->cached[member] != CRN_NOBODY) {
+        m->runner = o->cached[member];
+    } else if (o->running[member] != CRN_NOBODY) {
+        s->left[m->parent] += m->progress == CRN_FINISHED;
+        m->progress = CRN_RUNNING;
+        m->runner = o->running[member];
+    } else {
+        wait_again(s, member);
+    }
 }
 
 cairn_status crn_sched_leave(crn_sched *s, uint32_t number)
 {
     crn_runner *r = NULL;
+    others o = {0};
     CRN_TRY(find_runner(s, number, &r));
     r->here = false;
     r->task = CRN_NOBODY;
     empty_queue(s, r);
-    for (uint32_t i = 0; i < s->n && s->cycle > 0; i++) {
-        crn_member *m = &s->member[i];
-        if (m->runner != number || m->safe || m->progress == CRN_WAITING)
-            continue;
-        uint32_t other = find_other(s, i, number, m->progress == CRN_FINISHED);
-        if (other == CRN_NOBODY && m->progress == CRN_FINISHED) {
-            other = find_other(s, i, number, false);
-            if (other != CRN_NOBODY) {
-                m->progress = CRN_RUNNING;
-                s->left[m->parent]++;
-            }
-        }
-        m->runner = other;
-        if (other == CRN_NOBODY)
-            wait_again(s, m);
+    cairn_status rc = s->idle ? CAIRN_OK : others_init(s, &o);
+    for (uint32_t i = 0; rc == CAIRN_OK && i < s->n && !s->idle; i++) {
+        const crn_member *m = &s->member[i];
+        if (m->runner == number && !m->safe && m->progress != CRN_WAITING)
+            hand_on(s, i, &o);
     }
-    for (size_t i = 0; i < r->taken.n; i++)
-        s->takers[r->taken.at[i]]--;
+    others_done(&o);
+    crn_strict_leave(s, r);
     crn_vec_done(&r->cache);
-    crn_vec_done(&r->taken);
     s->stale = true;
+    return rc;
+}
+
+static void forget_state(const crn_sched *s, crn_runner *r, uint32_t member)
+{
+    for (size_t i = 0; i < r->cache.n; i++)
+        if (r->cache.at[i].cycle == s->cycle && r->cache.at[i].member == member)
+            r->cache.at[i] = r->cache.at[--r->cache.n];
+}
+
+cairn_status crn_sched_failed(crn_sched *s, uint32_t number, uint32_t member)
+{
+    crn_runner *r = NULL;
+    crn_member *m = NULL;
+    others o = {0};
+    CRN_TRY(find_member(s, member, &m));
+    CRN_TRY(find_runner(s, number, &r));
+    if (r->task == member)
+        r->task = CRN_NOBODY;
+    forget_state(s, r, member);
+    if (m->safe || m->progress == CRN_WAITING || m->runner != number)
+        return CAIRN_OK;
+    m->avoid = number + 1;
+    cairn_status rc = others_init(s, &o);
+    if (rc == CAIRN_OK)
+        hand_on(s, member, &o);
+    others_done(&o);
+    return rc;
+}
+
+cairn_status crn_sched_resume(crn_sched *s, uint32_t number, uint32_t member)
+{
+    crn_runner *r = NULL;
+    crn_member *m = NULL;
+    CRN_TRY(find_member(s, member, &m));
+    CRN_TRY(find_runner(s, number, &r));
+    if (m->safe || r->task != CRN_NOBODY || m->progress != CRN_WAITING)
+        return CAIRN_NOTHING;
+    m->progress = CRN_RUNNING;
+    m->runner = number;
+    s->nwaiting--;
+    s->stale = true;
+    r->task = member;
+    r->last_parent = m->parent;
     return CAIRN_OK;
 }
 
@@ -296,7 +388,7 @@ cairn_status crn_sched_leave(crn_sched *s, uint32_t number)
 
 bool crn_sched_complete(const crn_sched *s)
 {
-    return s->cycle == 0 || (s->nweighted == s->n && s->nsafe == s->n);
+    return s->idle || (s->nweighted == s->n && s->nsafe == s->n);
 }
 
 cairn_status crn_sched_begin(crn_sched *s, const uint32_t *count)
@@ -310,20 +402,21 @@ cairn_status crn_sched_begin(crn_sched *s, const uint32_t *count)
     CRN_FAIL_IF(sum != s->n, CAIRN_EINVAL, "%llu children for %u members", (unsigned long long)sum,
                 s->n);
     s->cycle++;
+    s->idle = false;
     s->nwaiting = s->n;
-    s->nweighted = s->nsafe = s->certain_at = 0;
+    s->nweighted = s->nsafe = s->noverdue = s->certain_at = s->open = 0;
     s->counts = (crn_sched_counts){0};
     s->stale = true;
     for (uint32_t i = 0, child = 0; i < s->n; i++) {
         s->count[i] = s->left[i] = count[i];
-        s->takers[i] = 0;
-        s->first[i] = child;
+        s->takers[i] = s->extra[i] = 0;
+        s->first[i] = s->untaken[i] = child;
         s->logw[i] = NAN;
         for (uint32_t k = 0; k < count[i]; k++)
             s->member[child++] = (crn_member){.parent = i, .runner = CRN_NOBODY};
     }
     for (size_t i = 0; i < s->runner.n; i++) {
-        s->runner.at[i].taken.n = 0;
+        crn_strict_clear(&s->runner.at[i]);
         s->runner.at[i].task = CRN_NOBODY; /* a second run of a member that is complete */
     }
     return CAIRN_OK;
@@ -331,68 +424,13 @@ cairn_status crn_sched_begin(crn_sched *s, const uint32_t *count)
 
 /* Tasks */
 
-/* A child of a parent that waits and is in no queue, or CRN_NOBODY. */
-static uint32_t waiting_child(const crn_sched *s, uint32_t parent)
-{
-    for (uint32_t k = 0; k < s->count[parent]; k++)
-        if (s->member[s->first[parent] + k].progress == CRN_WAITING &&
-            !s->member[s->first[parent] + k].queued)
-            return s->first[parent] + k;
-    return CRN_NOBODY;
-}
-
-static bool has_taken(const crn_runner *r, uint32_t parent)
-{
-    for (size_t i = 0; i < r->taken.n; i++)
-        if (r->taken.at[i] == parent)
-            return true;
-    return false;
-}
-
-/* May a strict schedule give children of a parent to a runner? Budgets are those of the start of
- * the cycle: recomputed ones would let more runners in than D + R - 1 loads allow. */
-static bool within_budget(const crn_sched *s, const crn_runner *r, uint32_t parent)
-{
-    uint64_t budget = ((uint64_t)s->count[parent] * s->nrunners + s->n - 1) / s->n;
-    return has_taken(r, parent) || s->takers[parent] < budget;
-}
-
-/* The next task of a strict schedule: the parent at hand, one of the cache, any. */
-static uint32_t next_strict(const crn_sched *s, const crn_runner *r)
-{
-    uint32_t child = CRN_NOBODY;
-    if (r->last_parent != CRN_NOBODY && has_taken(r, r->last_parent))
-        child = waiting_child(s, r->last_parent);
-    for (size_t i = 0; i < r->cache.n && child == CRN_NOBODY; i++)
-        if (r->cache.at[i].cycle == s->cycle - 1 && within_budget(s, r, r->cache.at[i].member))
-            child = waiting_child(s, r->cache.at[i].member);
-    for (uint32_t i = 0; i < s->n && child == CRN_NOBODY; i++)
-        if (s->left[i] > 0 && within_budget(s, r, i))
-            child = waiting_child(s, i);
-    return child;
-}
-
 /* A member that is overdue while nothing waits, or CRN_NOBODY. */
 static uint32_t next_overdue(const crn_sched *s)
 {
-    for (uint32_t i = 0; i < s->n && s->nwaiting == 0; i++)
+    for (uint32_t i = 0; i < s->n && s->nwaiting == 0 && s->noverdue > 0; i++)
         if (s->member[i].progress == CRN_RUNNING && s->member[i].overdue)
             return i;
     return CRN_NOBODY;
-}
-
-cairn_status crn_sched_reserve(crn_sched *s, crn_runner *r)
-{
-    uint32_t member = next_strict(s, r);
-    if (member == CRN_NOBODY)
-        return CAIRN_NOTHING;
-    uint32_t parent = s->member[member].parent;
-    if (!has_taken(r, parent)) {
-        CRN_TRY(crn_vec_push(&r->taken, parent));
-        s->takers[parent]++;
-    }
-    enqueue(s, r, member);
-    return CAIRN_OK;
 }
 
 /* Is there room for the result of a runner's next task, and for its parent if that is not there? */
@@ -420,7 +458,7 @@ cairn_status crn_sched_next(crn_sched *s, uint32_t number, crn_task *ret)
     CRN_TRY(find_runner(s, number, &r));
     CRN_FAIL_IF(r->task != CRN_NOBODY, CAIRN_EINVAL, "runner %u propagates member %u", number,
                 r->task);
-    if (s->cycle == 0)
+    if (s->idle)
         return CAIRN_NOTHING;
     if (s->stale && s->nwaiting > 0)
         CRN_TRY(plan_again(s));
@@ -438,7 +476,7 @@ cairn_status crn_sched_next(crn_sched *s, uint32_t number, crn_task *ret)
                       .load = !crn_cache_has(r, (crn_particle){s->cycle - 1, m->parent}),
                       .stolen = m->stolen && !again,
                       .again = again};
-    m->overdue = false;
+    set_overdue(s, m, false);
     if (!again) {
         m->progress = CRN_RUNNING;
         m->runner = number;
@@ -479,6 +517,7 @@ cairn_status crn_sched_finished(crn_sched *s, uint32_t number, uint32_t member)
         s->nwaiting--;
         s->stale = true;
     }
+    set_overdue(s, m, false);
     m->progress = CRN_FINISHED;
     m->runner = number;
     s->left[m->parent]--;
@@ -508,6 +547,7 @@ cairn_status crn_sched_safe(crn_sched *s, uint32_t member)
         s->nwaiting -= m->progress == CRN_WAITING;
         s->stale |= m->progress == CRN_WAITING;
         s->left[m->parent]--;
+        set_overdue(s, m, false);
         m->progress = CRN_FINISHED;
     }
     m->safe = true;
@@ -519,7 +559,7 @@ cairn_status crn_sched_overdue(crn_sched *s, uint32_t member)
 {
     crn_member *m = NULL;
     CRN_TRY(find_member(s, member, &m));
-    m->overdue = m->progress == CRN_RUNNING;
+    set_overdue(s, m, m->progress == CRN_RUNNING);
     return m->overdue ? CAIRN_OK : CAIRN_NOTHING;
 }
 

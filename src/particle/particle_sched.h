@@ -20,6 +20,7 @@ typedef struct crn_member {
     bool overdue;   /* running, and may be begun again */
     bool queued;    /* waits in a runner's queue */
     uint32_t ahead; /* caches that have loaded its state before the next cycle */
+    uint32_t avoid; /* the runner on which it failed last, + 1; 0: none */
     bool stolen;    /* in the queue of a runner that it was not planned for */
 } crn_member;
 
@@ -31,19 +32,24 @@ typedef struct crn_runner {
     uint32_t last_parent; /* of its last task: strict schedules go on with it */
     CRN_VEC(crn_particle) cache;
     CRN_VEC(uint32_t) taken; /* parents that it has begun in this cycle: strict only */
+    crn_index taken_at;      /* by their numbers */
 } crn_runner;
 
 struct crn_sched {
     crn_sched_options o;
     uint64_t cycle;
+    bool idle; /* no cycle was begun yet */
     uint32_t n;
-    uint32_t nwaiting, nweighted, nsafe;
+    uint32_t nwaiting, nweighted, nsafe, noverdue;
     size_t nrunners; /* when the cycle was planned first: budgets of a strict schedule */
     crn_member *member;
     double *logw;        /* of members; NaN: not there yet */
     uint32_t *count;     /* children of a parent in this cycle */
     uint32_t *left;      /* children that are not finished */
     uint32_t *takers;    /* runners that have begun children of it: strict only */
+    uint32_t *extra;     /* returned children: each lets one more runner in; strict only */
+    uint32_t *untaken;   /* no child before it waits for a taker: strict only */
+    uint32_t open;       /* no parent before it has both budget and such children: strict only */
     uint32_t *first;     /* the first child of a parent */
     bool stale;          /* what waits has to be planned before it is handed out */
     double certain;      /* log-weight from which resampling keeps a member, as of certain_at */
@@ -66,6 +72,15 @@ crn_runner *crn_sched_longest(crn_sched *s, const crn_runner *thief, uint32_t le
 
 /* Move the last task of a queue to another one. */
 void crn_sched_steal(crn_sched *s, crn_runner *from, crn_runner *to);
+
+void crn_sched_enqueue(crn_sched *s, crn_runner *r, uint32_t member);
+
+/* What a strict schedule knows of a runner: at the start of a cycle, when it leaves, at the end;
+ * and a child that waits again. */
+void crn_strict_clear(crn_runner *r);
+void crn_strict_leave(crn_sched *s, crn_runner *r);
+void crn_strict_done(crn_runner *r);
+void crn_strict_return(crn_sched *s, uint32_t member);
 
 /* Reserve the next task of a runner in a strict schedule: its queue has it then, if there is one.
  */
