@@ -156,6 +156,7 @@ static void print_table(FILE *to)
     for (size_t i = 0; crn_filter_at(i); i++)
         fprintf(to, "#   %-8s %s\n", crn_filter_name(crn_filter_at(i)),
                 crn_filter_summary(crn_filter_at(i)));
+    fprintf(to, "#   %-8s %s\n", "particle", "bootstrap particle filter: states stay in caches");
 }
 
 static int make_new(const char *file)

@@ -9,6 +9,12 @@
  *     ensemble_server.c     the server's loop: runners, messages, the order of a study
  *     ensemble_kalman.c     the method of studies whose server has all states
  *     ensemble_gather.c     states between the server and all ranks of a runner
+ *     ensemble_particle*.c  the method of particle filters: server, journal, update, runner
+ *     ensemble_helper.c     a thread beside the model: sockets, the cache, pushes and loads
+ *     ensemble_cache.c      where a node's caches are
+ *     ensemble_journal.c    lines that outlive the server
+ *     ensemble_weigh.c      the weight of a particle
+ *     ensemble_rows.c       elements of the pieces that a rank has
  *     ensemble_schedule.c   which member goes to which runner, due dates, failures
  *     ensemble_check.c      what 'cairn ensemble check' tries on runners, and what it finds
  *     ensemble_failed.c     states that failed: recorded, and tried again by hand

@@ -88,6 +88,8 @@ static void become(const crn_study *s, const char *name, const char *command, ui
         setenv("CAIRN_ENSEMBLE_UNTIL", text, 1);
     } else
         unsetenv("CAIRN_ENSEMBLE_UNTIL");
+    setenv("CAIRN_ENSEMBLE_FILE", s->path, 1);
+    setenv("CAIRN_ENSEMBLE_METHOD", s->particle.on && !s->plain ? "particle" : "kalman", 1);
     if (name[0] == 's') /* another number would sum in another order */
         setenv("OPENBLAS_NUM_THREADS", "1", 1);
     execl("/bin/sh", "sh", "-c", command, (char *)NULL);

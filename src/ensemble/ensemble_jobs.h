@@ -18,6 +18,7 @@ typedef struct crn_job {
     bool hello;          /* it has said that it is there */
     bool ending;         /* it was killed, or asked to leave */
     bool adopted;        /* an earlier launcher has started it */
+    uint32_t nears;      /* nodes beside the first that listen, too */
     uint64_t started_ns; /* crn_now_ns */
     uint64_t heard_ns;   /* of a validator: its last sign of life */
     crn_job_place place;

@@ -73,13 +73,17 @@ static uint32_t number_of(const crn_job *job)
     return (uint32_t)strtoul(job->name + 1, NULL, 10);
 }
 
-/* Where the server is, or the end. */
+/* Where the server is, or the end: to a runner, and to those of its further nodes. */
 static void inform(launcher *l, const crn_job *job)
 {
-    if (l->over || l->served)
-        send_to(l, job->name, CRN_WIRE_STOP, 0, "");
-    else if (l->address[0])
-        send_to(l, job->name, CRN_WIRE_SERVE, 0, l->address);
+    char peer[64];
+    for (uint32_t k = 0; k <= job->nears; k++) {
+        snprintf(peer, sizeof peer, k ? "%s.%u" : "%s", job->name, k);
+        if (l->over || l->served)
+            send_to(l, peer, CRN_WIRE_STOP, 0, "");
+        else if (l->address[0])
+            send_to(l, peer, CRN_WIRE_SERVE, 0, l->address);
+    }
 }
 
 static void inform_all(launcher *l)
@@ -261,12 +265,22 @@ static void on_validator_end(launcher *l, const crn_job *job, const char *how)
 
 static void take_messages(launcher *l);
 
+/* A server that leaves by itself has said why: that may still be on its way. */
+static void hear_out(launcher *l, const char *how)
+{
+    const bool left = strncmp(how, "exit code", 9) == 0;
+    for (int i = 0; left && i < 20 && !l->over; i++) {
+        crn_link_wait(&l->hub, 1, -1, WAIT_MS);
+        take_messages(l);
+    }
+}
+
 static void on_end(launcher *l, const crn_job *job, const char *how)
 {
     const char kind = job->name[0];
     crn_study_event(l->study, "ended", "{s:s,s:s}", "job", job->name, "how", how);
     if (kind == 's')
-        take_messages(l); /* its last word may be among them */
+        hear_out(l, how); /* its last word may be among them */
     if (l->over || (kind != 'v' && l->served) ||
         (kind == 'v' && crn_side_validated(l->study, l->validated) == l->study->cycles))
         return; /* as it should */
@@ -319,10 +333,16 @@ static void watch_jobs(launcher *l)
 
 static void on_hello(launcher *l, const crn_letter *m)
 {
-    crn_job *job = find_job(l, m->peer);
+    char name[CRN_PEER_NAME + 1], *node;
+    snprintf(name, sizeof name, "%s", m->peer);
+    if ((node = strchr(name, '.')))
+        *node++ = 0;
+    crn_job *job = find_job(l, name);
     if (!job)
         return;
     job->hello = true;
+    if (node)
+        job->nears = CRN_MAX(job->nears, (uint32_t)CRN_MIN(strtoul(node, NULL, 10), 100000));
     job->heard_ns = crn_now_ns();
     if (job->name[0] == 'v')
         return;
@@ -595,6 +615,7 @@ cairn_status crn_launcher_run(crn_study *study, crn_study_mode mode, const char 
                   .say = say_fn,
                   .lock = -1,
                   .wanted = wanted_runners(study, mode)};
+    study->plain = mode != CRN_MODE_RUN;
     CRN_TRY(crn_signals_start(&l.signals));
     cairn_status rc = start(&l);
     if (rc == CAIRN_OK) {

@@ -24,6 +24,7 @@ typedef struct crn_member_field {
 
 /* The model's part in a study; NULL where it runs alone. */
 typedef struct crn_member_runner crn_member_runner;
+typedef struct crn_particle_runner crn_particle_runner; /* of a particle filter */
 
 struct cairn_ensemble {
     crn_comm *comm;
@@ -32,10 +33,26 @@ struct cairn_ensemble {
     bool begun;
     CRN_VEC(crn_member_field *) field;
     crn_member_runner *runner;
+    crn_particle_runner *particle; /* instead of runner */
+    MPI_Comm node;                 /* of its ranks on this node, for its cache */
+    bool split;
 };
 
 /* Is the field one that may be declared beside those that are there? CAIRN_EINVAL. */
 cairn_status crn_member_field_check(const cairn_ensemble *e, cairn_role role, const cairn_field *f);
+
+/* The fields as their pieces in global arrays. Collective; agreed. */
+cairn_status crn_member_pieces(cairn_ensemble *e, crn_state_fields *ret);
+
+/* Part the ranks by their node, once; and open a shelf for those of this node. Collective. */
+cairn_status crn_member_split(cairn_ensemble *e, int node);
+cairn_status crn_member_open_shelf(cairn_ensemble *e, const char *path, cairn_shelf **ret);
+
+/* The same as the calls below, where the study has a particle filter. */
+cairn_status crn_particle_create(cairn_ensemble *e, crn_particle_runner **ret);
+void crn_particle_free(crn_particle_runner *p);
+int crn_particle_next(cairn_ensemble *e, cairn_task *ret);
+void crn_particle_refuse(crn_particle_runner *p, const char *why);
 
 /* Join the study that has started this process, if one has. Collective. */
 cairn_status crn_runner_create(cairn_ensemble *e, crn_member_runner **ret);

@@ -107,7 +107,7 @@ void crn_runner_free(crn_member_runner *r)
 
 /* --- fields --------------------------------------------------------------------------------- */
 
-static cairn_status add_piece(cairn_ensemble *e, const crn_member_field *m)
+static cairn_status add_piece(cairn_ensemble *e, const crn_member_field *m, crn_state_fields *to)
 {
     crn_state_field f = {.role = m->role, .type = m->piece.type, .ndims = m->piece.ndims};
     memcpy(f.name, m->name, sizeof f.name);
@@ -126,15 +126,20 @@ static cairn_status add_piece(cairn_ensemble *e, const crn_member_field *m)
     }
     for (int d = f.ndims; d < 8; d++)
         f.global[d] = f.offset[d] = f.count[d] = 0;
-    return crn_vec_push(&e->runner->fields, f);
+    return crn_vec_push(to, f);
 }
 
-static cairn_status collect_fields(cairn_ensemble *e)
+static cairn_status collect_fields(cairn_ensemble *e, crn_state_fields *ret)
 {
     CRN_FAIL_IF(e->field.n == 0, CAIRN_EINVAL, "the model declares no field");
     for (size_t i = 0; i < e->field.n; i++)
-        CRN_TRY(add_piece(e, e->field.at[i]));
+        CRN_TRY(add_piece(e, e->field.at[i], ret));
     return CAIRN_OK;
+}
+
+cairn_status crn_member_pieces(cairn_ensemble *e, crn_state_fields *ret)
+{
+    return crn_comm_agree(e->comm, collect_fields(e, ret));
 }
 
 /* --- talking to the server ------------------------------------------------------------------ */
@@ -410,7 +415,7 @@ int crn_runner_next(cairn_ensemble *e, cairn_task *ret)
     order o;
     int got = 0;
     if (!e->begun)
-        CRN_TRY(crn_comm_agree(e->comm, collect_fields(e)));
+        CRN_TRY(crn_member_pieces(e, &e->runner->fields));
     else
         finish_task(e);
     e->begun = true;

@@ -173,7 +173,8 @@ void crn_server_clear(crn_runner_row *r)
         memset(r->rank[k].came, 0, sizeof r->rank[k].came);
 }
 
-void crn_server_task(crn_server *s, crn_runner_row *r, const crn_wire *task)
+void crn_server_task_with(crn_server *s, crn_runner_row *r, const crn_wire *task, const void *data,
+                          size_t nbytes)
 {
     r->task = *task;
     r->ntasks++;
@@ -182,7 +183,12 @@ void crn_server_task(crn_server *s, crn_runner_row *r, const crn_wire *task)
     r->waits = false;
     crn_server_clear(r);
     r->begun_ns = crn_now_ns();
-    crn_server_to_rank(s, r, 0, task, NULL, 0);
+    crn_server_to_rank(s, r, 0, task, data, nbytes);
+}
+
+void crn_server_task(crn_server *s, crn_runner_row *r, const crn_wire *task)
+{
+    crn_server_task_with(s, r, task, NULL, 0);
 }
 
 /* The model's own first state is wanted, from one runner. */
@@ -356,6 +362,8 @@ static cairn_status on_launcher(crn_server *s, const crn_wire *w)
     else if (w->kind == CRN_WIRE_LEAVE && r)
         return lose_runner(s, r, w->number == CRN_CAUSE_LIMIT ? CRN_CAUSE_LIMIT : CRN_CAUSE_LOST,
                            w->text);
+    else if (w->kind == CRN_WIRE_LEAVE && s->method->gone)
+        return s->method->gone(s, w->runner, w->text);
     else if (w->kind == CRN_WIRE_LEAVE && s->method == &crn_method_check)
         return crn_check_lost(s, w->runner, w->text);
     else if (w->kind == CRN_WIRE_HELLO) { /* a new launcher does not know us */
@@ -510,6 +518,8 @@ crn_study_mode crn_mode_of(const char *word)
 cairn_status crn_server_run(crn_study *study, crn_study_mode mode)
 {
     crn_server s = {.study = study, .twin = mode == CRN_MODE_TWIN, .method = &crn_method_kalman};
+    if (study->particle.on && mode == CRN_MODE_RUN)
+        s.method = &crn_method_particle;
     if (mode == CRN_MODE_CHECK || mode == CRN_MODE_TRY)
         s.method = mode == CRN_MODE_TRY ? &crn_method_try : &crn_method_check;
     cairn_status rc = start(&s);

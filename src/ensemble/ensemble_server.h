@@ -63,6 +63,7 @@ typedef struct crn_runner_row {
     unsigned char *incoming;        /* the state that comes, piece by piece, */
     uint32_t in_member, in_attempt; /* and of which task it is the result */
     size_t ncame, nwanted;          /* pieces */
+    void *mine;                     /* the method's */
 } crn_runner_row;
 
 /* --- observations --------------------------------------------------------------------------- */
@@ -127,6 +128,8 @@ typedef struct crn_method {
                          crn_runner_row *r); /* it is idle: a task, if there is one */
     cairn_status (*letter)(crn_server *s, crn_runner_row *r, const crn_letter *m); /* of results */
     cairn_status (*lose)(crn_server *s, crn_runner_row *r, const char *why);       /* it is gone */
+    cairn_status (*gone)(crn_server *s, uint32_t number,
+                         const char *why); /* one that has not registered; NULL is allowed */
     void (*overdue)(crn_server *s, uint32_t member);
     cairn_status (*advance)(crn_server *s); /* if the cycle is complete: update, next cycle */
     cairn_status (*tick)(crn_server *s);    /* in each turn of the loop: what goes on behind it */
@@ -134,6 +137,7 @@ typedef struct crn_method {
     void (*free)(crn_server *s);
 } crn_method;
 
+extern const crn_method crn_method_particle;
 extern const crn_method crn_method_kalman, crn_method_check, crn_method_try;
 
 typedef struct crn_check crn_check;
@@ -171,6 +175,7 @@ struct crn_server {
     crn_check *check;   /* NULL: it is none */
     uint32_t validated; /* of ensembles side by side: cycles, and is the next one waited for? */
     bool waiting;
+    void *mine; /* the method's own */
 };
 
 /* the loop, for methods */
@@ -178,6 +183,8 @@ crn_wire crn_server_wire(const crn_server *s, crn_wire_kind kind); /* of this cy
 void crn_server_to_rank(crn_server *s, const crn_runner_row *r, uint32_t rank, const crn_wire *w,
                         const void *data, size_t nbytes);
 void crn_server_clear(crn_runner_row *r); /* nothing of a result is here */
+void crn_server_task_with(crn_server *s, crn_runner_row *r, const crn_wire *task, const void *data,
+                          size_t nbytes);
 void crn_server_task(crn_server *s, crn_runner_row *r, const crn_wire *task);
 void crn_server_beat(crn_server *s, const char *text); /* to the launcher */
 void crn_server_next_cycle(crn_server *s);

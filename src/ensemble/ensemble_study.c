@@ -327,6 +327,24 @@ static cairn_status take_filter(crn_study *s)
     return CAIRN_OK;
 }
 
+static cairn_status take_particle(crn_study *s)
+{
+    crn_study_particle *p = &s->particle;
+    p->on = strcmp(text_of(s, CRN_STUDY_FILTER), "particle") == 0;
+    p->resampling = (crn_resampling)crn_config_word(s->config, (crn_opt_id)CRN_STUDY_RESAMPLING);
+    p->cache = text_of(s, CRN_STUDY_CACHE);
+    p->capacity = (uint32_t)count_of(s, CRN_STUDY_CAPACITY);
+    p->node_size = (uint32_t)count_of(s, CRN_STUDY_NODE_SIZE);
+    p->limit = crn_config_nbytes(s->config, (crn_opt_id)CRN_STUDY_CACHE_LIMIT);
+    p->early = crn_config_bool(s->config, (crn_opt_id)CRN_STUDY_EARLY);
+    p->strict = crn_config_bool(s->config, (crn_opt_id)CRN_STUDY_STRICT);
+    p->ahead = crn_config_bool(s->config, (crn_opt_id)CRN_STUDY_AHEAD);
+    p->peers = crn_config_bool(s->config, (crn_opt_id)CRN_STUDY_PEERS);
+    CRN_TRY(take_real(s, CRN_STUDY_THRESHOLD, 0, &p->threshold));
+    CRN_TRY(take_real(s, CRN_STUDY_JITTER, 0, &p->jitter));
+    return take_real(s, CRN_STUDY_COPY_PERTURB, 0, &p->perturb);
+}
+
 static cairn_status take_texts(crn_study *s)
 {
     const char *filter = text_of(s, CRN_STUDY_FILTER);
@@ -345,11 +363,13 @@ static cairn_status take_texts(crn_study *s)
     s->hdf5 = (crn_hdf5_kept)crn_config_word(s->config, (crn_opt_id)CRN_STUDY_HDF5);
     CRN_FAIL_IF(!s->runner[0], CAIRN_EINVAL,
                 "'%s': runner.command is missing: how is the model started?", s->file);
-    s->filter = crn_filter_of_name(filter);
+    CRN_TRY(take_particle(s));
+    s->filter = crn_filter_of_name(s->particle.on ? "none" : filter);
     if (!s->filter) {
         crn_nearest near = crn_nearest_to(filter);
         for (size_t i = 0; crn_filter_at(i); i++)
             crn_nearest_offer(&near, crn_filter_name(crn_filter_at(i)));
+        crn_nearest_offer(&near, "particle");
         return crn_fail(CAIRN_EINVAL, "'%s': filter.name '%s' is no filter%s", s->file, filter,
                         near.hint);
     }

@@ -5,8 +5,10 @@
  *
  *     study.ini, jobs          what was asked for; the jobs that were ever started
  *     keys, launcher           for those who may talk to it
- *     shelf/                   states: a<member> of the analysis, b<member> of the background
+ *     shelf/                   states: a<member> of the analysis, b<member> of the background,
+ *                              p<member> of a particle filter
  *     ledger                   decisions about members, before they count
+ *     journal                  of a particle filter: weights, assignments, resamplings
  *     events.jsonl, log/JOB    what happened; what jobs printed
  */
 #ifndef CAIRN_ENSEMBLE_STUDY_H
@@ -17,6 +19,7 @@
 #include "base/base.h"
 #include "ensemble/ensemble_zmq.h"
 #include "filter/filter.h"
+#include "particle/particle.h"
 
 #define CRN_STUDY_ROW(id, section, key, type, def, range, help) CRN_STUDY_##id,
 typedef enum crn_study_opt {
@@ -43,6 +46,17 @@ typedef enum crn_products_as {
     CRN_PRODUCTS_BOTH
 } crn_products_as;
 
+/* Of studies with filter.name = particle. */
+typedef struct crn_study_particle {
+    bool on;
+    crn_resampling resampling;
+    double threshold, jitter, perturb;
+    const char *cache; /* directory; "auto" */
+    uint32_t capacity, node_size;
+    uint64_t limit;
+    bool early, strict, ahead, peers;
+} crn_study_particle;
+
 typedef struct crn_study {
     crn_config *config;
     char *file; /* as given, for sentences */
@@ -59,6 +73,8 @@ typedef struct crn_study {
     crn_products_as products_as;
     crn_keep keep;
     crn_failing failing;
+    crn_study_particle particle;
+    bool plain; /* it is run to make observations, or to check the model: states go to the server */
     const crn_filter_ops *filter;
     const char *observations, *runner, *server, *address, *check_command; /* "": not given */
     const char *model_first, *model_assimilated, *model_carried, *model_parameter;

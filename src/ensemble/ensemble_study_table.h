@@ -90,6 +90,29 @@ CRN_STUDY_ROW(PRODUCTS, "products", "every", COUNT, "0", "0..",
               "mean and spread of each so many-th cycle are kept; 0: of none")
 CRN_STUDY_ROW(PRODUCTS_AS, "products", "as", WORD, "hdf5", "hdf5|shelf|both",
               "in files of HDF5, or as states on the study's shelf")
+CRN_STUDY_ROW(RESAMPLING, "particle", "resampling", WORD, "systematic",
+              "systematic|multinomial|stratified|residual", "how parents are drawn")
+CRN_STUDY_ROW(THRESHOLD, "particle", "threshold", TEXT, "1", "",
+              "resample when the effective sample size falls below this part of the members")
+CRN_STUDY_ROW(JITTER, "particle", "jitter", TEXT, "0", "",
+              "regularisation: factor of the kernel's bandwidth by which copies are moved apart")
+CRN_STUDY_ROW(COPY_PERTURB, "particle", "perturb", TEXT, "0", "",
+              "standard deviation of what is added to copies, for models without noise")
+CRN_STUDY_ROW(CACHE, "particle", "cache", TEXT, "auto", "",
+              "node-local directory of the runners' caches; auto: below $TMPDIR or /tmp")
+CRN_STUDY_ROW(CAPACITY, "particle", "capacity", COUNT, "7", "3..65536", "states of a cache")
+CRN_STUDY_ROW(CACHE_LIMIT, "particle", "limit", NBYTES, "0", "0..",
+              "bytes a second between a cache and the shelf, of one transfer; 0: no limit")
+CRN_STUDY_ROW(EARLY, "particle", "early", BOOL, "no", "",
+              "weights count before their states are on the shelf")
+CRN_STUDY_ROW(STRICT, "particle", "strict", BOOL, "no", "",
+              "nobody steals; a parent goes to at most its share of the runners")
+CRN_STUDY_ROW(AHEAD, "particle", "ahead", BOOL, "yes", "",
+              "at the end of a cycle, load states that resampling is certain to keep")
+CRN_STUDY_ROW(PEERS, "particle", "peers", BOOL, "no", "",
+              "load from caches of other runners on the same node, where they have a state")
+CRN_STUDY_ROW(NODE_SIZE, "particle", "node_size", COUNT, "0", "0..1000000",
+              "ranks of a virtual node, for tests on one machine; 0: nodes are real")
 CRN_STUDY_ROW(RUNNER, "runner", "command", TEXT, "", "",
               "starts the model, such as 'mpirun -n 4 ./model'")
 CRN_STUDY_ROW(RUNNERS, "runner", "number", COUNT, "2", "1..10000", "runners at a time")

@@ -18,6 +18,13 @@ enum {
  * shelf by the runner. */
 enum { CRN_TASK_OWN_STATE = 1, CRN_TASK_KEEP = 2 };
 
+/* Bits of a weight's more: number has the logarithm of a weight; the state is safe on the shelf; it
+ * is not in the cache, nor on the shelf. */
+enum { CRN_WEIGHT_KNOWN = 1, CRN_WEIGHT_SAFE = 2, CRN_WEIGHT_LOST = 4 };
+
+/* Bits of a state that a runner offers: it was made by this process, which has its weight. */
+enum { CRN_HAVE_MADE = 1 };
+
 #define CRN_WIRE_ROW(kind, number, name, data) CRN_WIRE_##kind = number,
 typedef enum crn_wire_kind {
 #include "ensemble/ensemble_wire_table.h"

@@ -52,6 +52,7 @@ typedef enum crn_purpose {
     CRN_FOR_RANK = 10, /* errors added to members, to rank an observation among them */
     CRN_FOR_MODEL = 20, /* what is added before a propagation */
     CRN_FOR_NOISE = 21, /* the same, of the noise test: keyed by ensemble, too */
+    CRN_FOR_COPY = 30, /* what is added to copies of a particle */
 } crn_purpose;
 
 /* Observations first to first + n - 1, whose errors have these covariances, n by n. */

@@ -199,6 +199,9 @@ cairn_status crn_sched_overdue(crn_sched *s, uint32_t member);
  */
 bool crn_sched_evict(crn_sched *s, uint32_t runner, crn_particle *ret);
 
+/* Another runner than but whose cache has a state. */
+bool crn_sched_holder(const crn_sched *s, crn_particle p, uint32_t but, uint32_t *ret);
+
 /* All members have their weight and are safe. */
 bool crn_sched_complete(const crn_sched *s);
 

@@ -173,3 +173,13 @@ bool crn_sched_foretell(crn_sched *s, uint32_t number, crn_particle *ret)
     *ret = (crn_particle){s->cycle, member};
     return member != CRN_NOBODY;
 }
+
+bool crn_sched_holder(const crn_sched *s, crn_particle p, uint32_t but, uint32_t *ret)
+{
+    for (uint32_t i = 0; i < s->runner.n; i++)
+        if (i != but && s->runner.at[i].here && crn_cache_has(&s->runner.at[i], p)) {
+            *ret = i;
+            return true;
+        }
+    return false;
+}

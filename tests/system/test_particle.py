@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# NEEDS: zmq lapacke
+"""Particle filters in studies of real processes: any number of runners, any caches and plans, and
+whatever is killed, give the weights and parents of an undisturbed study, bit for bit.
+
+TEST_PARTICLE_ALL=1 kills the server at every line of its journal, not at some."""
+import collections
+import json
+import os
+import pathlib
+import shutil
+import signal
+import tempfile
+import unittest
+
+from study import LORENZ, MPIRUN, ODD, PATIENCE, Study, until
+
+MEMBERS, CYCLES = 6, 4
+LINES = 3 * MEMBERS + 1  # of the journal in a cycle
+
+
+class ParticleStudy(Study):
+    def __init__(self, folder, name, runner=LORENZ, runners=2, **more):
+        options = {"study_members": MEMBERS, "study_cycles": CYCLES, "filter_name": "particle",
+                   "particle_perturb": 0.1, "particle_cache": folder / "cache"}
+        options.update(more)
+        super().__init__(folder, name, runner, runners, **options)
+
+
+class Particle(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="scratch-", dir=".")).resolve()
+        cls.addClassCleanup(shutil.rmtree, cls.dir)
+        plain = ParticleStudy(cls.dir, "plain")
+        plain.must("twin")
+        shutil.rmtree(plain.dir)
+        plain.must("run")
+        cls.plain = plain
+        cls.expected = plain.digests()
+        assert len(cls.expected) == CYCLES, cls.expected
+
+    def study(self, runner=f"{LORENZ} --pause 30000", name=None, **more):
+        s = ParticleStudy(self.dir, name or self.id().split(".")[-1], runner, **more)
+        self.addCleanup(self.clear, s)
+        return s
+
+    @staticmethod
+    def clear(s):
+        for job in s.jobs() if s.dir.exists() else []:
+            s.signal(job, signal.SIGKILL)
+
+    def finish(self, s, run):
+        out, err = run.communicate(timeout=PATIENCE)
+        self.assertEqual(run.returncode, 0, out + err + (s.dir / "events.jsonl").read_text())
+        self.assertEqual(s.digests(), self.expected)
+        self.assertEqual([job for job in s.jobs() if s.processes(job)], [])
+        weights = collections.Counter((e["cycle"], e["member"]) for e in s.events("weight"))
+        self.assertEqual(set(weights),
+                         {(c, m) for c in range(1, CYCLES + 1) for m in range(MEMBERS)})
+        return err
+
+    def wait_for(self, s, kind, cycle, n=1):
+        until(f"{kind} in cycle {cycle}",
+              lambda: len([e for e in s.events(kind) if e.get("cycle") == cycle]) >= n)
+
+    def test_runners_caches_and_plans_change_nothing(self):
+        cases = {"one": {"runners": 1},
+                 "small": {"runners": 3, "particle_capacity": 3},
+                 "early": {"runners": 3, "particle_early": "yes"},
+                 "strict": {"runners": 3, "particle_strict": "yes"},
+                 "peers": {"runners": 3, "particle_peers": "yes", "particle_capacity": 4},
+                 "ranks": {"runner": f"{MPIRUN} -n 3 {LORENZ}", "runners": 2},
+                 "nodes": {"runner": f"{MPIRUN} -n 3 {LORENZ}", "runners": 1,
+                           "particle_node_size": 2}}
+        for name, options in cases.items():
+            with self.subTest(name):
+                s = self.study(name=name, **{"runner": LORENZ, **options})
+                self.finish(s, s.start())
+                loads = [e for e in s.events("schedule") if e["loads"] > 0]
+                if name == "peers" and loads:
+                    self.assertTrue(any(e["from_peers"] for e in loads))
+
+    def test_loads_are_within_their_bounds(self):
+        for e in self.plain.events("schedule"):
+            self.assertLessEqual(e["bound"], e["planned"])
+            self.assertLessEqual(e["planned"], max(e["supplies"] + e["deficits"] - 1, 0))
+            self.assertLessEqual(e["loads"], e["planned"] + e["steals"])
+            self.assertEqual(e["tasks"], MEMBERS)
+
+    def test_a_runner_is_killed(self):
+        s = self.study()
+        run = s.start()
+        self.wait_for(s, "task", 2, 2)
+        s.signal(s.events("task")[-1]["runner"], signal.SIGKILL)
+        self.finish(s, run)
+        self.assertTrue(s.events("ended"))
+
+    def test_a_runner_is_killed_with_the_only_copy(self):
+        s = self.study(particle_early="yes", particle_limit="1KiB")
+        run = s.start()
+        self.wait_for(s, "weight", 2, 2)
+        s.signal(s.events("done")[-1]["runner"], signal.SIGKILL)
+        self.finish(s, run)
+
+    def test_the_server_is_killed(self):
+        s = self.study()
+        run = s.start()
+        self.wait_for(s, "weight", 3, 2)
+        s.signal("s1", signal.SIGKILL)
+        self.finish(s, run)
+        resumed = s.events("resumed")[0]
+        self.assertEqual((resumed["cycle"], resumed["from"]), (3, "journal"))
+        tasks = collections.Counter(e["member"] for e in s.events("task") if e["cycle"] == 3)
+        self.assertEqual(max(tasks.values()), 1, "what was assigned or acknowledged was repeated")
+
+    def test_the_server_is_killed_at_lines_of_its_journal(self):
+        every = 1 if os.environ.get("TEST_PARTICLE_ALL") else 23
+        for line in range(1, LINES * CYCLES + 2, every):
+            with self.subTest(line=line):
+                s = self.study(LORENZ, name=f"line{line}")
+                self.finish(s, s.start(CAIRN_ENSEMBLE_FAULT=f"journal:{line}"))
+                self.assertIn("s2", s.jobs())
+                shutil.rmtree(s.dir)
+
+    def test_the_launcher_is_killed_and_started_again(self):
+        s = self.study()
+        run = s.start()
+        self.wait_for(s, "task", 2)
+        run.kill()
+        run.communicate()
+        self.finish(s, s.start())
+
+    def test_all_are_killed_and_caches_are_offered(self):
+        s = self.study()
+        run = s.start()
+        self.wait_for(s, "weight", 3, 3)
+        run.kill()
+        run.communicate()
+        for job in s.jobs():
+            s.signal(job, signal.SIGKILL)
+        until("all are gone", lambda: not any(s.processes(job) for job in s.jobs()))
+        self.finish(s, s.start())
+        again = [e for e in s.events("task") if e["cycle"] == 3]
+        self.assertTrue(any(e["from"] == "cache" for e in again[-MEMBERS:]))
+
+    def test_runners_are_stopped(self):
+        s = self.study(runner_due="1s")
+        run = s.start()
+        self.wait_for(s, "task", 2)
+        for runner in {e["runner"] for e in s.events("registered")}:
+            s.signal(runner, signal.SIGSTOP)
+        self.finish(s, run)
+        self.assertIn("hang", {e["cause"] for e in s.events("failed")})
+
+    def test_a_damaged_cache_is_loaded_again(self):
+        s = self.study(particle_cache=self.dir / "damaged", runners=1)
+        run = s.start()
+        self.wait_for(s, "done", 2, 3)
+        for part in (self.dir / "damaged").rglob("*"):
+            if part.is_file() and part.stat().st_size > 8192:
+                with open(part, "r+b") as f:
+                    f.seek(4096)
+                    f.write(b"\xff" * 64)
+        self.finish(s, run)
+
+
+class Failing(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="scratch-", dir=".")).resolve()
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def run_odd(self, how, **more):
+        s = ParticleStudy(self.dir, how or "well", ODD, study_cycles=3, study_members=4,
+                          study_spin=0, **more)
+        (self.dir / "observations").write_text("1 x 0 2.0 1.0\n2 x 4 3 0.5 # comment\n")
+        run = s.start(ODD=how)
+        out, err = run.communicate(timeout=PATIENCE)
+        return s, run.returncode, out + err
+
+    def test_lost_once_is_no_failure(self):
+        well, code, text = self.run_odd("")
+        self.assertEqual(code, 0, text)
+        once, code, text = self.run_odd("once")
+        self.assertEqual(code, 0, text)
+        self.assertEqual(well.digests(), once.digests())
+
+    def test_a_member_that_keeps_failing_stops_the_study(self):
+        for how, why in (("nan", "element 3 of field 'x' is not finite"),
+                         ("refuse", 'the model refuses: too "hot"'), ("exit", "lost process")):
+            s, code, text = self.run_odd(how)
+            self.assertEqual(code, 2, text)
+            self.assertRegex(text, f"member 2 failed 3 times in cycle 2: .*{why}")
+
+    def test_or_has_no_children(self):
+        s, code, text = self.run_odd("nan", runner_failing="drop")
+        self.assertEqual(code, 0, text)
+        self.assertEqual([e["zero"] for e in s.events("analysis")], [0, 1, 0])
+        self.assertNotIn(2, {e["parent"] for e in s.events("task") if e["cycle"] == 3})
+
+    def test_copies_of_a_model_without_noise(self):
+        s, code, text = self.run_odd("", particle_perturb=0)
+        self.assertEqual(code, 2, text)
+        self.assertRegex(text, "have the same parent and the same state: the model has no noise")
+
+    def test_observations_that_no_member_can_have_made(self):
+        s = ParticleStudy(self.dir, "zero", ODD, study_cycles=2, study_members=4, study_spin=0)
+        s.observations.write_text("1 x 0 1e300 1e-300\n")
+        run = s.start()
+        _, err = run.communicate(timeout=PATIENCE)
+        self.assertEqual(run.returncode, 2, err)
+        self.assertRegex(err, "cycle 1: no member can have made the observations")
+
+
+if __name__ == "__main__":
+    unittest.main()
