@@ -186,6 +186,9 @@ typedef struct cairn_bless_result {
     uint64_t nmarks, nsketched; /* marks; of these, with a sketch */
     uint64_t nbytes;            /* of state that they stand for */
     uint64_t file_bytes, sketch_bytes;
+    uint64_t nlossy; /* pieces of variables in marks that a codec may have changed: these have no
+                        sketch, and are proven equal by their trees alone; */
+    uint64_t nloose; /* of these, with a loss above a bound that runs are to be compared with */
 } cairn_bless_result;
 
 /*

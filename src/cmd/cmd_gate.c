@@ -52,19 +52,28 @@ static int print_blessing(const gate_request *r, const cairn_bless_result *b)
     char file[CRN_NUMBER_TEXT], sketch[CRN_NUMBER_TEXT];
     const double share = b->nbytes > 0 ? 100.0 * (double)b->file_bytes / (double)b->nbytes : 0;
     if (r->c.json)
-        return cmd_print_json(json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "run", r->c.second,
-                                        "golden", r->c.first, "marks", (json_int_t)b->nmarks,
-                                        "sketched", (json_int_t)b->nsketched, "nbytes",
-                                        (json_int_t)b->nbytes, "file", (json_int_t)b->file_bytes,
-                                        "sketch", (json_int_t)b->sketch_bytes),
-                              CMD_YES);
+        return cmd_print_json(
+            json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "run", r->c.second, "golden",
+                      r->c.first, "marks", (json_int_t)b->nmarks, "sketched",
+                      (json_int_t)b->nsketched, "nbytes", (json_int_t)b->nbytes, "file",
+                      (json_int_t)b->file_bytes, "sketch", (json_int_t)b->sketch_bytes, "lossy",
+                      (json_int_t)b->nlossy, "loose", (json_int_t)b->nloose),
+            CMD_YES);
     cmd_line("'%s' is golden now, as '%s': %" PRIu64 " mark%s, %s (%.2f%% of the data), sketch %s",
              r->c.second, r->c.first, b->nmarks, b->nmarks == 1 ? "" : "s",
              crn_format_nbytes(b->file_bytes, file, sizeof file), share,
              crn_format_nbytes(b->sketch_bytes, sketch, sizeof sketch));
+    if (b->nloose > 0)
+        fprintf(stderr,
+                "cairn: warning: a codec may have changed %" PRIu64
+                " pieces of variables by more than the bound that they are to be compared with: "
+                "bless a run with a smaller loss\n",
+                b->nloose);
     if (r->how.sketch != CAIRN_SKETCH_NONE && b->nsketched < b->nmarks)
-        cmd_line("%" PRIu64 " mark%s no sketch: the data is gone; noise may not be proven equal",
-                 b->nmarks - b->nsketched, b->nmarks - b->nsketched == 1 ? " has" : "s have");
+        cmd_line("%" PRIu64 " mark%s no sketch: %s; noise may not be proven equal",
+                 b->nmarks - b->nsketched, b->nmarks - b->nsketched == 1 ? " has" : "s have",
+                 b->nlossy > 0 ? "a codec may have changed values, or the data is gone"
+                               : "the data is gone");
     return CMD_YES;
 }
 

@@ -169,10 +169,19 @@ typedef struct diff_sketch_block {
     size_t nbytes;
 } diff_sketch_block;
 
+/* Variables of marks that a codec may have changed: they have no sketch, which would describe other
+ * values than the program's. */
+typedef struct diff_lossy {
+    uint64_t n, nloose; /* all, and those that may be off by more than their bound */
+} diff_lossy;
+
 /* Append the sketches of a rank of a run, whose trees are t, to buf. *ret_n gets how many variables
- * of each mark lack one that should have it. */
+ * of each mark lack one that should have it; those of *lossy are added up. */
 cairn_status crn_diff_sketches_put(diff_side *s, uint32_t rank, crn_trees *t, crn_sketch_kind kind,
-                                   uint64_t *ret_n, crn_buf *buf);
+                                   uint64_t *ret_n, diff_lossy *lossy, crn_buf *buf);
+
+/* What a codec may have lost of a variable, as its attributes state it; infinite: anything. */
+crn_loss crn_diff_loss_of(const crn_var_spec *spec);
 
 /* Check them, of a golden file, once its trees are there. */
 cairn_status crn_diff_sketches_open(diff_side *s, uint32_t rank, const void *data, size_t nbytes);

@@ -21,6 +21,7 @@ typedef struct blessing {
     diff_side side;
     crn_sketch_kind kind;
     uint64_t *nmissing; /* by mark: variables without a sketch that should have one */
+    diff_lossy lossy;
     cairn_bless_result result;
 } blessing;
 
@@ -62,7 +63,7 @@ static cairn_status put_rank(blessing *b, uint32_t rank, crn_buf *buf)
     if (b->kind == CRN_SKETCH_NONE)
         return CAIRN_OK;
     begin_section(buf, &start);
-    CRN_TRY(crn_diff_sketches_put(&b->side, rank, t, b->kind, b->nmissing, buf));
+    CRN_TRY(crn_diff_sketches_put(&b->side, rank, t, b->kind, b->nmissing, &b->lossy, buf));
     CRN_TRY(end_section(buf, start, &nbytes));
     b->result.sketch_bytes += nbytes;
     return CAIRN_OK;
@@ -102,6 +103,8 @@ static void sum_up(blessing *b, size_t file_bytes)
     const diff_side *s = &b->side;
     b->result.file_bytes = file_bytes;
     b->result.nmarks = s->mark.n;
+    b->result.nlossy = b->lossy.n;
+    b->result.nloose = b->lossy.nloose;
     for (size_t i = 0; i < s->mark.n; i++) {
         b->result.nbytes += s->mark.at[i].nbytes;
         b->result.nsketched += b->kind != CRN_SKETCH_NONE && b->nmissing[i] == 0;

@@ -9,7 +9,7 @@
 #include <math.h>
 
 /* What the attributes of a variable say; infinite: it may have lost anything. */
-static crn_loss loss_of(const crn_var_spec *spec)
+crn_loss crn_diff_loss_of(const crn_var_spec *spec)
 {
     crn_loss l = {0};
     if (crn_var_attribute(spec, CRN_LOSS_KEY) && !crn_var_loss(spec, &l))
@@ -19,8 +19,8 @@ static crn_loss loss_of(const crn_var_spec *spec)
 
 bool crn_diff_losses_of(const crn_var_spec *a, const crn_var_spec *b, diff_losses *ret)
 {
-    ret->side[0] = loss_of(a);
-    ret->side[1] = loss_of(b);
+    ret->side[0] = crn_diff_loss_of(a);
+    ret->side[1] = crn_diff_loss_of(b);
     for (int k = 0; k < 2; k++)
         if (ret->side[k].absolute > 0 || ret->side[k].relative > 0)
             return true;

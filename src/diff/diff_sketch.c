@@ -31,6 +31,7 @@ typedef struct making {
     crn_sketch_kind kind;
     crn_buf *buf;
     size_t base; /* where the rank's begin in it */
+    diff_lossy *lossy;
 } making;
 
 static void put_facts(crn_buf *b, const crn_facts *f)
@@ -125,6 +126,21 @@ static uint64_t find_before(const crn_trees_mark *last, const uint64_t *place,
     return old && same_cells(old, v) ? place[old - last->var] : 0;
 }
 
+/* Has a codec changed the values? Count them, and whether by more than the bound that is closest.
+ */
+static bool note_loss(const making *m, const crn_trees_var *v, const crn_var *data)
+{
+    const crn_loss l = crn_diff_loss_of(&data->spec);
+    if (l.absolute == 0 && l.relative == 0)
+        return false;
+    bool loose = v->nbounds == 0;
+    for (size_t k = 0; k < v->nbounds; k++)
+        loose |= l.absolute > v->bound[k].absolute || l.relative > v->bound[k].relative;
+    m->lossy->n++;
+    m->lossy->nloose += loose;
+    return true;
+}
+
 /* The sketches of a mark, as far as its data is there; place: of its variables, and those of the
  * mark before at last_place. */
 static cairn_status put_mark(making *m, const crn_trees_mark *t, const crn_trees_mark *last,
@@ -138,7 +154,8 @@ static cairn_status put_mark(making *m, const crn_trees_mark *t, const crn_trees
         if (place[i] > 0 || !is_sketched(v))
             continue;
         cairn_status rc = crn_diff_share_data(&m->share, v->var.spec.name, &data);
-        if (rc == CAIRN_OK)
+        const bool lossy = rc == CAIRN_OK && note_loss(m, v, data);
+        if (rc == CAIRN_OK && !lossy)
             rc = crn_diff_describes(&m->share, data, v, &same);
         if (rc == CAIRN_OK && same)
             rc = put_body(m, v, data, &place[i]);
@@ -183,9 +200,9 @@ static size_t count_vars(crn_trees *t)
 }
 
 cairn_status crn_diff_sketches_put(diff_side *s, uint32_t rank, crn_trees *t, crn_sketch_kind kind,
-                                   uint64_t *ret_n, crn_buf *buf)
+                                   uint64_t *ret_n, diff_lossy *lossy, crn_buf *buf)
 {
-    making m = {.kind = kind, .buf = buf, .base = buf->n};
+    making m = {.kind = kind, .buf = buf, .base = buf->n, .lossy = lossy};
     const size_t n = count_vars(t);
     crn_buf table = {0};
     uint64_t *place;
