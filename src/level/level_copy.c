@@ -73,7 +73,7 @@ static cairn_status add_var(const crn_vault_options *opt, crn_copy *c, size_t v,
         crn_bit_set(c->lacking, base + i);
         c->nblocks++;
     }
-    if (opt->codec) {
+    if (opt->codec && !var->has_stored) { /* else it moves as it is stored */
         const crn_codec_setting own = opt->codec(opt->codec_arg, var->spec.name);
         crn_draft_encode_copy(c->draft, v, &own);
     }
@@ -117,6 +117,8 @@ void crn_copy_done(crn_copy *c)
 cairn_status crn_copy_put(crn_copy *c, size_t v, uint64_t i, const void *data)
 {
     const crn_var *var = &c->mark->var[v];
+    if (crn_block_moves(var, i))
+        return crn_draft_put_moved(c->draft, v, i, data, var);
     crn_digest d = crn_digest_of(data, crn_var_block_bytes(var, i));
     CRN_FAIL_IF(!crn_digest_equal(&d, &var->table[i].digest), CAIRN_ECORRUPT,
                 "mark %" PRIu64 ", variable '%s', block %" PRIu64 " arrived damaged",
@@ -209,7 +211,7 @@ bool crn_gaps_next(crn_gaps *w)
         return false;
     const crn_var *var = &w->mark->var[w->v];
     for (uint64_t i = w->first; i < var->nblocks && crn_bit(w->bits, w->base + i); i++) {
-        uint32_t more = crn_var_block_bytes(var, i);
+        uint32_t more = w->moved ? crn_block_moved_bytes(var, i) : crn_var_block_bytes(var, i);
         if (w->nbytes + more > w->cap)
             break;
         w->nbytes += more;

@@ -25,15 +25,18 @@ static cairn_status copy_blocks(crn_part *from, crn_mark *mark, crn_copy *copy)
 {
     crn_gaps w = crn_gaps_of(mark, copy->lacking);
     unsigned char *piece;
+    w.moved = true;
     CRN_TRY(crn_alloc_aligned(&piece, w.cap, 4096));
     cairn_status rc = CAIRN_OK;
     while (rc == CAIRN_OK && crn_gaps_next(&w)) {
         crn_var *var = &mark->var[w.v];
-        rc = crn_mark_read(from, mark, var, w.first, w.n, piece, NULL);
+        rc = crn_mark_read_moved(from, mark, var, w.first, w.n, piece);
         /* just verified against the digest that it is put with */
-        for (uint64_t i = 0; i < w.n && rc == CAIRN_OK; i++)
-            rc = crn_draft_put_copy(copy->draft, w.v, w.first + i, piece + i * var->spec.block,
-                                    &var->table[w.first + i]);
+        const unsigned char *at = piece;
+        for (uint64_t i = w.first; i < w.first + w.n && rc == CAIRN_OK; i++) {
+            rc = crn_draft_put_moved(copy->draft, w.v, i, at, var);
+            at += crn_block_moved_bytes(var, i);
+        }
     }
     free(piece);
     return rc;

@@ -318,6 +318,7 @@ typedef struct crn_gaps {
     uint64_t first, n;
     size_t nbytes;
     uint64_t base; /* bit of the variable's first block */
+    bool moved;    /* bytes as blocks move (crn_block_moved_bytes), not as they are in memory */
 } crn_gaps;
 
 crn_gaps crn_gaps_of(const crn_mark *mark, const unsigned char *bits);

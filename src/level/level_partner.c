@@ -49,7 +49,7 @@ typedef struct sender {
 static cairn_status describe_own(crn_vault *v, uint64_t version, sender *s)
 {
     CRN_TRY(crn_vault_own_mark(v, version, &s->part, &s->mark));
-    crn_mark_put(s->mark, &s->description);
+    crn_mark_put_moved(s->mark, &s->description);
     return crn_buf_status(&s->description);
 }
 
@@ -57,7 +57,9 @@ static cairn_status take_answer(sender *s)
 {
     CRN_FAIL_IF(s->answer.in.n != 1 || s->answer.in.at[0].n != crn_mark_bits(s->mark),
                 CAIRN_EINTERNAL, "the partner did not list the blocks that it lacks");
-    s->ahead = s->now = crn_gaps_of(s->mark, s->answer.in.at[0].data);
+    s->ahead = crn_gaps_of(s->mark, s->answer.in.at[0].data);
+    s->ahead.moved = true;
+    s->now = s->ahead;
     return CAIRN_OK;
 }
 
@@ -76,8 +78,8 @@ static void sender_fill(void *arg, unsigned char *piece, size_t nbytes)
         memset(piece, 0, nbytes);
         return;
     }
-    s->rc = crn_mark_read(s->part, s->mark, &s->mark->var[s->now.v], s->now.first, s->now.n, piece,
-                          NULL);
+    s->rc = crn_mark_read_moved(s->part, s->mark, &s->mark->var[s->now.v], s->now.first, s->now.n,
+                                piece);
     if (s->rc < 0)
         s->err = *crn_err_peek();
 }
@@ -106,12 +108,14 @@ static cairn_status keeper_begin(crn_vault *v, uint64_t version, const crn_parce
     crn_part *part;
     crn_part_id id =
         crn_vault_id(v, CRN_ROLE_PARTNER, v->opt.series, (uint32_t)from->peer, (uint32_t)v->nranks);
-    CRN_TRY(crn_mark_get(&c, &k->mark));
+    CRN_TRY(crn_mark_get_moved(&c, &k->mark));
     CRN_FAIL_IF(k->mark->version != version, CAIRN_EINTERNAL,
                 "rank %d describes mark %" PRIu64 " instead", from->peer, k->mark->version);
     CRN_TRY(crn_vault_part(v, &id, true, &part));
     CRN_TRY(crn_copy_begin(v, part, k->mark, v->distrusted >> CRN_LEVEL_PARTNER & 1, k->copy));
-    k->ahead = k->now = crn_gaps_of(k->mark, k->copy->lacking);
+    k->ahead = crn_gaps_of(k->mark, k->copy->lacking);
+    k->ahead.moved = true;
+    k->now = k->ahead;
     return CAIRN_OK;
 }
 
@@ -125,9 +129,10 @@ static void keeper_take(void *arg, unsigned char *piece, size_t nbytes)
 {
     keeper *k = arg;
     (void)nbytes, (void)crn_gaps_next(&k->now);
-    const uint32_t block = k->mark->var[k->now.v].spec.block;
-    for (uint64_t i = 0; i < k->now.n && k->rc == CAIRN_OK; i++) {
-        k->rc = crn_copy_put(k->copy, k->now.v, k->now.first + i, piece + i * block);
+    const crn_var *var = &k->mark->var[k->now.v];
+    for (uint64_t i = k->now.first; i < k->now.first + k->now.n && k->rc == CAIRN_OK; i++) {
+        k->rc = crn_copy_put(k->copy, k->now.v, i, piece);
+        piece += crn_block_moved_bytes(var, i);
         if (k->rc < 0)
             k->err = *crn_err_peek();
     }

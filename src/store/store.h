@@ -271,6 +271,15 @@ crn_var *crn_mark_find(const crn_mark *m, const char *name); /* NULL when there 
 void crn_mark_put(const crn_mark *m, crn_buf *buf);
 cairn_status crn_mark_get(crn_cursor *cur, crn_mark **ret);
 
+/*
+ * Copies of encoded blocks move what is stored, and nothing is encoded twice. Does block i move as
+ * it is stored, and how many bytes does it move? The wire's form says that, too; tables as above.
+ */
+bool crn_block_moves(const crn_var *v, uint64_t i);
+uint32_t crn_block_moved_bytes(const crn_var *v, uint64_t i);
+void crn_mark_put_moved(const crn_mark *m, crn_buf *buf);
+cairn_status crn_mark_get_moved(crn_cursor *cur, crn_mark **ret);
+
 /* The same without digests: what is declared. The mark that is made has no tables. */
 void crn_specs_put(const crn_mark *m, crn_buf *buf);
 cairn_status crn_specs_get(crn_cursor *cur, crn_mark **ret);
@@ -410,6 +419,16 @@ cairn_status crn_draft_put(crn_draft *d, size_t v, uint64_t i, const void *data,
 /* Write a copy of another part's block: what a reader gets of it, which is stored without loss. */
 cairn_status crn_draft_put_copy(crn_draft *d, size_t v, uint64_t i, const void *data,
                                 const crn_block *other);
+
+/*
+ * Read blocks [first, first + n) of v one behind the other as they move, verified, whose sizes are
+ * crn_block_moved_bytes; and put one into a draft of another part, verified again. As
+ * crn_mark_read and crn_draft_put_copy.
+ */
+cairn_status crn_mark_read_moved(crn_part *part, const crn_mark *m, crn_var *v, uint64_t first,
+                                 uint64_t n, unsigned char *dst);
+cairn_status crn_draft_put_moved(crn_draft *d, size_t v, uint64_t i, const void *data,
+                                 const crn_var *as);
 
 /* The mark that d inherits from: its version, and when it was taken; CRN_NO_VERSION: none. */
 uint64_t crn_draft_base(const crn_draft *d, uint64_t *ret_wall_ns);

@@ -97,3 +97,60 @@ cairn_status crn_draft_copy(crn_draft *d, size_t v, crn_part *from, const crn_ma
     }
     return CAIRN_OK;
 }
+
+/* --- block by block ------------------------------------------------------------------------- */
+
+bool crn_block_moves(const crn_var *v, uint64_t i)
+{
+    const uint32_t codec = v->table[i].codec;
+    return v->has_stored && codec != 0 && codec < CRN_OUTSIDE;
+}
+
+uint32_t crn_block_moved_bytes(const crn_var *v, uint64_t i)
+{
+    return crn_block_moves(v, i) ? v->table[i].nbytes : crn_var_block_bytes(v, i);
+}
+
+static cairn_status check_stored(const char *name, const crn_var *v, uint64_t i, const void *data)
+{
+    const crn_digest now = crn_digest_of(data, v->table[i].nbytes);
+    CRN_FAIL_IF(!crn_digest_equal(&now, &v->table[i].stored), CAIRN_ECORRUPT,
+                "'%s': variable '%s', block %" PRIu64 " is damaged (%u bytes at byte %" PRIu64 ")",
+                name, v->spec.name, i, v->table[i].nbytes, v->table[i].off);
+    return CAIRN_OK;
+}
+
+cairn_status crn_mark_read_moved(crn_part *part, const crn_mark *m, crn_var *v, uint64_t first,
+                                 uint64_t n, unsigned char *dst)
+{
+    CRN_TRY(crn_mark_table(part, m, v));
+    for (uint64_t i = first, next; i < first + n; i = next) {
+        const crn_block *b = &v->table[i];
+        next = i + 1;
+        if (crn_block_moves(v, i)) {
+            CRN_TRY(crn_file_read(part->file, dst, b->nbytes, b->off));
+            CRN_TRY(check_stored(part->name, v, i, dst));
+            dst += b->nbytes;
+            continue;
+        }
+        while (next < first + n && !crn_block_moves(v, next))
+            next++;
+        CRN_TRY(crn_mark_read(part, m, v, i, next - i, dst, NULL));
+        for (uint64_t k = i; k < next; k++)
+            dst += crn_var_block_bytes(v, k);
+    }
+    return CAIRN_OK;
+}
+
+cairn_status crn_draft_put_moved(crn_draft *d, size_t v, uint64_t i, const void *data,
+                                 const crn_var *as)
+{
+    const crn_block *b = &as->table[i];
+    unsigned char *to;
+    if (!crn_block_moves(as, i))
+        return crn_draft_put_copy(d, v, i, data, b);
+    CRN_TRY(check_stored("a copy", as, i, data));
+    CRN_TRY(crn_draft_put_stored(d, v, i, b, &to));
+    memcpy(to, data, b->nbytes);
+    return CAIRN_OK;
+}

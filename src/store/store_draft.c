@@ -400,11 +400,11 @@ cairn_status crn_draft_put_stored(crn_draft *d, size_t v, uint64_t i, const crn_
 {
     crn_block *block = block_to_put(d, v, i);
     block->nbytes = as->nbytes;
+    block->codec = as->codec;
     CRN_TRY(stay(d, crn_gather_add(d->gather, block, &(crn_encoding){0}, ret)));
     block->digest = as->digest;
     note_put(d, v, i);
     block->origin = as->origin;
-    block->codec = as->codec;
     if (as->codec != 0)
         block->stored = as->stored;
     return CAIRN_OK;

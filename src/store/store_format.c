@@ -7,6 +7,7 @@
 static const char super_magic[8] = {'C', 'A', 'I', 'R', 'N', 'P', 'T', '\n'};
 static const uint32_t mark_magic = 0x4b52414d;  /* "MARK" */
 static const uint32_t lossy_magic = 0x4c4b524d; /* "MRKL": a description with origins */
+static const uint32_t moved_magic = 0x534b524d; /* "MRKS": and with what blocks are stored as */
 
 enum { SUPER_DIGEST_AT = SUPER_BYTES - 16, VAR_BYTES_MIN = 55 };
 
@@ -162,6 +163,25 @@ void crn_mark_put(const crn_mark *m, crn_buf *buf)
     }
 }
 
+void crn_mark_put_moved(const crn_mark *m, crn_buf *buf)
+{
+    put_head(m, moved_magic, buf);
+    for (size_t i = 0; i < m->nvars; i++) {
+        const crn_var *v = &m->var[i];
+        crn_format_put_declaration(buf, v);
+        for (uint64_t b = 0; b < v->nblocks; b++) {
+            const crn_block *block = &v->table[b];
+            const bool moves = crn_block_moves(v, b);
+            crn_format_put_digest(buf, &block->digest);
+            crn_format_put_digest(buf, &block->origin);
+            crn_put_u32(buf, moves ? block->codec : 0);
+            crn_put_u32(buf, moves ? block->nbytes : crn_var_block_bytes(v, b));
+            if (moves)
+                crn_format_put_digest(buf, &block->stored);
+        }
+    }
+}
+
 void crn_specs_put(const crn_mark *m, crn_buf *buf)
 {
     put_head(m, mark_magic, buf);
@@ -247,6 +267,28 @@ static cairn_status get_both_digests(crn_cursor *c, uint64_t end, crn_var *v)
     return get_digests(c, v, true);
 }
 
+static cairn_status get_moved(crn_cursor *c, uint64_t end, crn_var *v)
+{
+    (void)end;
+    crn_cursor_expect(c, v->nblocks <= c->n / (2 * sizeof(crn_digest) + 8));
+    CRN_TRY(crn_cursor_status(c, "mark"));
+    CRN_TRY(crn_alloc(&v->table, v->nblocks));
+    v->has_stored = true;
+    for (uint64_t b = 0; b < v->nblocks; b++) {
+        crn_block *block = &v->table[b];
+        const uint32_t all = crn_var_block_bytes(v, b);
+        block->digest = crn_format_get_digest(c);
+        block->origin = crn_format_get_digest(c);
+        block->codec = crn_get_u32(c);
+        block->nbytes = crn_get_u32(c);
+        crn_cursor_expect(c, block->codec ? block->nbytes > 0 && block->nbytes <= all
+                                          : block->nbytes == all);
+        crn_cursor_expect(c, block->codec == 0 || crn_codec_of_id(block->codec));
+        block->stored = block->codec ? crn_format_get_digest(c) : block->digest;
+    }
+    return crn_cursor_status(c, "mark");
+}
+
 static cairn_status get_nothing(crn_cursor *c, uint64_t end, crn_var *v)
 {
     (void)end;
@@ -296,6 +338,12 @@ cairn_status crn_format_get_mark(const void *data, size_t nbytes, uint64_t end, 
     }
     *ret = m;
     return CAIRN_OK;
+}
+
+cairn_status crn_mark_get_moved(crn_cursor *cur, crn_mark **ret)
+{
+    crn_cursor_expect(cur, crn_get_u32(cur) == moved_magic);
+    return get_mark(cur, 0, get_moved, ret);
 }
 
 cairn_status crn_mark_get(crn_cursor *cur, crn_mark **ret)

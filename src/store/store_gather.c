@@ -69,7 +69,7 @@ enum { STREAM_PAGES, STREAM_SECTORS, STREAM_CRUMBS };
 
 static int stream_of(const crn_block *block)
 {
-    if (block->nbytes >= PAGE)
+    if (block->nbytes >= PAGE && block->codec == 0) /* what is encoded takes sectors, not pages */
         return STREAM_PAGES;
     return block->nbytes >= GRAIN ? STREAM_SECTORS : STREAM_CRUMBS;
 }

@@ -158,6 +158,87 @@ static void test_restarts_do_not_drift(void **state)
     place_done(&p);
 }
 
+/* A golden file has no sketch of values that a codec has changed, and tells where by too much. */
+static void test_golden_files_know_what_is_lost(void **state)
+{
+    static const char *const bound[] = {"1e-3", "1e-5"};
+    for (int tight = 0; tight < 2; tight++) {
+        place p;
+        char text[256], run[96], golden[96];
+        cairn_bless_result made = {.struct_bytes = sizeof made};
+        snprintf(text, sizeof text,
+                 "[level]\nglobal = 1\n[variable]\nblock = 16KiB\ncodec = zfp\nloss = abs 1e-4\n"
+                 "bound = %s\n",
+                 bound[tight]);
+        place_init(&p, *state, text);
+        compute(p.rank, 1);
+        cairn *c = open_session(&p);
+        assert_ok(cairn_mark(c, 1, CAIRN_LEVEL_GLOBAL));
+        assert_ok(cairn_close(c));
+        assert_ok(crn_comm_barrier(p.comm));
+        snprintf(run, sizeof run, "%s/trail/run-1", p.dir);
+        snprintf(golden, sizeof golden, "%s/golden-%d", p.dir, p.rank);
+        assert_ok(cairn_bless_as(run, golden, NULL, &made));
+        const uint64_t n = (uint64_t)crn_comm_size(p.comm);
+        if (made.nsketched != 0 || made.nlossy != n || made.nloose != (tight ? n : 0))
+            fail_msg("%d: %d sketched, %d lossy, %d loose", tight, (int)made.nsketched,
+                     (int)made.nlossy, (int)made.nloose);
+        place_done(&p);
+    }
+}
+
+static uint64_t sum;
+
+static int add_file(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)path, (void)ftw;
+    sum += type == FTW_F ? (uint64_t)st->st_blocks * 512 : 0;
+    return 0;
+}
+
+/* Bytes of the files below a folder of the place, which are parts but for a few. */
+static uint64_t files_of(const place *p, const char *name)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", p->dir, name);
+    sum = 0;
+    nftw(path, add_file, 16, FTW_PHYS);
+    return sum;
+}
+
+/* A copy moves what is stored: it takes no more than its original, on a partner and in the trail.
+ */
+static void test_copies_are_no_larger(void **state)
+{
+    place p;
+    char text[256];
+    const int n = crn_comm_size(*state);
+    snprintf(text, sizeof text,
+             "[level]\nlocal = @/local\nnode_size = 1\npartner = %d\nglobal = 1\n"
+             "[variable]\nblock = 16KiB\ncodec = zfp\nloss = abs 1e-4\n[compare]\ntrees = no\n",
+             n > 1);
+    place_init(&p, *state, text);
+    compute(p.rank, 1);
+    cairn *c = open_session(&p);
+    assert_ok(cairn_mark(c, 1, n > 1 ? CAIRN_LEVEL_PARTNER : CAIRN_LEVEL_GLOBAL));
+    assert_ok(cairn_settle(c));
+    compute(p.rank, 1);
+    field[0]++; /* one block changes */
+    assert_ok(cairn_mark(c, 2, CAIRN_LEVEL_GLOBAL));
+    assert_ok(cairn_settle(c));
+    assert_ok(crn_comm_barrier(p.comm));
+    const uint64_t local = files_of(&p, "local"), trail = files_of(&p, "trail");
+    const double copies = n > 1 ? 2 : 1; /* on the nodes: the own part, and a partner's */
+    if (trail > 0.7 * 8 * N * n || (double)local > copies * 1.15 * (double)trail ||
+        (double)local < copies * 0.85 * (double)trail)
+        fail_msg("%llu bytes on the nodes, %llu in the trail", (unsigned long long)local,
+                 (unsigned long long)trail);
+    assert_ok(crn_comm_barrier(p.comm));
+    leave_session(c);
+    verify(&p);
+    place_done(&p);
+}
+
 /* By a codec of a shared object, the template of examples/codec: likewise. */
 static void test_a_codec_of_a_shared_object(void **state)
 {
@@ -245,6 +326,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_counts_are_in_the_log),
         cmocka_unit_test(test_restarts_do_not_drift),
         cmocka_unit_test(test_a_codec_of_a_shared_object),
+        cmocka_unit_test(test_copies_are_no_larger),
+        cmocka_unit_test(test_golden_files_know_what_is_lost),
         cmocka_unit_test(test_comparing_knows_what_may_be_lost),
         cmocka_unit_test(test_bad_settings_are_refused),
     };
