@@ -174,6 +174,15 @@ static cairn_status check_setup(const crn_obs_setup *s)
     return CAIRN_OK;
 }
 
+cairn_status crn_obs_settle(crn_obs *o)
+{
+    if (o->record.n > 1)
+        qsort(o->record.at, o->record.n, sizeof *o->record.at, by_cycle);
+    if (o->matrix.n > 1)
+        qsort(o->matrix.at, o->matrix.n, sizeof *o->matrix.at, crn_obs_matrix_order);
+    return rank_groups(o);
+}
+
 static cairn_status open_all(crn_obs *o, const crn_obs_setup *setup)
 {
     CRN_TRY(check_setup(setup));
@@ -184,11 +193,7 @@ static cairn_status open_all(crn_obs *o, const crn_obs_setup *setup)
         CRN_TRY(add_type(o, &setup->type[i]));
     if (setup->path[0])
         CRN_TRY(read_file(o));
-    if (o->record.n > 1)
-        qsort(o->record.at, o->record.n, sizeof *o->record.at, by_cycle);
-    if (o->matrix.n > 1)
-        qsort(o->matrix.at, o->matrix.n, sizeof *o->matrix.at, crn_obs_matrix_order);
-    CRN_TRY(rank_groups(o));
+    CRN_TRY(crn_obs_settle(o));
     for (uint32_t i = 0; i < o->type.n; i++)
         if (o->type.at[i].kind == CRN_OBS_PLUGIN)
             CRN_TRY(crn_obs_plugin_load(o, i));

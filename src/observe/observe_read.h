@@ -46,6 +46,9 @@ cairn_status crn_obs_type_of(crn_obs *o, const char *name, uint32_t *ret);
 /* Add a record of which time may stand for cycle: NAN where it has none. where names it. */
 cairn_status crn_obs_add(crn_obs *o, const char *where, bool has_cycle, crn_obs_record *r);
 
+/* All records are there: sort them. */
+cairn_status crn_obs_settle(crn_obs *o);
+
 /* Load the operator of a type. */
 cairn_status crn_obs_plugin_load(crn_obs *o, uint32_t type);
 
