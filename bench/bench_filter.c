@@ -3,6 +3,8 @@
  * Filters: the ETKF against the calls of BLAS and LAPACK that it needs, local analyses against the
  * number of points and of processes, and the memory that they take. With an argument, "long", also
  * the large case: 10^6 variables, 100 members, 10^5 observations.
+ *
+ * NEEDS: lapacke
  */
 #include <dlfcn.h>
 #include <string.h>

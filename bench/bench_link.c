@@ -3,6 +3,8 @@
  * States between a runner and the server against ZeroMQ alone, by the same mechanism: one DEALER
  * and one ROUTER on 127.0.0.1 with CURVE, pieces of 4 MiB, of which so many are in flight as a
  * state has.
+ *
+ * NEEDS: zmq
  */
 #include <string.h>
 #include <zmq.h>

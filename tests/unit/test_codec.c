@@ -167,13 +167,14 @@ static bool round_trip(const crn_codec_ops *codec, crn_elem elem, size_t nbytes,
     return true;
 }
 
-/* Call each for every codec and kind of values that it takes. */
+/* Call each for every codec and kind of values that it takes. Codecs of shared objects have a test
+ * of their own. */
 static void for_all(void each(const crn_codec_ops *codec, crn_elem elem))
 {
     const crn_codec_ops *codec;
     for (size_t i = 0; (codec = crn_codec_at(i)); i++)
         for (crn_elem elem = 0; elem < CRN_NELEMS; elem++)
-            if (crn_codec_accepts(codec, elem))
+            if (crn_codec_accepts(codec, elem) && codec != crn_codec_of_name("foreign"))
                 each(codec, elem);
 }
 
@@ -183,7 +184,8 @@ static void test_table_pins_names_and_ids(void **state)
 {
     (void)state;
     static const char *const names[] = {"none",    "lz4",       "zstd",    "zfp", "fpzip",
-                                        "zfp-box", "fpzip-box", "shuffle", "f32", "f16"};
+                                        "zfp-box", "fpzip-box", "shuffle", "f32", "f16",
+                                        "foreign"};
     const size_t n = sizeof names / sizeof *names;
     for (size_t id = 0; id < n; id++) {
         const crn_codec_ops *codec = crn_codec_of_id((uint32_t)id);
