@@ -81,9 +81,9 @@ def recovery(folder):
     s.signal("s1", signal.SIGKILL)
     run.wait(PATIENCE)
     died = next(e["at"] for e in s.events("ended") if e["job"] == "s1")
-    back = min(e["at"] for e in s.events("task") if e["at"] > died)
+    back = min(e["at"] for e in s.events("serving") if e["at"] > died)
     show("ensemble.recovery", (back - died) / 1e9, 1.0, "at most", 2.0, "s",
-         "from the death of the server to the first task that the next one gives, against a second")
+         "from the death of the server to the next one that asks for runners, against a second")
 
 
 def request(folder):

@@ -76,8 +76,9 @@ static cairn_status write_script(const crn_study *s, const crn_job *job, const c
 cairn_status crn_slurm_start(const crn_study *s, crn_job *job, const char *command)
 {
     char name[80], title[100], out[64], script[64], *log, *options, *rest = NULL;
-    char *words[WORDS_MAX + 8] = {"sbatch", "--parsable"};
-    size_t n = 2;
+    /* after the failure of a node Slurm would start it again, held back for minutes: we do */
+    char *words[WORDS_MAX + 8] = {"sbatch", "--parsable", "--no-requeue"};
+    size_t n = 3;
     CRN_TRY(write_script(s, job, command));
     name_job(s, job->name, name, sizeof name);
     snprintf(title, sizeof title, "--job-name=%s", name);
