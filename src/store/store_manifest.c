@@ -201,7 +201,9 @@ static cairn_status get_changes(crn_cursor *c, crn_manifest *m)
 
 void crn_manifest_follow(crn_manifest *m, const void *list, size_t nbytes)
 {
-    m->list_end = m->end = m->mark.n < MANY_MARKS ? 0 : nbytes;
+    crn_cursor c = crn_cursor_of(list, nbytes);
+    (void)crn_get_view(&c, sizeof manifest_magic);
+    m->list_end = m->end = crn_get_u32(&c) == FORMAT_CHANGES ? nbytes : 0;
     memcpy(m->list.b, (const unsigned char *)list + nbytes - DIGEST_BYTES, DIGEST_BYTES);
 }
 
