@@ -85,6 +85,8 @@ static void on_task(study_log *s, const json_t *event, double at)
                   "attempt", json_object_get(event, "attempt"), "from", at);
     if (!task)
         return;
+    if (json_object_get(event, "from")) /* of a particle filter: cache or storage */
+        (void)json_object_set(task, "parent_from", json_object_get(event, "from"));
     (void)json_object_set(s->held, runner, task);
     add(&s->tasks, task);
     s->ntasks++;
@@ -144,8 +146,8 @@ static void on_analysis(study_log *s, const json_t *event, double at)
 {
     s->cycle = json_integer_value(json_object_get(event, "cycle"));
     json_t *update = json_pack("{s:f, s:f}", "from", at - real_of(event, "seconds"), "to", at);
-    const char *const keys[] = {"cycle",      "members", "observations",
-                                "innovation", "spread",  "digest"};
+    const char *const keys[] = {"cycle",  "members", "observations", "innovation",
+                                "spread", "digest",  "ess",          "resampled"};
     for (size_t i = 0; update && i < sizeof keys / sizeof *keys; i++)
         if (json_object_get(event, keys[i]))
             (void)json_object_set(update, keys[i], json_object_get(event, keys[i]));

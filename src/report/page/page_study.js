@@ -21,7 +21,11 @@ function ganttSets(study) {
     {type: 'scatter', label: 'failures', order: 0, radius: 6, hoverRadius: 8, keys: true,
       pointStyle: 'crossRot', borderColor: css('lost'), borderWidth: 3,
       data: study.failures.map(f => ({x: since(f.at), y: rowOf(f.job), item: f}))},
-    bar('propagating', 'work', tasks.filter(t => !isLost(t)).map(t => span(t.from, t.to, t.runner, t))),
+    bar('propagating', 'work', tasks.filter(t => !isLost(t) && t.parent_from !== 'storage')
+      .map(t => span(t.from, t.to, t.runner, t))),
+    ...(!tasks.some(t => t.parent_from) ? [] : [bar('from storage', 'partner',
+      tasks.filter(t => !isLost(t) && t.parent_from === 'storage')
+        .map(t => span(t.from, t.to, t.runner, t)))]),
     bar('in vain', 'lost', tasks.filter(isLost).map(t => span(t.from, t.to, t.runner, t))),
     bar('updating', 'global', study.updates.slice(-MAX_POINTS).map(u => span(u.from, u.to, 'server', u))),
     bar('there', 'grid', study.jobs.map(j => span(j.began, j.ended, rowOf(j.job), j)),
@@ -52,7 +56,8 @@ function gantt({study}) {
           y: axis('', null, {type: 'category', labels: rows, offset: true, grid: {display: false}})},
         plugins: {tooltip: {callbacks: {title: items => items[0].raw.y, label: ganttLines}}}}},
       {height: `${Math.max(rows.length * 1.7 + 4, 10)}rem`,
-        legend: legend([['work', 'propagating'], ['lost', 'in vain'], ['global', 'updating'],
+        legend: legend([['work', 'propagating'], ...(study.tasks.some(t => t.parent_from)
+          ? [['partner', 'propagating; the parent was not in the cache']] : []), ['lost', 'in vain'], ['global', 'updating'],
           ['grid', 'there'], ...(study.failures.length ? [['lost', 'failure', 'crossRot']] : [])])}),
     table('The jobs', [words('job', j => j.job), words('began (UTC)', j => date(j.began)),
       numbers('for', seconds, j => (j.ended ?? study.ended) - j.began),
