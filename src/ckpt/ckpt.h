@@ -43,6 +43,9 @@ cairn_status crn_ckpt_memory(cairn *c, const char *name, unsigned char **ret_dat
 /* Is a mark due, as the session sees it? Collective. */
 bool crn_ckpt_ask_due(cairn *c);
 
+/* Is the program to leave, and no mark has been taken since that was known? */
+bool crn_ckpt_wants_last(const cairn *c);
+
 /* The next variable that the program has protected, or NULL; *i is 0 at first. */
 const char *crn_ckpt_next_var(const cairn *c, size_t *i);
 

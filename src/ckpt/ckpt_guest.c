@@ -65,3 +65,8 @@ cairn_status crn_ckpt_shape(cairn *c, const char *name, crn_box *ret, uint64_t *
         *ret = crn_box_of(v->ndims, NULL, v->dims + 2 * (size_t)v->ndims);
     return CAIRN_OK;
 }
+
+bool crn_ckpt_wants_last(const cairn *c)
+{
+    return c->stopping && !c->marked_since_stop;
+}

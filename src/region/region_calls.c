@@ -76,6 +76,10 @@ cairn_status crn_regions_break(regions *r, cairn_status rc)
 {
     if (rc < 0 && r->broken.code == 0) {
         r->broken = *crn_err_peek();
+        if (r->broken.text[0] == 0) { /* a public call has moved its sentence to the session */
+            r->broken.code = rc;
+            snprintf(r->broken.text, sizeof r->broken.text, "%s", cairn_last_error(r->c));
+        }
         r->failed = true;
         crn_log_write(crn_ckpt_log(r->c), CRN_LOG_ERROR, CRN_LOG_EACH, "%s", r->broken.text);
     }

@@ -314,8 +314,15 @@ bool crn_regions_poll(void *arg)
     return false;
 }
 
+/* A mark that began before the program was asked to leave may lie on the nodes alone: one more is
+ * armed by the next cairn_due, for which the program stays, but not forever. */
 bool crn_regions_hold(void *arg)
 {
-    const regions *r = arg;
-    return r->broken.code == 0 && ((r->armed && !r->overdue) || r->open);
+    enum { STEPS = 3 };
+    regions *r = arg;
+    if (r->broken.code < 0)
+        return false;
+    if ((r->armed && !r->overdue) || r->open)
+        return true;
+    return !r->overdue && crn_ckpt_wants_last(r->c) && r->phase == REGION_RUN && r->nheld++ < STEPS;
 }

@@ -146,7 +146,8 @@ typedef struct regions {
     CRN_VEC(uint64_t) undecided; /* and have these bits, of each site; empty: to be copied again */
     uint64_t expires;            /* the count at which one of them is over, or less */
     bool armed, at_once, open, failed;
-    bool overdue; /* armed, and the place that the program names does not come */
+    unsigned nheld; /* how often the program was held for a mark that is not armed yet */
+    bool overdue;   /* armed, and the place that the program names does not come */
     uint64_t armed_ns, armed_after_ns; /* when, and how long after the mark before */
     uint64_t mark_ns;                  /* when the last mark began, or the session */
     uint32_t place;                    /* site; UINT32_MAX: any */
