@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Finding libraries, for the build and for CairnConfig.cmake.
 
-# crn_find(<name> <pkg-config name> <header> <library>): the target CairnDep::<name>, where the
-# header and the library are; pkg-config, where there is one, says where to look first. A library
-# "-" consists of headers alone.
+include(CheckCSourceCompiles)
+
+# crn_find(<name> <pkg-config name> <header> <library> [<function>]): the target CairnDep::<name>,
+# where the header and the library are; pkg-config, where there is one, says where to look first. A
+# library "-" consists of headers alone. A library without the function is too old.
 function(crn_find name pkg header library)
     if(TARGET CairnDep::${name})
         return()
@@ -22,6 +24,15 @@ function(crn_find name pkg header library)
         endif()
     endif()
     mark_as_advanced(CAIRN_${name}_INCLUDE CAIRN_${name}_LIBRARY)
+    if(found AND ARGN)
+        set(CMAKE_REQUIRED_QUIET ON)
+        set(CMAKE_REQUIRED_DEFINITIONS -D_GNU_SOURCE)
+        set(CMAKE_REQUIRED_INCLUDES ${CAIRN_${name}_INCLUDE})
+        set(CMAKE_REQUIRED_LIBRARIES ${CAIRN_${name}_LIBRARY})
+        check_c_source_compiles("#include <${header}>
+            int main(void) { return !${ARGN}; }" CAIRN_${name}_FITS)
+        set(found ${CAIRN_${name}_FITS})
+    endif()
     if(NOT found)
         return()
     endif()
@@ -34,7 +45,6 @@ endfunction()
 
 # crn_mpi_kind(<variable>): which MPI the target MPI::MPI_C is: "Open MPI", or "MPICH" for all
 # others, as the library takes it.
-include(CheckCSourceCompiles)
 function(crn_mpi_kind ret)
     set(CMAKE_REQUIRED_LIBRARIES MPI::MPI_C)
     set(CMAKE_REQUIRED_QUIET ON)

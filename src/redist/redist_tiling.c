@@ -104,8 +104,8 @@ static size_t keep_inside(crn_claim *claim, size_t n, const crn_box *region)
 /* A box that no claim meets. The claims are cut to what is left of the region as it is halved. */
 static crn_box find_hole(crn_claim *claim, size_t n, crn_box region, crn_claim *spare)
 {
-    uint32_t d;
-    uint64_t at;
+    uint32_t d = 0;
+    uint64_t at = 0;
     while (find_cut(claim, n, &region, &d, &at)) {
         crn_box low = region;
         low.hi[d] = at;
