@@ -3,6 +3,8 @@
  * How long does a replay take against the run that it repeats? The examples are recorded and
  * replayed in turns, on two ranks, which most machines have cores for: a rank that waits for a core
  * waits in a call, and a replay has no calls that wait for cores. Lossless, and at 0 per cent.
+ *
+ * NEEDS: zstd
  */
 #include <jansson.h>
 #include <limits.h>

@@ -4,6 +4,8 @@
  * ranks; the peers' figures are those of PEERS for the programs that the examples imitate.
  *
  *     bench_trace [most ranks]
+ *
+ * NEEDS: zstd
  */
 #include "bench.h"
 

@@ -15,6 +15,7 @@ STAND_INS = ("codec/codec_missing", "erasure/erasure_none", "io/io_queue", "trac
 
 class Configure(api.TestCase):
     def configure(self, *words, env=None):
+        api.need("ninja")
         return api.run("cmake", "-G", "Ninja", "-S", api.SOURCE, "-B", self.dir / "out",
                        "-DBUILD_TESTING=OFF", *words, env=env)
 
@@ -30,6 +31,15 @@ class Configure(api.TestCase):
             module = name.split("/")[0]
             source = f"src/{module}/CMakeFiles/{module}.dir/{name.split('/')[1]}.c.o"
             self.must("cmake", "--build", self.dir / "out", "--target", source)
+
+    def test_tests_that_need_a_missing_part_are_skipped(self):
+        api.need("ctest")
+        code, output = self.configure(*(f"-DCAIRN_WITH_{part}=OFF" for part in PARTS),
+                                      "-DBUILD_TESTING=ON")
+        self.assertEqual(code, 0, output)
+        skipped = r"^(unit/test_codec|mpi/test_hdf5|cli/trace/show|golden/test_golden)$"
+        output = self.must("ctest", "--test-dir", self.dir / "out", "-R", skipped, "-V")
+        self.assertEqual(output.count("(Skipped)"), 4, output)
 
     def test_an_unknown_word_is_refused(self):
         code, output = self.configure("-DCAIRN_WITH_LZ4=maybe")

@@ -4,7 +4,6 @@
 It shares nothing with the library: numbers by struct, digests by the command xxhsum.
 """
 import pathlib
-import shutil
 import struct
 import subprocess
 import unittest
@@ -212,7 +211,7 @@ class Format(api.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.assertTrue(shutil.which("xxhsum"), "the package xxhash is missing")
+        api.need("xxhsum")
         self.digests = Digests(self.dir)
         self.trail = self.dir / "trail"
         self.must(SMALL_TRAIL, self.trail, self.RANKS, self.MARKS, self.KEEP)

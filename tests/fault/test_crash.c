@@ -4,6 +4,8 @@
  * stops before each of them, with what was not yet durable there, missing, reordered or torn. In
  * every such state the marks that count are exactly those before or after the call that was under
  * way, all read back bit for bit, and the next mark succeeds.
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "fault/history.h"
 

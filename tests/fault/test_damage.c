@@ -3,6 +3,8 @@
  * Damage. Part files are cut, flipped, zeroed, swapped and forged. Whatever is found in them
  * afterwards is, bit for bit, what was once written, or is refused with a sentence; nothing
  * crashes, and nothing allocates by a number that was not checked.
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "fault/history.h"
 #include "harness/heal.h"

@@ -3,6 +3,8 @@
  * Blocks that a forger made: whatever their bytes do to a codec's decoder, those who look into a
  * trail find them damaged, and all others good. Decoded in place, about every second one would end
  * the test.
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "harness/encode.h"
 #include "harness/heal.h"

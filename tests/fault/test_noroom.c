@@ -3,6 +3,8 @@
  * No room. Every operation on the disk, and every allocation, of a call that changes a part or a
  * run fails in turn: the call fails with a sentence or succeeds all the same, the earlier marks
  * stay readable, and the next mark succeeds, in the same part and in one that is opened anew.
+ *
+ * NEEDS: lz4 zstd zfp fpzip liburing
  */
 #include "fault/history.h"
 

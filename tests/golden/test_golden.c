@@ -15,6 +15,8 @@
  *                       bounds 1e-3 and 1e-9, by 'cairn gate --bless'
  *     good-golden-2     the same of format 2, with '--sketch bytes'
  *     bad-*             the same, damaged
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "diff/diff.h"
 #include "harness/encode.h"

@@ -7,6 +7,8 @@
  *     good-trace-1    peers relative to the rank
  *     good-trace-2    peers on a grid
  *     good-trace-3    a slow rank
+ *
+ * NEEDS: zstd
  */
 #include "harness/small_trace.h"
 

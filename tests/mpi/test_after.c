@@ -4,6 +4,8 @@
  * files of a finished run go, a manifest that was lost is made again, and what is said of it.
  *
  * TEST: ranks self 2 4
+ *
+ * NEEDS: isal
  */
 #include "harness/session.h"
 

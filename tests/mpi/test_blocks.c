@@ -6,6 +6,8 @@
  * itself. A restart goes on with the sizes of the mark that it came back to.
  *
  * TEST: ranks self 2
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "harness/session.h"
 

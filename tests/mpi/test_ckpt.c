@@ -4,6 +4,8 @@
  * and synchronously, with node-local storage and without.
  *
  * TEST: ranks self 1 2 4
+ *
+ * NEEDS: isal
  */
 #include "harness/session.h"
 

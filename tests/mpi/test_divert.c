@@ -4,6 +4,8 @@
  * be there only, and come back from there; the next ones try the nodes again.
  *
  * TEST: ranks self 2 3
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "harness/session.h"
 

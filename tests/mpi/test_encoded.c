@@ -4,6 +4,8 @@
  * other ranks at the restart, and that unchanged stripes are left alone.
  *
  * TEST: ranks self 3 4 5 7 8
+ *
+ * NEEDS: isal
  */
 #include "harness/level_world.h"
 #include "level/level_encoded.h"

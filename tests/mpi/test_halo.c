@@ -5,6 +5,8 @@
  * the neighbours' pieces.
  *
  * TEST: ranks 2 4
+ *
+ * NEEDS: isal
  */
 #include "ckpt/ckpt_session.h"
 #include "harness/session.h"

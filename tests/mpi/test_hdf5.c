@@ -5,6 +5,8 @@
  * one of each rank, in the background and synchronously.
  *
  * TEST: ranks self 1 3
+ *
+ * NEEDS: hdf5
  */
 #include "harness/session.h"
 

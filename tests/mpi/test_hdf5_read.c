@@ -5,6 +5,8 @@
  * get their sentences.
  *
  * TEST: ranks self 1 3
+ *
+ * NEEDS: hdf5
  */
 #include "harness/session.h"
 

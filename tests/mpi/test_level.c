@@ -4,6 +4,8 @@
  * level should survive, and unchanged blocks do not move.
  *
  * TEST: ranks self 1 2 3 4 7 8
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "harness/level_world.h"
 

@@ -4,6 +4,8 @@
  * lone process after the job, files that stayed behind.
  *
  * TEST: ranks self 2 3 5
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "harness/level_world.h"
 #include "level/level_ops.h"

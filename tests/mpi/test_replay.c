@@ -4,6 +4,8 @@
  * written is what the trace says.
  *
  * TEST: ranks 1 2 4
+ *
+ * NEEDS: zstd
  */
 #include "harness/mpi.h"
 #include "harness/small_trace.h"

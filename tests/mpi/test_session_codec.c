@@ -4,6 +4,8 @@
  * else a mark is good for goes on as before.
  *
  * TEST: ranks self 2 4
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "harness/session.h"
 

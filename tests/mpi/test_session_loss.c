@@ -4,6 +4,8 @@
  * the bound of what it had, and again after every restart; the trail is whole.
  *
  * TEST: ranks self 2 4
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "harness/session.h"
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# NEEDS: zmq lapacke
 """Studies of real processes that are killed, stopped and started again: each ends with the analysis
 of an undisturbed study, bit for bit."""
 import json

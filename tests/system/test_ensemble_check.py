@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# NEEDS: zmq lapacke
 """cairn ensemble check: hidden state of a model is found, and the field that shows it is named."""
 import json
 import os

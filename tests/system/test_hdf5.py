@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# NEEDS: hdf5
 """Global marks as HDF5: other tools read them, and a rank that is killed while all write one file
 leaves the previous one whole.
 """

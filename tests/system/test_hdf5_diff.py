@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# NEEDS: hdf5
 """Verdicts of 'cairn diff' on random pairs of HDF5 files, held against numpy's and h5diff's: types,
 attributes, texts, links and what only one file has.
 """

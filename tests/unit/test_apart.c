@@ -2,6 +2,8 @@
  *
  * Decoding in a process of its own: forged blocks, decoders that misbehave (bad_decoder.c), and
  * what the calling program notices of it all, which is nothing.
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "codec/codec_worker.h"
 #include "harness/harness.h"

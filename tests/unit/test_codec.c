@@ -2,6 +2,8 @@
  *
  * Every codec of the table goes through the same cases. All memory that a codec gets ends at a page
  * that cannot be touched, so that one byte too far ends the test, also inside a library.
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "codec/codec.h"
 #include "harness/harness.h"

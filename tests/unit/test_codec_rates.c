@@ -4,6 +4,8 @@
  * time) that seed 003 prints in its Table 9.2. Once with one call for the whole state, within 0.5%,
  * once in blocks of 64 KiB, within 1%, and by the bytes of a file, within 4%. And what becomes of
  * the rate of whole arrays when they are cut into blocks.
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "harness/encode.h"
 #include "harness/model.h"

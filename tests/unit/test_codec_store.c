@@ -2,6 +2,8 @@
  *
  * Settings, and what they promise: every setting goes through the same values, in 1 to 4
  * dimensions, and each value that a reader gets is judged in long arithmetic of the test's own.
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "codec/codec.h"
 #include "harness/harness.h"

@@ -2,6 +2,8 @@
  *
  * HDF5 datasets that claim more than was ever written to them, or than any disk has: compared by
  * what HDF5 shows of such values, in no time, or refused with a sentence.
+ *
+ * NEEDS: hdf5
  */
 #include "harness/hdf5_extra.h"
 

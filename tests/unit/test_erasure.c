@@ -2,6 +2,8 @@
  *
  * The code against field arithmetic written out bit by bit, and every way to lose blocks of small
  * stripes.
+ *
+ * NEEDS: isal
  */
 #include "harness/harness.h"
 #include "erasure/erasure.h"

@@ -2,6 +2,8 @@
  *
  * Every filter of the table goes through the same cases; those of the Kalman filter's family are
  * held against the Kalman filter itself.
+ *
+ * NEEDS: lapacke
  */
 #include "filter/filter.h"
 #include "harness/harness.h"

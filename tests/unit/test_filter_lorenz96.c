@@ -6,6 +6,8 @@
  * square over the variables) to two digits; the median of seven of our studies is within 6%. The
  * median, since with little inflation a filter loses the truth for a while in about one study of
  * eight, as a separate program in numpy does, too.
+ *
+ * NEEDS: lapacke
  */
 #include "filter/filter.h"
 #include "harness/harness.h"

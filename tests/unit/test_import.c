@@ -3,6 +3,8 @@
  * Marks made of HDF5 files that nobody would write by hand: claims of sizes and ranks that are not
  * true, groups that lie in themselves, rows longer than memory for them, things that are no
  * numbers.
+ *
+ * NEEDS: hdf5
  */
 #include <pthread.h>
 #include <unistd.h>

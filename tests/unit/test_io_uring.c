@@ -3,6 +3,8 @@
  * Waits on io_uring that come back without anything: the backend gives the kernel something to do,
  * and that must neither be taken for an operation of the caller nor get lost in a full ring. The
  * call of liburing is this one here, which plays a wait that has lasted too long.
+ *
+ * NEEDS: liburing
  */
 #include "harness/harness.h"
 #include "io/io.h"

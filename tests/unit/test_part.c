@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Part files: random histories against a model, retention, bounded size, identity, locks.
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "harness/model.h"
 #include "harness/scratch.h"

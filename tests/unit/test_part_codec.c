@@ -2,6 +2,8 @@
  *
  * Blocks that codecs store: they take less, come back bit for bit whatever was used before, and
  * what is damaged of them is found. Random histories of them are test_part.c's.
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "harness/encode.h"
 #include "harness/model.h"

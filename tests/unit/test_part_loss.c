@@ -4,6 +4,8 @@
  * before the commit, and of resumes, after which the program has what a reader got. Every value
  * stays within its bound of what the program had, no block is encoded again that did not change,
  * and what was resumed comes back as it is however often that happens.
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "harness/encode.h"
 #include "harness/model.h"

@@ -4,6 +4,8 @@
  * 800 members), a figure of an independent program for Lorenz-96 with 10 variables (0.30), and the
  * Kalman filter for a linear model, to which mean and variance converge as one over the root of the
  * number of members.
+ *
+ * NEEDS: lapacke
  */
 #include <math.h>
 

@@ -2,6 +2,8 @@
  *
  * States on their way in the background: puts that return after the copy, and copies from shelf to
  * shelf.
+ *
+ * NEEDS: zstd
  */
 #include <cairn/state.h>
 

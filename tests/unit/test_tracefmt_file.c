@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Trace files: whole, cut, changed, of the future, and what a killed run leaves.
+ *
+ * NEEDS: zstd
  */
 #include "harness/harness.h"
 

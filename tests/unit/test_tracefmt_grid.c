@@ -2,6 +2,8 @@
  *
  * Peers on grids: the arithmetic; tori of all sorts whose ranks become alike and come back exactly;
  * and what must not be taken for a torus.
+ *
+ * NEEDS: zstd
  */
 #include "harness/small_trace.h"
 

@@ -3,6 +3,8 @@
  * Many ranks of random programs: built, written, read, merged in a tree, and walked again, each
  * rank's events must be what the rank did. Programs differ between ranks the way real ones do:
  * boundaries, rows, butterflies, data-dependent counts, a master.
+ *
+ * NEEDS: zstd
  */
 #include "harness/harness.h"
 

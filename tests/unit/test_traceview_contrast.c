@@ -3,6 +3,8 @@
  * Who is slow, and where: in random programs on virtual ranks with a rank, a node or a site slowed
  * down by a fifth or more, the right one is named in 95 of 100, and nobody in 95 of 100 of those
  * whose ranks are alike, whose traces do not grow by it.
+ *
+ * NEEDS: zstd
  */
 #include "harness/virtual_run.h"
 #include "traceview/traceview.h"

@@ -2,6 +2,8 @@
  *
  * Looking at traces: what visits and sums say of known programs, without order and with repeat
  * counts, is what counting event by event says.
+ *
+ * NEEDS: zstd
  */
 #include "harness/opened_trace.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Trails, runs and manifests, and the public calls that look into them.
+ *
+ * NEEDS: hdf5
  */
 #include "harness/small_trail.h"
 

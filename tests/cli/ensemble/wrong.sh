@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# NEEDS: zmq
 printf '[study]\nmembres = 3\n' > a.ini
 cairn ensemble run a.ini
 printf '[filter]\nname = etfk\n[runner]\ncommand = true\n' > b.ini

@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# NEEDS: zstd
 small_run t a 0 4 all && small_run t b 0.5 4 all
 cairn explain t/a t/b

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A program that was built again has the same receives at other places.
+# NEEDS: zstd
 small_run t a 0 4 all && small_run t b 0.5 4 all
 small_trace t/a.ctr 4 order && small_trace t/b.ctr 4 rebuilt
 cairn explain t/a t/b

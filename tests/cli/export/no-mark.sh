@@ -1,1 +1,2 @@
+# NEEDS: hdf5
 small_trail t 2 2 2 && cairn export --mark 11 t

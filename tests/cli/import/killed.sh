@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Killed before every third operation, it leaves no run, and at last one that is whole.
+# NEEDS: hdf5
 {
 small_trail t 1 1 1 && cairn export -o one.h5 t > out
 n=1

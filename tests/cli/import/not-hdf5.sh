@@ -1,1 +1,2 @@
+# NEEDS: hdf5
 echo hello > f && cairn import f t; ls

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # More than 64 ranks are joined to groups, and nothing is lost by it.
+# NEEDS: zstd
 small_trail t 1 1 1 && small_trace t/run-1.ctr 100
 cairn trace stat --json t/run-1.ctr >stat
 cairn report --json t >report

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The numbers are those of 'cairn trace stat --json'.
+# NEEDS: zstd
 small_trail t 1 1 1 && small_trace t.ctr 4
 cairn trace stat --json t.ctr >stat
 cairn report --json --trace t.ctr t >named

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A call stack of 60 frames, a name of 999 bytes and 20 ranks that are no range: nothing of them is
 # cut within a word, wherever they are printed.
+# NEEDS: zstd
 small_trace t.ctr 40 deep && small_trace other.ctr 40
 words() { echo "$1:" $(grep -o 'small+0x[0-9a-f]*' | sed -n '1p;60p;$p'); }
 cairn trace show t.ctr | grep Barrier | words show

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# NEEDS: zstd
 cairn trace reply t.ctr
 cairn trace
 cairn trace stat

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What cannot be done is said before anything is lost, or run for nothing.
+# NEEDS: zstd
 echo old > t.ctr
 mkdir folder
 ln -s /dev/null link

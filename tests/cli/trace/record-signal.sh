@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A signal to the command that records is one to the command that is recorded.
+# NEEDS: zstd
 mkfifo started
 cairn trace record -o t.ctr -- sh -c 'echo $$ > started; exec sleep 60' &
 read -r program < started

@@ -1,1 +1,2 @@
+# NEEDS: zstd
 small_trace t.ctr 4 && cairn trace stat t.ctr
