@@ -4,6 +4,8 @@
  * confidence of a sample is what it says, and wrong questions get a sentence.
  *
  * TEST: ranks self 2
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include "harness/session.h"
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# NEEDS: zmq lapacke
 """Models that are run by command, with their state in files: the same bits as the model that is
 linked, though written in another language by h5py; and states as HDF5 files."""
 import json
@@ -19,11 +20,9 @@ class Command(unittest.TestCase):
     def setUp(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="scratch-", dir=".")).resolve()
         self.addCleanup(shutil.rmtree, self.dir)
-        for self.python in ("/usr/bin/python3", "python3"):
-            if subprocess.run([self.python, "-c", "import h5py, numpy"], check=False,
-                              stderr=subprocess.DEVNULL).returncode == 0:
-                break
-        else:
+        self.python = sys.executable
+        if subprocess.run([self.python, "-c", "import h5py, numpy"], check=False,
+                          stderr=subprocess.DEVNULL).returncode:
             system.skip_loudly(self, "no h5py")
         self.model("first", self.dir / "first.h5")
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# NEEDS: zmq lapacke
 """Studies with a runner on a host of its own (a network namespace) that is cut off, both ways or
 one way, for a while or for good: each ends with the analysis of an undisturbed study."""
 import itertools

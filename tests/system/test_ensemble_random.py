@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# NEEDS: zmq lapacke
 """A study whose jobs are killed or stopped at random times, again and again: launcher, server,
 runners, several at once, or all. 'make soak' plays it with many kills and all that may be kept."""
 import pathlib

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# NEEDS: zmq lapacke
 """'cairn report' of a study: what its JSON and its page show of runners, server and failures. A
 picture of it stays in the build folder, tests/system/report-study.png, to look at."""
 import json

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# NEEDS: zmq lapacke
 """Studies whose runners and server are jobs of a real Slurm on this machine alone: killed
 launchers and servers, a node that fails; each ends with the analysis of an undisturbed study."""
 import os

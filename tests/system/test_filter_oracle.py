@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# NEEDS: lapacke hdf5
 """Filters and operators against numpy, written from the papers: random ensembles, observed by
 index, interpolation and in blocks with correlated errors, from text and HDF5; global and local."""
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
 try:
     import h5py
     import numpy as np
-except ImportError:  # Debian's packages are for its own Python
-    if sys.executable == "/usr/bin/python3" or not os.path.exists("/usr/bin/python3"):
-        raise SystemExit("skipped: there are no numpy and h5py (python3-h5py)") from None
-    os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
+except ImportError:
+    print("skipped: there are no numpy and h5py (python3-h5py)")
+    raise SystemExit(77) from None
 
 ORACLE = pathlib.Path(os.environ["CAIRN_BUILD_DIR"]) / "tests" / "system" / "filter_oracle"
 SEED = int(os.environ.get("CAIRN_SEED", "1"))

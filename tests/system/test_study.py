@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# NEEDS: zmq lapacke lz4 zstd zfp fpzip
 """The compression study of seed 003 with fewer variables and members, against its tables. The range
 of few variables is smaller, and so is what errors are divided by; 'make study' has it whole."""
 import os

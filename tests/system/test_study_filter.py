@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# NEEDS: zmq lapacke
 """Studies with local filters, all kinds of observations, quality control and products: the same
 bits for any layout and after a server's death, and sentences where something is missing."""
 import csv

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# NEEDS: zmq lapacke lz4 zstd zfp fpzip
 """Ensembles side by side: the same bits with any number of validators and any deaths, and settings
 from a JSON file."""
 import csv

@@ -2,6 +2,8 @@
  *
  * Codecs of shared objects: nothing of what they make is believed (bad_codec.c lies in every way),
  * what is stored comes back, and a reader who lacks the file gets a sentence.
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include <math.h>
 

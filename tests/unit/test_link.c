@@ -2,6 +2,8 @@
  *
  * Links between the jobs of a study: who has its keys is heard, and nobody else: neither one who
  * knows the hub's public key but has a key of his own, nor bytes that are no ZeroMQ.
+ *
+ * NEEDS: zmq
  */
 #include "harness/harness.h"
 

@@ -2,6 +2,8 @@
  *
  * Observations from text: columns, operators, what is left out, blocks of covariances; the same
  * bits for any decomposition. Files in HDF5: tests/system/test_observe.py, with h5py.
+ *
+ * NEEDS: hdf5
  */
 #include "harness/harness.h"
 #include "observe/observe.h"

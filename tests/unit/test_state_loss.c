@@ -2,6 +2,8 @@
  *
  * States that are stored with a stated loss: what is got is within the bound, the same from every
  * copy, and a state is recognised by what its program had.
+ *
+ * NEEDS: lz4 zstd zfp fpzip
  */
 #include <math.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Paired runs and the search for a bound, where the answer is known.
+ *
+ * NEEDS: lapacke
  */
 #include <math.h>
 

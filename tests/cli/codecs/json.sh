@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What codecs make of a small variable, without what differs from machine to machine.
+# NEEDS: lz4 zstd zfp fpzip
 small_trail t 1 1 1 && cairn codecs --json --no-storage t | python3 -c 'import json, sys
 d = json.load(sys.stdin)
 v = d["variables"][0]
