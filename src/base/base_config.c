@@ -30,6 +30,7 @@ typedef struct setting {
 typedef struct override {
     char *variable;
     size_t row;
+    bool first; /* of its variable in this section */
     setting set;
 } override;
 
@@ -215,6 +216,16 @@ static override *find_override(const crn_config *cfg, size_t row, const char *va
     return NULL;
 }
 
+static bool is_named(const crn_config *cfg, const char *section, const char *variable)
+{
+    for (size_t i = 0; i < cfg->overrides.n; i++) {
+        const override *o = &cfg->overrides.at[i];
+        if (strcmp(cfg->rows[o->row].section, section) == 0 && strcmp(o->variable, variable) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The place of row's value for the variable, made when it is not there yet. */
 static cairn_status place_for(crn_config *cfg, size_t row, const char *variable, setting **ret)
 {
@@ -222,7 +233,10 @@ static cairn_status place_for(crn_config *cfg, size_t row, const char *variable,
     if (!o) {
         char *copy;
         CRN_TRY(crn_strdup(variable, &copy));
-        cairn_status rc = crn_vec_push(&cfg->overrides, (override){.variable = copy, .row = row});
+        const override added = {.variable = copy,
+                                .row = row,
+                                .first = !is_named(cfg, cfg->rows[row].section, variable)};
+        cairn_status rc = crn_vec_push(&cfg->overrides, added);
         if (rc < 0) {
             free(copy);
             return rc;
@@ -452,11 +466,7 @@ const char *crn_config_name_at(const crn_config *cfg, const char *section, size_
 {
     for (size_t i = 0; i < cfg->overrides.n; i++) {
         const override *o = &cfg->overrides.at[i];
-        bool first = strcmp(cfg->rows[o->row].section, section) == 0;
-        for (size_t k = 0; first && k < i; k++)
-            first = strcmp(cfg->rows[cfg->overrides.at[k].row].section, section) != 0 ||
-                    strcmp(cfg->overrides.at[k].variable, o->variable) != 0;
-        if (first && index-- == 0)
+        if (o->first && strcmp(cfg->rows[o->row].section, section) == 0 && index-- == 0)
             return o->variable;
     }
     return NULL;

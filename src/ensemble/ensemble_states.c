@@ -113,27 +113,38 @@ static int note(void *arg, const cairn_state_info *info)
            0;
 }
 
+static int by_version(const void *a, const void *b)
+{
+    const found *x = a, *y = b;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return x->version < y->version ? -1 : x->version > y->version;
+}
+
+/* By kind and version. */
 static cairn_status look(crn_server *s, findings *ret)
 {
     int rc = cairn_state_list(s->keeper.shelf, NULL, true, 0, note, ret);
     CRN_FAIL_IF(rc == CAIRN_NOTHING, CAIRN_ENOMEM, "no memory for the list of states");
-    return rc < 0 ? shelf_failed(rc) : CAIRN_OK;
+    if (rc < 0)
+        return shelf_failed(rc);
+    if (ret->n > 0)
+        qsort(ret->at, ret->n, sizeof *ret->at, by_version);
+    return CAIRN_OK;
 }
 
 /* The newest cycle of which all active members are there; -1: none. */
 static int64_t newest_whole(const crn_server *s, const findings *f, char kind)
 {
     int64_t best = -1;
+    uint32_t n = 0;
     for (size_t i = 0; i < f->n; i++) {
-        uint32_t n = 0;
-        if (f->at[i].kind != kind || (int64_t)f->at[i].version <= best)
-            continue;
-        for (size_t k = 0; k < f->n; k++)
-            n += f->at[k].kind == kind && f->at[k].version == f->at[i].version &&
-                 f->at[k].member < s->nmembers &&
-                 s->member[f->at[k].member].state != CRN_MEMBER_DROPPED;
-        if (n == s->nactive)
-            best = (int64_t)f->at[i].version;
+        const found *x = &f->at[i];
+        if (i > 0 && by_version(x - 1, x) != 0)
+            n = 0;
+        n += x->member < s->nmembers && s->member[x->member].state != CRN_MEMBER_DROPPED;
+        if (x->kind == kind && n == s->nactive)
+            best = (int64_t)x->version;
     }
     return best;
 }
