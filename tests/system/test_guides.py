@@ -197,8 +197,14 @@ class Guides(system.Case):
     def test_readme(self):
         self.play_document("README.md")
 
+    def test_assimilate(self):
+        self.play_document("docs/guide/assimilate.md")
+
     def test_checkpoint(self):
         self.play_document("docs/guide/checkpoint.md")
+
+    def test_coming_from(self):
+        self.play_document("docs/guide/coming-from.md")
 
     def test_compare(self):
         self.play_document("docs/guide/compare.md")
@@ -223,6 +229,9 @@ class Guides(system.Case):
 
     def test_trace(self):
         self.play_document("docs/guide/trace.md")
+
+    def test_validate(self):
+        self.play_document("docs/guide/validate.md")
 
     def test_all_guides_are_played(self):
         own = pathlib.Path(__file__).read_text()

@@ -48,6 +48,7 @@ static void test_table_is_sound(void **state)
         assert_true(strlen(row->section) > 0 && strlen(row->key) > 0 && strlen(row->help) > 10);
         assert_null(strchr(row->help, '\n'));
         assert_true(row->help[strlen(row->help) - 1] != '.');
+        assert_true(strlen(row->help) <= 190); /* 'cairn help config' must be a configuration */
         assert_true(strlen(crn_opt_type_name(row->type)) > 0);
         const bool begins =
             i == 0 || strcmp(crn_opt_row((crn_opt_id)(i - 1))->section, row->section) != 0;
