@@ -87,8 +87,8 @@ static bool survives(const crn_codec_ops *codec, crn_elem elem, const void *src,
 cairn_status crn_codec_encode(const crn_codec_ops *codec, crn_elem elem, const void *src,
                               size_t nbytes, void *dst, void *scratch, size_t *ret_n)
 {
-    if (!crn_codec_accepts(codec, elem) || nbytes % crn_elem_nbytes(elem) != 0)
-        return CAIRN_NOTHING;
+    if (!codec->encode || !crn_codec_accepts(codec, elem) || nbytes % crn_elem_nbytes(elem) != 0)
+        return CAIRN_NOTHING; /* those of shared objects encode by crn_foreign_encode */
     if (nbytes == 0) {
         *ret_n = 0;
         return CAIRN_OK;

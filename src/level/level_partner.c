@@ -219,11 +219,13 @@ static cairn_status prepare_flows(crn_vault *v, partner_raise *p)
     return crn_flows_prepare(p->in, p->nkeep);
 }
 
-/* What went wrong while pieces flowed, if anything did. */
-static cairn_status outcome(const partner_raise *p)
+/* What went wrong while pieces flowed, if anything did. All learn of failures to read first: what a
+ * keeper finds in bytes that could not be read follows from them. Collective. */
+static cairn_status outcome(crn_comm *comm, const partner_raise *p, cairn_status rc)
 {
-    if (p->sender.rc < 0)
-        return crn_err_give(&p->sender.err);
+    if (rc == CAIRN_OK && p->sender.rc < 0)
+        rc = crn_err_give(&p->sender.err);
+    CRN_TRY(crn_comm_agree(comm, rc));
     for (size_t i = 0; i < p->nkeep; i++)
         if (p->keeper[i].rc < 0)
             return crn_err_give(&p->keeper[i].err);
@@ -239,8 +241,7 @@ static cairn_status partner_raise_mark(crn_vault *v, uint64_t version, uint64_t 
     rc = prepare_flows(v, &p);
     CRN_TRY_OUT(rc, crn_comm_agree(v->comm, rc));
     rc = crn_flows_run(v->comm, &p.out, 1, p.in, p.nkeep);
-    if (rc == CAIRN_OK)
-        rc = outcome(&p);
+    rc = outcome(v->comm, &p, rc);
     CRN_TRY_OUT(rc, crn_copies_finish(v->comm, p.copy, p.nkeep, rc, keep, stats));
     stats->moved_bytes += p.sender.moved_bytes;
 out:
