@@ -155,7 +155,7 @@ static bool is_copy(const crn_var_spec *s)
     return true;
 }
 
-static void add_box(getting *g, box_work *w, size_t i)
+static cairn_status add_box(getting *g, box_work *w, size_t i)
 {
     const crn_var_spec *spec = &g->spec[i];
     box_part *b = &w->box[w->n];
@@ -163,9 +163,11 @@ static void add_box(getting *g, box_work *w, size_t i)
                     .data = g->field[i].data};
     if (!crn_box_cut(&w->has, &b->want, &b->common) ||
         (is_copy(&w->var->spec) && g->got[i] == spec->nbytes))
-        return;
+        return CAIRN_OK;
+    CRN_TRY(crn_vec_push(&g->claim[i], (crn_claim){(uint32_t)g->claim[i].n, b->common}));
     g->got[i] += crn_box_volume(&b->common) * w->var->spec.item;
     w->n++;
+    return CAIRN_OK;
 }
 
 cairn_status crn_get_boxes(getting *g, crn_part *part, const crn_mark *m, crn_var *v, size_t first)
@@ -176,9 +178,11 @@ cairn_status crn_get_boxes(getting *g, crn_part *part, const crn_mark *m, crn_va
     for (size_t i = first; i != STATE_NO_FIELD; i = g->next[i])
         n++;
     CRN_TRY(crn_alloc(&w.box, n));
-    for (size_t i = first; i != STATE_NO_FIELD; i = g->next[i])
-        add_box(g, &w, i);
     cairn_status rc = CAIRN_OK;
+    for (size_t i = first; i != STATE_NO_FIELD && rc == CAIRN_OK; i = g->next[i])
+        rc = add_box(g, &w, i);
+    if (rc < 0)
+        w.n = 0;
     if (w.n == 1 && is_same_box(&w.has, &w.box[0].want))
         rc = crn_mark_read(part, m, v, 0, v->nblocks, w.box[0].data, NULL);
     else if (w.n > 0)

@@ -193,13 +193,29 @@ static cairn_status check_items(const getting *g, size_t i)
     return CAIRN_OK;
 }
 
-static cairn_status check_whole(const getting *g)
+/* The bytes are as many as they should be, which an overlap beside a hole gives, too. */
+static cairn_status check_tiling(getting *g, size_t i)
+{
+    const crn_var_spec *s = &g->spec[i];
+    const crn_box want = crn_box_of(s->ndims, s->offset, s->count);
+    crn_tiling t;
+    if (g->claim[i].n < 2)
+        return CAIRN_OK;
+    CRN_TRY(crn_claims_check(g->claim[i].at, g->claim[i].n, &want, &t));
+    CRN_FAIL_IF(t.fault != CRN_TILING_WHOLE, CAIRN_EMISMATCH,
+                "field '%s': two processes have put the same elements there, and nobody others",
+                s->name);
+    return CAIRN_OK;
+}
+
+static cairn_status check_whole(getting *g)
 {
     for (size_t i = 0; i < g->n; i++) {
         CRN_FAIL_IF(!g->found[i], CAIRN_ENOTFOUND, "it has no field '%s'", g->spec[i].name);
         CRN_FAIL_IF(g->spec[i].ndims > 0 && g->got[i] != g->spec[i].nbytes, CAIRN_EMISMATCH,
                     "field '%s': what was put has %s there", g->spec[i].name,
                     g->got[i] < g->spec[i].nbytes ? "a hole" : "an overlap");
+        CRN_TRY(check_tiling(g, i));
         CRN_TRY(check_items(g, i));
     }
     return CAIRN_OK;
@@ -225,6 +241,8 @@ static cairn_status get_shares(getting *g)
     memset(g->found, 0, g->n * sizeof *g->found);
     memset(g->got, 0, g->n * sizeof *g->got);
     memset(g->before, 0, g->n * sizeof *g->before);
+    for (size_t i = 0; i < g->n; i++)
+        g->claim[i].n = 0;
     CRN_TRY(each_share(g, get_share));
     return check_whole(g);
 }
@@ -330,6 +348,7 @@ static cairn_status prepare(getting *g)
     CRN_TRY(crn_alloc(&g->found, g->n));
     CRN_TRY(crn_alloc(&g->got, g->n));
     CRN_TRY(crn_alloc(&g->before, g->n));
+    CRN_TRY(crn_alloc(&g->claim, g->n));
     for (size_t i = 0; i < g->n; i++)
         CRN_TRY(crn_field_spec(g->shelf, &g->field[i], &g->spec[i]));
     return chain(g);
@@ -347,6 +366,9 @@ cairn_status crn_state_get(cairn_shelf *s, crn_state_name name, const cairn_fiel
     free(g.found);
     free(g.got);
     free(g.before);
+    for (size_t i = 0; g.claim && i < n; i++)
+        crn_vec_done(&g.claim[i]);
+    free(g.claim);
     return rc;
 }
 

@@ -5,6 +5,7 @@
 #ifndef CAIRN_STATE_READ_H
 #define CAIRN_STATE_READ_H
 
+#include "redist/redist.h"
 #include "state/state_shelf.h"
 
 #define STATE_NO_FIELD SIZE_MAX
@@ -20,6 +21,7 @@ typedef struct getting {
     bool *follows;      /* it is the next of another one */
     bool *found;        /* some process has put it */
     uint64_t *got;      /* bytes of it so far */
+    crn_claims *claim;  /* boxes of it so far */
     uint64_t *before;   /* items of a list that the shares before have; cells that were found */
 
     /* Of cairn_state_cells: */

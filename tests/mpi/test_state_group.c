@@ -205,6 +205,23 @@ static void check_adoption(void)
     cairn_shelf_close(shared);
 }
 
+/* All ranks put the first half, as many elements as the array has on two ranks. */
+static void check_overlap(void)
+{
+    cairn_shelf *s;
+    double x[10] = {0};
+    if (size != 2)
+        return;
+    cairn_field f = {.name = "x", .data = x, .type = CAIRN_FLOAT64, .ndims = 1, .global = {10},
+                     .offset = {0}, .count = {5}};
+    assert_ok(cairn_shelf_open_group(MPI_COMM_WORLD, path, NULL, &s));
+    assert_ok(cairn_state_put(s, "overlap", 1, NULL, &f, 1));
+    f.count[0] = 10;
+    assert_int_equal(cairn_state_get(s, "overlap", 1, &f, 1), CAIRN_EMISMATCH);
+    MPI_Barrier(MPI_COMM_WORLD);
+    cairn_shelf_close(s);
+}
+
 static void test_states_of_groups(void **state)
 {
     (void)state;
@@ -222,6 +239,8 @@ static void test_states_of_groups(void **state)
     check_background();
     snprintf(path, sizeof path, "%s/adopted", dir);
     check_adoption();
+    snprintf(path, sizeof path, "%s/overlap", dir);
+    check_overlap();
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
         remove_tree(dir);
