@@ -485,6 +485,7 @@ cairn_status crn_state_index_scan(state_index *x, state_entry_fn *fn, void *arg)
     page p = {0};
     unsigned char *data;
     int stop = 0;
+    CRN_TRY(check_there(x));
     CRN_TRY(crn_alloc(&data, PAGES_AT_ONCE * PAIR));
     cairn_status rc = CAIRN_OK;
     for (uint64_t i = 0; i < BUCKETS && !stop && rc == CAIRN_OK; i += PAGES_AT_ONCE) {
