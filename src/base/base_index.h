@@ -31,6 +31,13 @@ typedef struct crn_index {
 uint64_t crn_hash_bytes(const void *data, size_t nbytes);
 uint64_t crn_hash_text(const char *text);
 
+/* A hash and one number more, for keys of a few numbers. */
+static inline uint64_t crn_hash_mix(uint64_t hash, uint64_t number)
+{
+    hash = (hash ^ number) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
 /* An item with this hash is at a position. CAIRN_ENOMEM. */
 cairn_status crn_index_add(crn_index *x, uint64_t hash, size_t at);
 

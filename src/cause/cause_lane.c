@@ -82,12 +82,6 @@ static const crn_place *place_of(crn_story *s, uint32_t site)
 
 /* ---- receipts and files ---- */
 
-static void mix(uint64_t *history, uint64_t v)
-{
-    *history = (*history ^ v) * 0x9e3779b97f4a7c15u;
-    *history ^= *history >> 29;
-}
-
 static bool lies_in(crn_span span, uint64_t i)
 {
     return i >= span.first && i < span.end;
@@ -129,12 +123,12 @@ static bool keep_receipt(walker *w, const cairn_trace_event *e)
         return true;
     const uint64_t i = w->nreceipts++;
     if (i == 0) {
-        mix(&w->now.began[0], place->number);
-        mix(&w->now.began[0], (uint64_t)r.tag);
+        w->now.began[0] = crn_hash_mix(w->now.began[0], place->number);
+        w->now.began[0] = crn_hash_mix(w->now.began[0], (uint64_t)r.tag);
     }
     if (i < w->now.receipts.first) {
-        mix(&w->received, (uint64_t)r.source);
-        mix(&w->received, (uint64_t)r.tag);
+        w->received = crn_hash_mix(w->received, (uint64_t)r.source);
+        w->received = crn_hash_mix(w->received, (uint64_t)r.tag);
     }
     if (w->stretch ? !w->within : !lies_in(w->now.receipts, i))
         return true;
@@ -166,7 +160,7 @@ static bool keep_file(walker *w, uint32_t file)
     if (goes_on && (!w->stretch || l->file.n > 0))
         return true;
     if (!goes_on && w->nfiles <= l->files.first)
-        mix(&w->read, file);
+        w->read = crn_hash_mix(w->read, file);
     if (w->stretch ? !w->within : !lies_in(l->files, w->nfiles - 1))
         return true;
     if (goes_on)
@@ -365,7 +359,7 @@ cairn_status crn_act_collect_spans(crn_story *s, uint32_t rank, const crn_act *w
         return rc;
     }
     w.now.history = w.received;
-    mix(&w.now.history, w.read);
+    w.now.history = crn_hash_mix(w.now.history, w.read);
     *ret = w.now;
     return CAIRN_OK;
 }

@@ -189,14 +189,6 @@ void crn_study_address(const crn_study *s, char *text, size_t cap)
 
 /* --- keys ----------------------------------------------------------------------------------- */
 
-static uint64_t number_of(const crn_keys *k)
-{
-    uint64_t id = 1469598103934665603u;
-    for (const char *c = k->hub_public; *c; c++)
-        id = (id ^ (unsigned char)*c) * 1099511628211u;
-    return id;
-}
-
 cairn_status crn_keys_read(const char *dir, crn_keys *ret, uint64_t *ret_id)
 {
     char *text;
@@ -208,7 +200,7 @@ cairn_status crn_keys_read(const char *dir, crn_keys *ret, uint64_t *ret_id)
                     strlen(ret->spoke_public) != 40 || strlen(ret->spoke_secret) != 40,
                 CAIRN_ECORRUPT, "'%s/keys' is damaged; a study with other keys is another one",
                 dir);
-    *ret_id = number_of(ret);
+    *ret_id = crn_hash_text(ret->hub_public);
     return CAIRN_OK;
 }
 
@@ -231,7 +223,7 @@ static cairn_status make_dir(crn_study *s)
     snprintf(text, sizeof text, "%s\n%s\n%s\n%s\n", s->keys.hub_public, s->keys.hub_secret,
              s->keys.spoke_public, s->keys.spoke_secret);
     CRN_TRY(crn_study_write(s, "keys", text));
-    s->id = number_of(&s->keys);
+    s->id = crn_hash_text(s->keys.hub_public);
     return CAIRN_OK;
 }
 

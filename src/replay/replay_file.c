@@ -89,14 +89,11 @@ bool crn_play_path_of(const crn_player *p, char path[PATH_MAX])
     char name[PATH_MAX], safe[CRN_PLAY_NAME];
     const crn_symbol *place = p->e.place;
     int first = p->e.call->ncolumns;
-    uint64_t h = 0xcbf29ce484222325u;
     if (!place->name || !crn_pattern_join(p->t->string[place->name], p->e.value + first,
                                           p->e.ncolumns - first, name, sizeof name))
         return false;
-    for (const char *c = name; *c; c++)
-        h = (h ^ (unsigned char)*c) * 0x100000001b3u;
     const char *base = strrchr(name, '/');
-    snprintf(safe, sizeof safe, "%016llx-%.100s", (unsigned long long)h, base ? base + 1 : name);
+    snprintf(safe, sizeof safe, "%016llx-%.100s", (unsigned long long)crn_hash_text(name), base ? base + 1 : name);
     for (char *c = safe; *c; c++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *c))
             *c = '_';

@@ -164,7 +164,7 @@ size_t crn_stack_nbytes(const crn_frame_cache *c);
 /* Handles are addresses of large objects or small numbers: both differ in few bits. */
 static inline size_t crn_handle_hash(uintptr_t handle)
 {
-    return (size_t)((uint64_t)handle * 0x9e3779b97f4a7c15u >> 32);
+    return (size_t)(crn_hash_mix(0, handle) >> 32);
 }
 
 /* A table from handles to numbers; the smallest free number is given next. Recorder's lock held. */

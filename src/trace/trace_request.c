@@ -60,8 +60,8 @@ static void grown(void)
 
 static size_t key_hash(const crn_request_key *k)
 {
-    uint64_t h = (uint64_t)k->call * 0x9e3779b97f4a7c15u ^ (uint64_t)k->peer * 0xd6e8feb86659fd93u ^
-                 (uint64_t)k->tag * 0xa0761d6478bd642fu ^ (uint64_t)k->comm * 0xe7037ed1a0b428dbu;
+    uint64_t h = crn_hash_mix((uint64_t)k->call, (uint64_t)k->peer);
+    h = crn_hash_mix(crn_hash_mix(h, (uint64_t)k->tag), (uint64_t)k->comm);
     return (size_t)(h >> 40) % POOL_HASH;
 }
 
@@ -155,9 +155,9 @@ static void give_back(uint32_t index, int64_t number)
 
 static chain *chain_of(enum way way, const crn_request *r)
 {
-    uint64_t h = (uint64_t)(uintptr_t)r->handle * 0x9e3779b97f4a7c15u;
+    uint64_t h = crn_hash_mix(0, (uintptr_t)r->handle);
     if (way == BY_VARIABLE)
-        h ^= (uint64_t)(uintptr_t)r->var * 0xd6e8feb86659fd93u;
+        h = crn_hash_mix(h, (uintptr_t)r->var);
     return &table[way].at[(h >> 32) & (table[way].n - 1)];
 }
 

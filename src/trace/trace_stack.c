@@ -250,8 +250,7 @@ CRN_EXPORT int dlclose(void *handle)
 
 uint32_t crn_stack_site(crn_thread *t, const void *ret, const void *frame)
 {
-    size_t hash = ((uintptr_t)ret * 0x9e3779b97f4a7c15u) ^ ((uintptr_t)frame >> 4);
-    size_t set = (hash ^ hash >> 20) % SETS;
+    size_t set = crn_hash_mix((uintptr_t)ret, (uintptr_t)frame) % SETS;
     if (t->stack)
         forget_unloaded(t->stack);
     for (int i = 0; t->stack && i < WAYS; i++) {

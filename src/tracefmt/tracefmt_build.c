@@ -53,9 +53,7 @@ void crn_build_done(crn_build *b)
 
 static uint64_t place_hash(uint32_t call, uint32_t within, uint32_t site, uint32_t name)
 {
-    uint64_t h = ((uint64_t)site << 32 | name) * 0x9e3779b97f4a7c15u;
-    h = (h ^ h >> 32 ^ ((uint64_t)call << 16 | within)) * 0xd6e8feb86659fd93u;
-    return h ^ h >> 32;
+    return crn_hash_mix(crn_hash_mix(0, (uint64_t)site << 32 | name), (uint64_t)call << 16 | within);
 }
 
 static inline bool place_is(const crn_place_build *p, uint32_t call, uint32_t within, uint32_t site,

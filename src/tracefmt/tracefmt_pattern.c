@@ -110,9 +110,9 @@ uint64_t crn_pattern_hash(const char *name)
     size_t n;
     for (const char *p = name; *p; p += n) {
         number_at(p, &n);
-        h = (h ^ (uint64_t)(is_digit(*p) ? '0' : *p)) * 0x9e3779b97f4a7c15u;
+        h = crn_hash_mix(h, (uint64_t)(is_digit(*p) ? '0' : *p));
     }
-    return h ^ h >> 32;
+    return h;
 }
 
 int crn_pattern_numbers(const char *pattern)

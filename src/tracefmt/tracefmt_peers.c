@@ -119,8 +119,7 @@ static bool hash_member(chooser *x, const crn_grid *g, const member *m, uint64_t
     for (uint64_t i = 0; i < n && crn_seq_next(&it, &v); i++) {
         if (!shift_of(x, g, m, v, &shift))
             return false;
-        h = (h ^ (uint64_t)shift) * 0x9e3779b97f4a7c15u;
-        h ^= h >> 32;
+        h = crn_hash_mix(h, (uint64_t)shift);
     }
     *ret = h;
     return true;

@@ -42,18 +42,12 @@ void crn_seq_build_done(crn_seq_build *b)
     memset(b, 0, sizeof *b);
 }
 
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-    h = (h ^ v) * 0x9e3779b97f4a7c15u;
-    return h ^ h >> 29;
-}
-
 static void item_hash(crn_seq_item *item)
 {
-    uint64_t h = mix(item->nbody, item->n);
-    h = mix(mix(h, item->delta), item->stride);
+    uint64_t h = crn_hash_mix(item->nbody, item->n);
+    h = crn_hash_mix(crn_hash_mix(h, item->delta), item->stride);
     for (uint32_t i = 0; i < item->nbody; i++)
-        h = mix(h, item->body[i].hash);
+        h = crn_hash_mix(h, item->body[i].hash);
     item->hash = h;
 }
 

@@ -293,6 +293,6 @@ uint64_t crn_values_hash(const int64_t *value, size_t n)
 {
     uint64_t h = n;
     for (size_t i = 0; i < n; i++)
-        h = (h ^ (uint64_t)value[i]) * 0x9e3779b97f4a7c15u;
-    return h ^ h >> 32;
+        h = crn_hash_mix(h, (uint64_t)value[i]);
+    return h;
 }

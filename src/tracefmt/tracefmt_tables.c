@@ -71,9 +71,7 @@ cairn_status crn_tables_string(crn_tables *t, const char *s, uint32_t *ret)
 
 static uint64_t site_hash(const crn_site *s)
 {
-    uint64_t h = ((uint64_t)s->outer << 32 | s->module) * 0x9e3779b97f4a7c15u;
-    h = (h ^ h >> 32 ^ s->off) * 0xd6e8feb86659fd93u;
-    return h ^ h >> 32;
+    return crn_hash_mix(crn_hash_mix(0, (uint64_t)s->outer << 32 | s->module), s->off);
 }
 
 cairn_status crn_tables_site(crn_tables *t, crn_site site, uint32_t *ret)

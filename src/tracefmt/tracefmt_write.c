@@ -88,14 +88,6 @@ static void put_column(crn_buf *b, const crn_column *c, const crn_seq *all)
         put_group(b, &c->other[i], all);
 }
 
-static uint64_t hash_bytes(const unsigned char *p, size_t n)
-{
-    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a: short keys, and only a table's order is at stake */
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ p[i]) * 0x100000001b3u;
-    return h;
-}
-
 static size_t column_start(const column_set *set, uint32_t i)
 {
     return i > 0 ? set->end.at[i - 1] : 0;
@@ -104,7 +96,7 @@ static size_t column_start(const column_set *set, uint32_t i)
 /* The slot of the column whose bytes are given, or the free slot where it belongs. */
 static uint32_t *find_slot(column_set *set, const unsigned char *p, size_t n)
 {
-    size_t at = hash_bytes(p, n) & (set->nslots - 1);
+    size_t at = crn_hash_bytes(p, n) & (set->nslots - 1);
     for (; set->slot[at]; at = (at + 1) & (set->nslots - 1)) {
         uint32_t i = set->slot[at] - 1;
         size_t start = column_start(set, i);

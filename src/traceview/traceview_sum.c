@@ -33,18 +33,12 @@ typedef struct table {
     cairn_status rc;
 } table;
 
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-    h = (h ^ v) * 0x9e3779b97f4a7c15u;
-    return h ^ h >> 29;
-}
-
 static uint64_t key_hash(const key *k)
 {
-    uint64_t h = mix((uintptr_t)k->layer, (uintptr_t)k->call);
-    h = mix(mix(h, (uintptr_t)k->within), (uintptr_t)k->file);
-    h = mix(mix(h, (uint64_t)k->site << 32 | k->rank), (uint64_t)k->peer);
-    return mix(h, k->size) ^ h >> 32;
+    uint64_t h = crn_hash_mix((uintptr_t)k->layer, (uintptr_t)k->call);
+    h = crn_hash_mix(crn_hash_mix(h, (uintptr_t)k->within), (uintptr_t)k->file);
+    h = crn_hash_mix(crn_hash_mix(h, (uint64_t)k->site << 32 | k->rank), (uint64_t)k->peer);
+    return crn_hash_mix(h, k->size) ^ h >> 32;
 }
 
 static bool same_key(const key *a, const key *b)
