@@ -40,7 +40,7 @@ typedef struct cairn_transfer cairn_transfer; /* a state on its way, in the back
 
 /*
  * Open a shelf, for this process alone.
- *   path    [in]  the directory, made where there is none; the one above it must be there
+ *   path    [in]  the directory, no link, made where there is none; the one above it must be there
  *   config  [in]  path of an INI file; NULL: $CAIRN_CONFIG, or the defaults ('cairn help config')
  *   ret     [out] the shelf, to be closed with cairn_shelf_close
  * Opening reads no states. CAIRN_EINVAL, CAIRN_ENOTFOUND, CAIRN_ECORRUPT, CAIRN_EUNSUPPORTED,
@@ -101,7 +101,8 @@ typedef struct cairn_field {
  * versions need not grow parent        the key of a state that it is like, or NULL: what both have
  * is stored once field         n fields; the pieces of all processes of the group make the state
  * Durable and found by all when it returns. The first put of a name counts: an equal second one is
- * CAIRN_NOTHING, a different one CAIRN_EMISMATCH, and the sentence has both digests.
+ * CAIRN_NOTHING, a different one CAIRN_EMISMATCH, and the sentence has both digests; so is a group
+ * whose processes do not name the same state, or give a field other types or global shapes.
  * CAIRN_ENOSPC: there is no room, or a limit of the configuration (state.max_bytes,
  * state.max_states) is reached: drop something first. CAIRN_EINVAL, CAIRN_ENOTFOUND (the shelf was
  * removed), CAIRN_EBUSY, CAIRN_EIO, CAIRN_ENOMEM, CAIRN_EPEER. A failed put leaves nothing.

@@ -23,6 +23,8 @@ static cairn_status list(cairn_shelf *s, const state_entry *e)
     const crn_state_name name = {e->key, e->version};
     state_entry there;
     const cairn_status found = crn_state_index_find(s->index, name, &there);
+    if (found == CAIRN_OK && there.series == e->series && there.wall_ns == e->wall_ns)
+        return CAIRN_OK; /* whoever mended the bucket has listed it */
     if (found != CAIRN_NOTHING)
         return found == CAIRN_OK ? crn_state_judge(&there, e) : found;
     crn_stage_enter(CRN_STAGE_COMMIT);
@@ -35,13 +37,16 @@ static cairn_status list(cairn_shelf *s, const state_entry *e)
     return CAIRN_OK;
 }
 
-cairn_status crn_state_claim(cairn_shelf *s, const state_entry *e)
+void crn_state_unlist(cairn_shelf *s, const state_entry *e)
 {
     const crn_state_name name = {e->key, e->version};
-    CRN_TRY(crn_state_index_lock(s->index, name));
-    const cairn_status rc = list(s, e);
+    state_entry there;
+    if (crn_state_index_lock(s->index, name) < 0)
+        return;
+    if (crn_state_index_find(s->index, name, &there) == CAIRN_OK && there.series == e->series &&
+        there.wall_ns == e->wall_ns)
+        (void)crn_state_index_remove(s->index, name);
     crn_state_index_unlock(s->index, name);
-    return rc;
 }
 
 static int count(void *arg, const state_entry *e)
@@ -58,12 +63,18 @@ cairn_status crn_state_count(cairn_shelf *s, state_census *ret)
     return crn_state_index_scan(s->index, count, ret);
 }
 
+static bool is_limited(const cairn_shelf *s)
+{
+    return crn_config_count(s->cfg, CRN_OPT_STATE_MAX_STATES) != UINT64_MAX ||
+           crn_config_nbytes(s->cfg, CRN_OPT_STATE_MAX_BYTES) != UINT64_MAX;
+}
+
 cairn_status crn_state_limits(cairn_shelf *s, const state_entry *e)
 {
     const uint64_t states = crn_config_count(s->cfg, CRN_OPT_STATE_MAX_STATES);
     const uint64_t nbytes = crn_config_nbytes(s->cfg, CRN_OPT_STATE_MAX_BYTES);
     state_census c;
-    if (states == UINT64_MAX && nbytes == UINT64_MAX)
+    if (!is_limited(s))
         return CAIRN_OK;
     CRN_TRY(crn_state_count(s, &c));
     CRN_FAIL_IF(c.nstates >= states, CAIRN_ENOSPC,
@@ -74,4 +85,28 @@ cairn_status crn_state_limits(cairn_shelf *s, const state_entry *e)
                 " more: drop something",
                 c.nbytes, e->nbytes);
     return CAIRN_OK;
+}
+
+static cairn_status claim(cairn_shelf *s, const state_entry *e)
+{
+    const crn_state_name name = {e->key, e->version};
+    CRN_TRY(crn_state_index_lock(s->index, name));
+    const cairn_status rc = list(s, e);
+    crn_state_index_unlock(s->index, name);
+    return rc;
+}
+
+/* Of several that come to a limit at once, each counts what those before it have listed. */
+cairn_status crn_state_claim(cairn_shelf *s, const state_entry *e)
+{
+    if (!is_limited(s))
+        return claim(s, e);
+    CRN_TRY(crn_state_index_hold(s->index));
+    cairn_status rc = crn_state_index_find(s->index, (crn_state_name){e->key, e->version}, NULL);
+    if (rc == CAIRN_NOTHING)
+        rc = crn_state_limits(s, e);
+    if (rc >= 0)
+        rc = claim(s, e);
+    crn_state_index_release(s->index);
+    return rc;
 }

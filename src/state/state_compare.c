@@ -6,8 +6,6 @@
 
 #include <inttypes.h>
 
-typedef CRN_VEC(state_entry) state_entries;
-
 typedef struct state_side {
     const cairn_states *states;
     char *name;

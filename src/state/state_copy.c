@@ -91,6 +91,10 @@ static void take_back(copying *c)
     const crn_err why = *crn_err_peek();
     for (uint32_t r = 0; r < c->done; r++)
         (void)crn_part_drop(c->part[r], &c->name, 1);
+    state_entry mine = c->entry;
+    mine.series = c->series;
+    if (c->done == c->entry.nranks)
+        crn_state_unlist(c->to, &mine);
     (void)crn_err_give(&why);
 }
 

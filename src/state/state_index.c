@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const uint32_t magic = 0x31585343; /* "CSX1" */
+static const uint32_t magic = 0x31585343;     /* "CSX1" */
+static const uint32_t map_magic = 0x314d5343; /* "CSM1" */
 
 enum {
     BUCKETS = 4096, /* a power of two */
@@ -15,13 +16,23 @@ enum {
     SUM_AT = COPY - 16,
     ENTRY_FIXED = 62, /* bytes of an entry but for its key */
     PAGES_MAX = 1 << 24,
-    PAGES_AT_ONCE = 32
+    PAGES_AT_ONCE = 32,
+    MAP_PAGE = BUCKETS, /* its second half has a byte for each bucket: 1, it was written */
+    MAP_AT = MAP_PAGE * PAIR + COPY
 };
 
-#define GROW_LOCK ((uint64_t)1 << 40) /* the byte that is locked to make the file longer */
+/* The bytes that are locked to make the file longer, and to look at a limit. */
+#define GROW_LOCK  ((uint64_t)1 << 40)
+#define LIMIT_LOCK (GROW_LOCK + 1)
 
 struct state_index {
     crn_file *file;
+    bool write;
+    bool mapped;   /* it has the map, and both copies of every page that was written */
+    uint64_t held; /* the bucket that is locked, plus one, or 0 */
+    bool mending;  /* do not begin again: what is whole of a page has to do */
+    state_mend_fn *mend;
+    void *arg;
 };
 
 typedef struct page {
@@ -74,12 +85,17 @@ static uint64_t said_seq(const unsigned char *copy)
     return written ? crn_get_u64(&c) : 0;
 }
 
+static bool is_blank(const unsigned char *copy)
+{
+    static const unsigned char zeros[HEAD];
+    return memcmp(copy, zeros, HEAD) == 0;
+}
+
 /* Is a copy what was written, or was it never? */
 static bool is_whole(const unsigned char *copy, uint64_t number)
 {
-    static const unsigned char zeros[HEAD];
     crn_cursor c = crn_cursor_of(copy, HEAD);
-    if (memcmp(copy, zeros, HEAD) == 0)
+    if (is_blank(copy))
         return true;
     const bool known = crn_get_u32(&c) == magic;
     (void)crn_get_u32(&c);
@@ -90,6 +106,7 @@ static bool is_whole(const unsigned char *copy, uint64_t number)
     return memcmp(copy + SUM_AT, sum.b, sizeof sum.b) == 0;
 }
 
+/* The entries go behind those that p has. */
 static cairn_status decode(const unsigned char *copy, page *p)
 {
     crn_cursor c = crn_cursor_of(copy, SUM_AT);
@@ -101,23 +118,30 @@ static cairn_status decode(const unsigned char *copy, page *p)
     crn_cursor_expect(&c, n <= SUM_AT / ENTRY_FIXED && p->next < PAGES_MAX);
     CRN_TRY(crn_cursor_status(&c, "index page"));
     CRN_TRY(crn_vec_reserve(&p->entry, n));
-    for (p->entry.n = 0; p->entry.n < n; p->entry.n++)
-        get_entry(&c, &p->entry.at[p->entry.n]);
+    for (uint32_t i = 0; i < n; i++)
+        get_entry(&c, &p->entry.at[p->entry.n + i]);
     p->room = c.n;
-    return crn_cursor_status(&c, "index page");
+    CRN_TRY(crn_cursor_status(&c, "index page"));
+    p->entry.n += n;
+    return CAIRN_OK;
 }
 
-/* Take the newer of the two copies, and the other one only where that is damaged. *ret is NULL for
- * a page that was never written. */
-static cairn_status choose_copy(const unsigned char *pair, page *p, const unsigned char **ret)
+/*
+ * Take the newer of the two copies, and the other one only where that is damaged. *ret is NULL for
+ * a page that was never written. Of one that was, paired, both copies have been: one that is blank
+ * may have been the newer one.
+ */
+static cairn_status choose_copy(const unsigned char *pair, bool paired, page *p,
+                                const unsigned char **ret)
 {
     const uint64_t seq[2] = {said_seq(pair), said_seq(pair + COPY)};
     int newest = seq[1] > seq[0];
-    p->damaged = !is_whole(pair + newest * COPY, p->number);
-    if (p->damaged) {
+    p->damaged = !is_whole(pair + newest * COPY, p->number) ||
+                 (paired && is_blank(pair) != is_blank(pair + COPY));
+    if (p->damaged && !is_whole(pair + newest * COPY, p->number)) {
         newest = !newest;
         CRN_FAIL_IF(!is_whole(pair + newest * COPY, p->number), CAIRN_ECORRUPT,
-                    "page %" PRIu64 " of the shelf's index is damaged: remove the file 'index', "
+                    "page %" PRIu64 " of the shelf's index is damaged: open the shelf to write, "
                     "and it is made anew from the parts",
                     p->number);
     }
@@ -125,17 +149,36 @@ static cairn_status choose_copy(const unsigned char *pair, page *p, const unsign
     return CAIRN_OK;
 }
 
-static cairn_status decode_pair(const unsigned char *pair, page *p)
+/* --- pages -------------------------------------------------------------------------------- */
+
+/* Can what a damaged page has lost be found out? Else what is whole of it is what there is. */
+static bool can_mend(const state_index *x)
 {
-    const unsigned char *copy;
-    p->entry.n = 0;
-    p->seq = p->next = 0;
-    p->room = SUM_AT - HEAD;
-    CRN_TRY(choose_copy(pair, p, &copy));
-    return copy ? decode(copy, p) : CAIRN_OK;
+    return x->mend && x->write && !x->mending;
 }
 
-/* --- pages -------------------------------------------------------------------------------- */
+/* A page without anything: was there something once? */
+static cairn_status check_blank(const state_index *x, const page *p)
+{
+    unsigned char written = p->number >= BUCKETS;
+    if (p->number < BUCKETS && x->mapped)
+        CRN_TRY(crn_file_read(x->file, &written, 1, MAP_AT + p->number));
+    CRN_FAIL_IF(written && !x->mending, CAIRN_ECORRUPT,
+                "page %" PRIu64 " of the shelf's index is lost: open the shelf to write, and it is "
+                "made anew from the parts",
+                p->number);
+    return CAIRN_OK;
+}
+
+/* What to do with a page, as far as one look at it tells. */
+static cairn_status judge_pair(const state_index *x, const unsigned char *pair, page *p,
+                               const unsigned char **ret)
+{
+    CRN_TRY(choose_copy(pair, x->mapped, p, ret));
+    CRN_FAIL_IF(p->damaged && can_mend(x), CAIRN_ECORRUPT,
+                "page %" PRIu64 " of the shelf's index is damaged", p->number);
+    return *ret ? CAIRN_OK : check_blank(x, p);
+}
 
 /*
  * Read a page, and find the copy of it that counts. One that looks damaged may be being written:
@@ -150,7 +193,7 @@ static cairn_status read_copy(state_index *x, uint64_t number, page *p, unsigned
     p->number = number;
     for (int i = 0;; i++) {
         CRN_TRY(crn_file_read(x->file, pair, PAIR, number * PAIR));
-        const cairn_status rc = choose_copy(pair, p, ret);
+        const cairn_status rc = judge_pair(x, pair, p, ret);
         if ((rc == CAIRN_OK && !p->damaged) || i == LOOKS ||
             (i > 0 && memcmp(pair, before, PAIR) == 0))
             return rc;
@@ -158,24 +201,34 @@ static cairn_status read_copy(state_index *x, uint64_t number, page *p, unsigned
     }
 }
 
-static cairn_status read_page(state_index *x, uint64_t number, page *p)
+static void forget_page(page *p)
+{
+    p->seq = p->next = 0;
+    p->room = SUM_AT - HEAD;
+}
+
+/* Its entries go behind those that p has. */
+static cairn_status add_page(state_index *x, uint64_t number, page *p)
 {
     unsigned char pair[PAIR];
     const unsigned char *copy;
-    p->entry.n = 0;
-    p->seq = p->next = 0;
-    p->room = SUM_AT - HEAD;
+    forget_page(p);
     CRN_TRY(read_copy(x, number, p, pair, &copy));
     return copy ? decode(copy, p) : CAIRN_OK;
 }
 
-/* Write the next copy of a page, durably. */
-static cairn_status write_page(state_index *x, page *p)
+static cairn_status read_page(state_index *x, uint64_t number, page *p)
+{
+    p->entry.n = 0;
+    return add_page(x, number, p);
+}
+
+static cairn_status write_copy(state_index *x, const page *p, uint64_t seq)
 {
     crn_buf b = {0};
     crn_put_u32(&b, magic);
     crn_put_u32(&b, (uint32_t)p->entry.n);
-    crn_put_u64(&b, p->seq + 1);
+    crn_put_u64(&b, seq);
     crn_put_u64(&b, p->number);
     crn_put_u64(&b, p->next);
     for (size_t i = 0; i < p->entry.n; i++)
@@ -188,10 +241,23 @@ static cairn_status write_page(state_index *x, page *p)
         rc = crn_buf_status(&b);
     }
     if (rc == CAIRN_OK)
-        rc = crn_file_write(x->file, b.at, COPY, p->number * PAIR + (p->seq + 1) % 2 * COPY);
+        rc = crn_file_write(x->file, b.at, COPY, p->number * PAIR + seq % 2 * COPY);
+    crn_buf_done(&b);
+    return rc;
+}
+
+/* Write the next copy of a page, durably. The first time, both: so that none of the two that is
+ * lost looks as if it had never been, and so that to change it takes no room on a full disk. */
+static cairn_status write_page(state_index *x, page *p)
+{
+    if (p->seq == 0 && x->mapped) {
+        if (p->number < BUCKETS)
+            CRN_TRY(crn_file_write(x->file, &(unsigned char){1}, 1, MAP_AT + p->number));
+        CRN_TRY(write_copy(x, p, ++p->seq));
+    }
+    cairn_status rc = write_copy(x, p, p->seq + 1);
     if (rc == CAIRN_OK)
         rc = crn_file_sync(x->file);
-    crn_buf_done(&b);
     p->seq += rc == CAIRN_OK;
     return rc;
 }
@@ -247,13 +313,40 @@ static cairn_status open_index(int dirfd, const char *name, int flags, state_ind
     return CAIRN_OK;
 }
 
+static cairn_status write_map(state_index *x)
+{
+    crn_buf b = {0};
+    crn_put_u32(&b, map_magic);
+    crn_put_zeros(&b, PAIR - sizeof map_magic);
+    cairn_status rc = crn_buf_status(&b);
+    if (rc == CAIRN_OK)
+        rc = crn_file_write(x->file, b.at, PAIR, (uint64_t)MAP_PAGE * PAIR);
+    crn_buf_done(&b);
+    x->mapped = x->write = rc == CAIRN_OK;
+    return rc;
+}
+
+/* An index of an earlier version has a bucket's second page where the map is, or nothing. */
+static cairn_status find_map(state_index *x, uint64_t nbytes)
+{
+    unsigned char head[sizeof magic];
+    if (nbytes < (uint64_t)(MAP_PAGE + 1) * PAIR)
+        return CAIRN_OK;
+    CRN_TRY(crn_file_read(x->file, head, sizeof head, (uint64_t)MAP_PAGE * PAIR));
+    crn_cursor c = crn_cursor_of(head, sizeof head);
+    x->mapped = crn_get_u32(&c) != magic;
+    return CAIRN_OK;
+}
+
 cairn_status crn_state_index_create(int dirfd, state_index **ret)
 {
     state_index *x;
     CRN_TRY(open_index(dirfd, ".index.tmp", CRN_READ | CRN_WRITE | CRN_CREATE, &x));
     cairn_status rc = crn_file_truncate(x->file, 0);
     if (rc == CAIRN_OK)
-        rc = crn_file_truncate(x->file, (uint64_t)BUCKETS * PAIR);
+        rc = crn_file_truncate(x->file, (uint64_t)(MAP_PAGE + 1) * PAIR);
+    if (rc == CAIRN_OK) /* also what is to be in its place: to write there takes no room then */
+        rc = write_map(x);
     if (rc == CAIRN_OK)
         rc = crn_file_sync(x->file);
     if (rc < 0) {
@@ -280,12 +373,21 @@ cairn_status crn_state_index_open(int dirfd, bool write, state_index **ret)
         rc =
             crn_fail(CAIRN_ECORRUPT, "the shelf's index is cut short: remove the file 'index', and "
                                      "it is made anew from the parts");
+    if (rc == CAIRN_OK)
+        rc = find_map(x, nbytes);
     if (rc < 0) {
         crn_state_index_close(x);
         return rc;
     }
+    x->write = write;
     *ret = x;
     return CAIRN_OK;
+}
+
+void crn_state_index_set_mender(state_index *x, state_mend_fn *fn, void *arg)
+{
+    x->mend = fn;
+    x->arg = arg;
 }
 
 /* What is read from a file that was removed, or written to it, concerns nobody any more. */
@@ -305,16 +407,151 @@ void crn_state_index_close(state_index *x)
     free(x);
 }
 
+static cairn_status lock_bucket(state_index *x, uint64_t bucket)
+{
+    const cairn_status rc = crn_file_lock_range(x->file, bucket, 1);
+    return rc == CAIRN_EUNSUPPORTED ? CAIRN_OK : rc;
+}
+
+/* --- mending ------------------------------------------------------------------------------ */
+
+/* All entries of a bucket. */
+static cairn_status read_bucket(state_index *x, uint64_t bucket, page *p)
+{
+    CRN_TRY(read_page(x, bucket, p));
+    for (int n = 0; p->next > 0; n++) {
+        CRN_FAIL_IF(n == PAGES_MAX, CAIRN_ECORRUPT, "the shelf's index leads in a circle");
+        CRN_TRY(add_page(x, p->next, p));
+    }
+    return CAIRN_OK;
+}
+
+/* As many of entries from at on as fit into a page, as its only ones. */
+static cairn_status take_entries(page *p, const state_entries *all, size_t *at)
+{
+    p->entry.n = 0;
+    p->room = SUM_AT - HEAD;
+    while (*at < all->n && entry_bytes(&all->at[*at]) <= p->room) {
+        CRN_TRY(crn_vec_push(&p->entry, all->at[*at]));
+        p->room -= entry_bytes(&all->at[(*at)++]);
+    }
+    return CAIRN_OK;
+}
+
+/* Write a bucket anew. What it goes on with is there before its first page, which is written twice:
+ * then both copies are whole. */
+static cairn_status write_bucket(state_index *x, uint64_t bucket, const state_entries *all)
+{
+    page first = {0}, rest = {0};
+    size_t at = 0;
+    uint64_t nbytes;
+    cairn_status rc;
+    (void)read_page(x, bucket, &first); /* its number and sequence, as far as there is one */
+    first.next = 0;
+    CRN_TRY_OUT(rc, take_entries(&first, all, &at));
+    while (at < all->n) {
+        CRN_TRY_OUT(rc, take_entries(&rest, all, &at));
+        CRN_TRY_OUT(rc, crn_file_nbytes(x->file, &nbytes));
+        rest.next = first.next;
+        rest.seq = 0;
+        first.next = rest.number = (nbytes + PAIR - 1) / PAIR;
+        CRN_TRY_OUT(rc, crn_file_truncate(x->file, (rest.number + 1) * PAIR));
+        CRN_TRY_OUT(rc, write_page(x, &rest));
+    }
+    CRN_TRY_OUT(rc, write_page(x, &first));
+    rc = write_page(x, &first);
+out:
+    crn_vec_done(&first.entry);
+    crn_vec_done(&rest.entry);
+    return rc;
+}
+
+/* With the lock of the bucket, and that of the file's end: ask what the bucket has to have, and
+ * write that. */
+static cairn_status write_mended(state_index *x, uint64_t bucket)
+{
+    page known = {0};
+    state_entries all = {0};
+    x->mending = true;
+    (void)read_bucket(x, bucket, &known); /* what is still to be read of it */
+    cairn_status rc = CAIRN_OK;
+    for (size_t i = 0; i < known.entry.n && rc == CAIRN_OK; i++)
+        rc = crn_vec_push(&all, known.entry.at[i]);
+    if (rc == CAIRN_OK)
+        rc = x->mend(x->arg, bucket, &all);
+    if (rc == CAIRN_OK)
+        rc = write_bucket(x, bucket, &all);
+    x->mending = false;
+    crn_vec_done(&known.entry);
+    crn_vec_done(&all);
+    return rc;
+}
+
+/* With the lock of the bucket: mend it if it is damaged. */
+static cairn_status mend_held(state_index *x, uint64_t bucket)
+{
+    page p = {0};
+    cairn_status rc = read_bucket(x, bucket, &p);
+    crn_vec_done(&p.entry);
+    if (rc != CAIRN_ECORRUPT || !can_mend(x))
+        return rc;
+    const cairn_status lock = crn_file_lock_range(x->file, GROW_LOCK, 1);
+    if (lock < 0 && lock != CAIRN_EUNSUPPORTED)
+        return lock;
+    rc = write_mended(x, bucket);
+    if (lock == CAIRN_OK)
+        crn_file_unlock_range(x->file, GROW_LOCK, 1);
+    return rc;
+}
+
+/*
+ * Something of a bucket could not be read: mend that, and say whether to try again. Where it cannot
+ * be mended, on a full disk for instance, x->mending makes what is whole of it do.
+ */
+static bool mend_bucket(state_index *x, uint64_t bucket)
+{
+    if (!can_mend(x))
+        return false;
+    const crn_err why = *crn_err_peek();
+    const bool held = x->held == bucket + 1;
+    cairn_status rc = held ? CAIRN_OK : lock_bucket(x, bucket);
+    if (rc == CAIRN_OK) {
+        rc = mend_held(x, bucket);
+        if (!held)
+            crn_file_unlock_range(x->file, bucket, 1);
+    }
+    x->mending = rc < 0;
+    (void)crn_err_give(&why);
+    return true;
+}
+
 cairn_status crn_state_index_lock(state_index *x, crn_state_name name)
 {
+    const uint64_t bucket = crn_state_index_bucket(name);
     CRN_TRY(check_there(x));
-    const cairn_status rc = crn_file_lock_range(x->file, crn_state_index_bucket(name), 1);
-    return rc == CAIRN_EUNSUPPORTED ? CAIRN_OK : rc;
+    CRN_TRY(lock_bucket(x, bucket));
+    x->held = bucket + 1;
+    const cairn_status rc = mend_held(x, bucket); /* before anything is built upon it */
+    if (rc < 0)
+        crn_state_index_unlock(x, name);
+    return rc;
 }
 
 void crn_state_index_unlock(state_index *x, crn_state_name name)
 {
+    x->held = 0;
     crn_file_unlock_range(x->file, crn_state_index_bucket(name), 1);
+}
+
+cairn_status crn_state_index_hold(state_index *x)
+{
+    const cairn_status rc = crn_file_lock_range(x->file, LIMIT_LOCK, 1);
+    return rc == CAIRN_EUNSUPPORTED ? CAIRN_OK : rc;
+}
+
+void crn_state_index_release(state_index *x)
+{
+    crn_file_unlock_range(x->file, LIMIT_LOCK, 1);
 }
 
 /* --- states ------------------------------------------------------------------------------- */
@@ -347,12 +584,11 @@ static cairn_status look_in(const unsigned char *copy, crn_state_name name, stat
     return crn_cursor_status(&c, "index page");
 }
 
-cairn_status crn_state_index_find(state_index *x, crn_state_name name, state_entry *ret)
+static cairn_status find(state_index *x, crn_state_name name, state_entry *ret)
 {
     uint64_t at = crn_state_index_bucket(name);
     state_entry e;
     bool found = false;
-    CRN_TRY(check_there(x));
     for (int n = 0; n < PAGES_MAX; n++) {
         page p = {0};
         unsigned char pair[PAIR];
@@ -368,6 +604,17 @@ cairn_status crn_state_index_find(state_index *x, crn_state_name name, state_ent
         at = next;
     }
     return crn_fail(CAIRN_ECORRUPT, "the shelf's index leads in a circle");
+}
+
+cairn_status crn_state_index_find(state_index *x, crn_state_name name, state_entry *ret)
+{
+    CRN_TRY(check_there(x));
+    cairn_status rc = find(x, name, ret);
+    if (rc == CAIRN_ECORRUPT && mend_bucket(x, crn_state_index_bucket(name))) {
+        rc = find(x, name, ret);
+        x->mending = false;
+    }
+    return rc;
 }
 
 /* A new page at the end of the file with one entry, to which last leads from then on. */
@@ -425,26 +672,6 @@ cairn_status crn_state_index_remove(state_index *x, crn_state_name name)
     return rc;
 }
 
-cairn_status crn_state_index_doubt(state_index *x, crn_state_name name, bool *ret)
-{
-    page p = {0};
-    cairn_status rc = CAIRN_OK;
-    bool damaged = false;
-    uint64_t at = crn_state_index_bucket(name);
-    do {
-        unsigned char pair[PAIR]; /* with the lock: nobody is writing it */
-        rc = crn_file_read(x->file, pair, sizeof pair, at * PAIR);
-        p.number = at;
-        damaged |= rc == CAIRN_OK && (!is_whole(pair, at) || !is_whole(pair + COPY, at));
-        rc = rc == CAIRN_OK ? decode_pair(pair, &p) : rc;
-        at = p.next;
-    } while (rc == CAIRN_OK && at > 0);
-    crn_vec_done(&p.entry);
-    CRN_TRY(rc);
-    *ret = damaged;
-    return CAIRN_OK;
-}
-
 /* --- all of them -------------------------------------------------------------------------- */
 
 static int tell(const page *p, state_entry_fn *fn, void *arg)
@@ -455,29 +682,22 @@ static int tell(const page *p, state_entry_fn *fn, void *arg)
     return stop;
 }
 
-/* The pages behind the first of a bucket. */
-static cairn_status scan_rest(state_index *x, page *p, state_entry_fn *fn, void *arg, int *stop)
+/* The entries of a bucket, of which data is what was read of its first page. */
+static cairn_status take_bucket(state_index *x, const unsigned char *data, uint64_t bucket, page *p)
 {
-    for (int n = 0; p->next > 0 && !*stop; n++) {
-        CRN_FAIL_IF(n == PAGES_MAX, CAIRN_ECORRUPT, "the shelf's index leads in a circle");
-        CRN_TRY(read_page(x, p->next, p));
-        *stop = tell(p, fn, arg);
+    const unsigned char *copy;
+    p->number = bucket;
+    p->entry.n = 0;
+    forget_page(p);
+    if (judge_pair(x, data, p, &copy) == CAIRN_OK && !p->damaged &&
+        (!copy || (decode(copy, p) == CAIRN_OK && p->next == 0)))
+        return CAIRN_OK;
+    cairn_status rc = read_bucket(x, bucket, p); /* it goes on, or was being written */
+    if (rc == CAIRN_ECORRUPT && mend_bucket(x, bucket)) {
+        rc = read_bucket(x, bucket, p);
+        x->mending = false;
     }
-    return CAIRN_OK;
-}
-
-/* Buckets from first on, which were read together; one that was being written is read again. */
-static cairn_status scan_some(state_index *x, const unsigned char *data, uint64_t first, page *p,
-                              state_entry_fn *fn, void *arg, int *stop)
-{
-    for (uint64_t i = 0; i < PAGES_AT_ONCE && !*stop; i++) {
-        p->number = first + i;
-        if (decode_pair(data + i * PAIR, p) < 0 || p->damaged)
-            CRN_TRY(read_page(x, first + i, p));
-        *stop = tell(p, fn, arg);
-        CRN_TRY(scan_rest(x, p, fn, arg, stop));
-    }
-    return CAIRN_OK;
+    return rc;
 }
 
 cairn_status crn_state_index_scan(state_index *x, state_entry_fn *fn, void *arg)
@@ -490,8 +710,11 @@ cairn_status crn_state_index_scan(state_index *x, state_entry_fn *fn, void *arg)
     cairn_status rc = CAIRN_OK;
     for (uint64_t i = 0; i < BUCKETS && !stop && rc == CAIRN_OK; i += PAGES_AT_ONCE) {
         rc = crn_file_read(x->file, data, PAGES_AT_ONCE * PAIR, i * PAIR);
-        if (rc == CAIRN_OK)
-            rc = scan_some(x, data, i, &p, fn, arg, &stop);
+        for (uint64_t k = 0; k < PAGES_AT_ONCE && !stop && rc == CAIRN_OK; k++) {
+            rc = take_bucket(x, data + k * PAIR, i + k, &p);
+            if (rc == CAIRN_OK)
+                stop = tell(&p, fn, arg);
+        }
     }
     free(data);
     crn_vec_done(&p.entry);
@@ -506,7 +729,7 @@ cairn_status crn_state_page_find(const unsigned char bytes[STATE_PAGE_BYTES], cr
     const unsigned char *copy;
     bool found = false;
     uint64_t next;
-    CRN_TRY(choose_copy(bytes, &p, &copy));
+    CRN_TRY(choose_copy(bytes, false, &p, &copy));
     if (copy)
         CRN_TRY(look_in(copy, name, ret, &found, &next));
     return found ? CAIRN_OK : CAIRN_NOTHING;
@@ -516,7 +739,10 @@ cairn_status crn_state_page_scan(const unsigned char bytes[STATE_PAGE_BYTES], st
                                  void *arg)
 {
     page p = {0};
-    cairn_status rc = decode_pair(bytes, &p);
+    const unsigned char *copy;
+    cairn_status rc = choose_copy(bytes, false, &p, &copy);
+    if (rc == CAIRN_OK && copy)
+        rc = decode(copy, &p);
     if (rc == CAIRN_OK && tell(&p, fn, arg) != 0)
         rc = CAIRN_NOTHING;
     crn_vec_done(&p.entry);

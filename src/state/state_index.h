@@ -22,6 +22,8 @@ typedef struct state_entry {
     uint32_t pins;
 } state_entry;
 
+typedef CRN_VEC(state_entry) state_entries;
+
 typedef struct state_index state_index;
 
 /* Make an empty index, which is seen when it is published. */
@@ -31,6 +33,14 @@ cairn_status crn_state_index_publish(int dirfd);
 /* CAIRN_ENOTFOUND when it is not there, here and below. */
 cairn_status crn_state_index_open(int dirfd, bool write, state_index **ret);
 void crn_state_index_close(state_index *x); /* NULL is allowed */
+
+/*
+ * Say who knows what a bucket has to have, when a page of it is damaged or lost: it is mended then,
+ * by whoever comes to it and may write. fn has what can still be read of the bucket, which may be
+ * older than what was there, and makes it right. It is called with the bucket's lock.
+ */
+typedef cairn_status state_mend_fn(void *arg, uint64_t bucket, state_entries *list);
+void crn_state_index_set_mender(state_index *x, state_mend_fn *fn, void *arg);
 
 /* Find a state: CAIRN_OK or CAIRN_NOTHING, and *ret when that is not NULL. */
 cairn_status crn_state_index_find(state_index *x, crn_state_name name, state_entry *ret);
@@ -42,6 +52,11 @@ cairn_status crn_state_index_find(state_index *x, crn_state_name name, state_ent
 cairn_status crn_state_index_lock(state_index *x, crn_state_name name);
 void crn_state_index_unlock(state_index *x, crn_state_name name);
 
+/* Keep all others who hold it from doing so: a limit of the whole shelf is being looked at. Taken
+ * before the lock of a bucket. As above. */
+cairn_status crn_state_index_hold(state_index *x);
+void crn_state_index_release(state_index *x);
+
 /* With the lock: put an entry, in the place of one that has its name, or take it out. Durable when
  * they return. */
 cairn_status crn_state_index_put(state_index *x, const state_entry *e);
@@ -49,9 +64,6 @@ cairn_status crn_state_index_remove(state_index *x, crn_state_name name);
 
 /* The bucket of a state, from 0 on. */
 uint64_t crn_state_index_bucket(crn_state_name name);
-
-/* Is one of the two copies of a page of name's bucket damaged? Then the last change may be lost. */
-cairn_status crn_state_index_doubt(state_index *x, crn_state_name name, bool *ret);
 
 /* Call fn with every state. A nonzero result ends it with CAIRN_NOTHING. */
 typedef int state_entry_fn(void *arg, const state_entry *e);

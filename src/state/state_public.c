@@ -251,6 +251,7 @@ int cairn_state_drop(cairn_shelf *s, const char *key, uint64_t version)
     if (rc == CAIRN_OK) {
         crn_stage_enter(CRN_STAGE_STORE);
         rc = crn_writer_reclaim(s, &e);
+        crn_state_unlist(s, &e);
         crn_log_state(s, &e, rc == CAIRN_OK ? "dropped" : "drop failed", 0, rc);
     }
     return result(s, name, rc);

@@ -176,8 +176,12 @@ static void conclude(putting *p, cairn_status rc)
         crn_log_state(p->s, &p->entry, rc == CAIRN_OK ? "put" : "put failed",
                       (double)(crn_now_ns() - p->begun_ns) * 1e-9, rc);
     }
-    if (rc != CAIRN_OK && p->committed)
+    if (rc != CAIRN_OK && p->committed) {
         (void)crn_part_drop(p->s->part, &p->name, 1);
+        p->entry.version = p->name.version;
+        p->entry.series = p->s->series;
+        crn_state_unlist(p->s, &p->entry);
+    }
     crn_draft_drop(p->draft);
     crn_state_vars_done(&p->var);
     free(p);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The directory of a shelf: made, opened, searched for parts; its index is made anew where it is
- * lost.
+ * The directory of a shelf: made, opened, searched for parts.
  */
 #include "state/state_log.h"
 
@@ -97,111 +96,6 @@ cairn_status crn_shelf_parts(const cairn_shelf *s, state_part_fn *fn, void *arg)
     return rc;
 }
 
-/* --- the index, made anew ----------------------------------------------------------------- */
-
-/* A state of a writer counts when the part of each of its processes has it. */
-typedef struct rebuild {
-    cairn_shelf *shelf;
-    state_index *index;
-    uint64_t nstates; /* that were listed */
-    char *drops;      /* of the writer at hand, that it has not heeded yet; */
-    CRN_VEC(char *) line;
-    crn_index dropped; /* its lines */
-} rebuild;
-
-/* Do the other processes of the writer have the state, too? */
-static bool others_have(const cairn_shelf *s, const crn_part_info *info, crn_state_name name,
-                        uint64_t wall_ns)
-{
-    bool all = true;
-    for (uint32_t r = 1; r < info->id.nranks && all; r++) {
-        crn_part *part;
-        all = crn_writer_part(s, info->id.series, r, info->id.nranks, false, &part) == CAIRN_OK;
-        if (all) {
-            uint64_t when;
-            all = crn_part_find_state(part, name, &when) && when == wall_ns;
-            crn_part_close(part);
-        }
-    }
-    return all;
-}
-
-/* Was it dropped by another process while its writer lived, and is still in the part? */
-static bool is_dropped(const rebuild *r, const state_entry *e)
-{
-    char line[STATE_DROP_LINE];
-    uint32_t at;
-    crn_drop_line(e, line);
-    for (size_t probe = 0; crn_index_next(&r->dropped, crn_hash_text(line), &probe, &at);)
-        if (strcmp(r->line.at[at], line) == 0)
-            return true;
-    return false;
-}
-
-static cairn_status list_again(rebuild *r, crn_part *part, const crn_part_info *info, size_t i)
-{
-    state_entry e = {.series = info->id.series, .nranks = info->id.nranks};
-    const crn_state_name name = crn_part_state(part, i, &e.wall_ns);
-    snprintf(e.key, sizeof e.key, "%s", name.key);
-    e.version = name.version;
-    if (is_dropped(r, &e) || crn_state_index_find(r->index, name, NULL) == CAIRN_OK ||
-        !others_have(r->shelf, info, name, e.wall_ns))
-        return CAIRN_OK;
-    CRN_TRY(crn_reader_sum(r->shelf, &e, &e.digest, &e.nbytes));
-    CRN_TRY(crn_state_index_put(r->index, &e));
-    r->nstates++;
-    return CAIRN_OK;
-}
-
-static cairn_status know_drops(rebuild *r, uint32_t series)
-{
-    free(r->drops);
-    r->drops = NULL;
-    r->line.n = 0;
-    crn_index_clear(&r->dropped);
-    CRN_TRY(crn_writer_drops(r->shelf, series, &r->drops));
-    for (char *rest = r->drops, *line; (line = strsep(&rest, "\n"));) {
-        CRN_TRY(crn_vec_push(&r->line, line));
-        CRN_TRY(crn_index_add(&r->dropped, crn_hash_text(line), r->line.n - 1));
-    }
-    return CAIRN_OK;
-}
-
-/* What cannot be read is left out, and does not keep the others from being found. */
-static cairn_status rebuild_part(void *arg, uint32_t series, uint32_t rank)
-{
-    rebuild *r = arg;
-    crn_part *part;
-    crn_part_info info;
-    if (rank > 0 || crn_writer_part(r->shelf, series, 0, 0, false, &part) < 0)
-        return CAIRN_OK;
-    crn_part_describe(part, &info);
-    cairn_status rc = know_drops(r, series);
-    for (size_t i = 0; i < info.nmarks && rc == CAIRN_OK; i++) {
-        rc = list_again(r, part, &info, i);
-        rc = rc == CAIRN_ECORRUPT || rc == CAIRN_ENOTFOUND ? CAIRN_OK : rc;
-    }
-    crn_part_close(part);
-    return rc;
-}
-
-static cairn_status make_index(cairn_shelf *s)
-{
-    rebuild r = {.shelf = s};
-    CRN_TRY(crn_state_index_create(s->fd, &r.index));
-    cairn_status rc = crn_shelf_parts(s, rebuild_part, &r);
-    crn_state_index_close(r.index);
-    crn_index_done(&r.dropped);
-    crn_vec_done(&r.line);
-    free(r.drops);
-    crn_readers_done(s);
-    CRN_TRY(rc);
-    CRN_TRY(crn_state_index_publish(s->fd));
-    if (r.nstates > 0)
-        crn_log_shelf(s, "indexed", 0, r.nstates);
-    return CAIRN_OK;
-}
-
 /* --- opening ------------------------------------------------------------------------------ */
 
 cairn_status crn_shelf_lock(cairn_shelf *s, crn_file **ret)
@@ -264,23 +158,33 @@ static cairn_status furnish(cairn_shelf *s)
     if (rc == CAIRN_ENOTFOUND)
         rc = write_identity(s);
     if (rc == CAIRN_OK && faccessat(s->fd, "index", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-        rc = make_index(s);
+        rc = crn_shelf_make_index(s);
     crn_file_close(lock);
     return rc;
 }
 
 static cairn_status open_index(cairn_shelf *s)
 {
-    if (crn_state_index_open(s->fd, true, &s->index) == CAIRN_OK)
-        return CAIRN_OK;
-    return crn_state_index_open(s->fd, false, &s->index); /* who may only read, reads */
+    if (crn_state_index_open(s->fd, true, &s->index) < 0) /* who may only read, reads */
+        CRN_TRY(crn_state_index_open(s->fd, false, &s->index));
+    crn_state_index_set_mender(s->index, crn_shelf_mend, s);
+    return CAIRN_OK;
+}
+
+/* A slash at its end would have a link followed. */
+static cairn_status take_path(cairn_shelf *s, const char *path)
+{
+    CRN_TRY(crn_strdup(path, &s->path));
+    for (size_t n = strlen(path); n > 1 && s->path[n - 1] == '/'; n--)
+        s->path[n - 1] = 0;
+    return CAIRN_OK;
 }
 
 static cairn_status open_directory(cairn_shelf *s, const char *path)
 {
     const crn_share share = (crn_share)crn_config_word(s->cfg, CRN_OPT_RUN_MODE);
-    CRN_TRY(crn_strdup(path, &s->path));
-    CRN_TRY(crn_dir_open_path(path, true, &s->fd));
+    CRN_TRY(take_path(s, path));
+    CRN_TRY(crn_dir_open(AT_FDCWD, s->path, true, &s->fd));
     if (share != CRN_SHARE_NONE)
         CRN_TRY(crn_dir_share(s->fd, share));
     CRN_TRY(furnish(s));

@@ -91,6 +91,14 @@ cairn_status crn_shelf_parts(const cairn_shelf *s, state_part_fn *fn, void *arg)
 cairn_status crn_writer_part(const cairn_shelf *s, uint32_t series, uint32_t rank, uint32_t nranks,
                              bool write, crn_part **ret);
 
+/* --- the index from the parts (state_mend.c) ------------------------------------------------ */
+
+/* Make the index anew, with the shelf's lock. */
+cairn_status crn_shelf_make_index(cairn_shelf *s);
+
+/* What a bucket of it has to have: a state_mend_fn for a shelf. */
+cairn_status crn_shelf_mend(void *shelf, uint64_t bucket, state_entries *list);
+
 /* --- putting (state_put.c) ---------------------------------------------------------------- */
 
 /* What cairn_state_put and cairn_state_get do, but for naming the state in messages. */
@@ -122,6 +130,10 @@ cairn_status crn_state_judge(const state_entry *there, const state_entry *mine);
 
 /* All parts of the entry's writer have the state: list it, unless another one was first. */
 cairn_status crn_state_claim(cairn_shelf *s, const state_entry *e);
+
+/* The parts do not have the state any more, or not yet: see to it that the index does not list that
+ * put of it, as who mends the index at the same moment may have. */
+void crn_state_unlist(cairn_shelf *s, const state_entry *e);
 
 /* How many states count, and the bytes of their fields. */
 typedef struct state_census {
@@ -240,6 +252,10 @@ void crn_state_vars_done(state_vars *v);
 
 /* Has each cell of each of n fields one owner? Collective. */
 cairn_status crn_fields_share_cells(crn_comm *comm, const cairn_field *f, size_t n);
+
+/* Do all processes of a group name the same state, and say the same of the fields that they share?
+ * Collective. CAIRN_EMISMATCH (state_alike.c). */
+cairn_status crn_fields_alike(crn_comm *comm, crn_state_name name, const cairn_field *f, size_t n);
 
 /* --- digests (state_digest.c) ------------------------------------------------------------- */
 

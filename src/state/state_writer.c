@@ -24,37 +24,11 @@ static cairn_status is_listed(cairn_shelf *s, crn_state_name name, uint32_t seri
     return CAIRN_OK;
 }
 
-/*
- * A state that is whole in the part of a writer of one process, but not listed. Where its bucket is
- * damaged that may be the index's fault: then it is listed again. Else it was never put to the end,
- * or is half dropped.
- */
-static cairn_status list_again(cairn_shelf *s, const crn_part_info *info, crn_state_name name,
-                               uint64_t wall_ns, bool *ret)
-{
-    state_entry e = {.version = name.version,
-                     .series = info->id.series,
-                     .nranks = info->id.nranks,
-                     .wall_ns = wall_ns};
-    bool doubt;
-    *ret = false;
-    CRN_TRY(crn_state_index_doubt(s->index, name, &doubt));
-    if (!doubt || info->id.nranks > 1)
-        return CAIRN_OK;
-    snprintf(e.key, sizeof e.key, "%s", name.key);
-    CRN_TRY(crn_reader_sum(s, &e, &e.digest, &e.nbytes));
-    CRN_TRY(crn_state_index_put(s->index, &e));
-    *ret = true;
-    return CAIRN_OK;
-}
-
 static cairn_status judge(cairn_shelf *s, const crn_part_info *info, crn_state_name name,
                           uint64_t wall_ns, bool *ret)
 {
-    CRN_TRY(crn_state_index_lock(s->index, name));
-    cairn_status rc = is_listed(s, name, info->id.series, wall_ns, ret);
-    if (rc == CAIRN_OK && !*ret && crn_state_index_find(s->index, name, NULL) == CAIRN_NOTHING)
-        rc = list_again(s, info, name, wall_ns, ret);
+    CRN_TRY(crn_state_index_lock(s->index, name)); /* nobody is about to list it, or mends */
+    const cairn_status rc = is_listed(s, name, info->id.series, wall_ns, ret);
     crn_state_index_unlock(s->index, name);
     return rc;
 }

@@ -240,6 +240,34 @@ static void test_limits(void **state)
     cairn_shelf_close(s);
 }
 
+/* Both have looked at the limit before either has put its state: one is too many all the same. */
+static void test_limits_at_once(void **state)
+{
+    (void)state;
+    fresh_path();
+    char config[160];
+    cairn_shelf *s[2];
+    state_putting *p[2];
+    double x[N];
+    const cairn_field field = field_of(x);
+    snprintf(config, sizeof config, "%s/once.ini", scratch);
+    FILE *f = fopen(config, "w");
+    assert_non_null(f);
+    fputs("[state]\nmax_states = 1\n", f);
+    fclose(f);
+    fill(x, 1);
+    for (uint64_t i = 0; i < 2; i++) {
+        assert_ok(cairn_shelf_open(path, config, &s[i]));
+        assert_ok(crn_put_capture(s[i], (crn_state_name){"m", i}, NULL, &field, 1, 0, &p[i]));
+    }
+    assert_ok(crn_put_finish(p[0], crn_put_store(p[0])));
+    assert_fails(crn_put_finish(p[1], crn_put_store(p[1])), CAIRN_ENOSPC, "max_states");
+    assert_int_equal(count(s[0], true, 0), 1);
+    assert_int_equal(put(s[1], "m", 0, 1), CAIRN_NOTHING); /* what is there is no more */
+    cairn_shelf_close(s[0]);
+    cairn_shelf_close(s[1]);
+}
+
 /* More states than a page of the index has: the buckets run over. */
 static void test_many(void **state)
 {
@@ -276,7 +304,7 @@ int main(void)
         cmocka_unit_test(test_comes_and_goes), cmocka_unit_test(test_two_writers_of_one_state),
         cmocka_unit_test(test_boxes),          cmocka_unit_test(test_others_drop),
         cmocka_unit_test(test_lost_index),     cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_many),           cmocka_unit_test(test_limits_at_once),
     };
     return cmocka_run_group_tests_name("state", tests, scratch_begin, scratch_end);
 }

@@ -93,6 +93,26 @@ static void test_links(void **state)
     assert_true(cairn_shelf_open(path, NULL, &s) < 0);
 }
 
+/* Nor is the shelf itself: whoever may make a link there would choose where states go. */
+static void test_linked_shelf(void **state)
+{
+    (void)state;
+    char link[160], slash[168], far[160];
+    cairn_shelf *s;
+    snprintf(far, sizeof far, "%s/elsewhere", scratch);
+    snprintf(link, sizeof link, "%s/linked", scratch);
+    snprintf(slash, sizeof slash, "%s//", link);
+    assert_int_equal(mkdir(far, 0700), 0);
+    assert_int_equal(symlink(far, link), 0);
+    assert_fails(cairn_shelf_open(link, NULL, &s), CAIRN_EIO, "links are not followed");
+    assert_fails(cairn_shelf_open(slash, NULL, &s), CAIRN_EIO, "links are not followed");
+    assert_int_equal(rmdir(far), 0); /* nothing was made in it, and nothing is */
+    assert_fails(cairn_shelf_open(link, NULL, &s), CAIRN_EIO, "links are not followed");
+    assert_int_equal(unlink(link), 0);
+    assert_ok(cairn_shelf_open(slash, NULL, &s));
+    cairn_shelf_close(s);
+}
+
 static void test_keys(void **state)
 {
     (void)state;
@@ -117,6 +137,7 @@ static void test_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_modes), cmocka_unit_test(test_links),
+                                       cmocka_unit_test(test_linked_shelf),
                                        cmocka_unit_test(test_keys)};
     return cmocka_run_group_tests_name("state_access", tests, scratch_begin, scratch_end);
 }
