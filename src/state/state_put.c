@@ -199,6 +199,8 @@ cairn_status crn_put_capture(cairn_shelf *s, crn_state_name name, const char *pa
         .s = s, .name = name, .parent = parent, .field = field, .n = n, .begun_ns = crn_now_ns()};
     cairn_status rc = agree(p, check(p));
     if (rc == CAIRN_OK)
+        rc = crn_fields_alike(s->comm, p->name, field, n);
+    if (rc == CAIRN_OK)
         rc = crn_fields_share_cells(s->comm, field, n);
     if (rc == CAIRN_OK)
         rc = capture(p, staging);

@@ -212,12 +212,49 @@ static void check_overlap(void)
     double x[10] = {0};
     if (size != 2)
         return;
-    cairn_field f = {.name = "x", .data = x, .type = CAIRN_FLOAT64, .ndims = 1, .global = {10},
-                     .offset = {0}, .count = {5}};
+    cairn_field f = {.name = "x",
+                     .data = x,
+                     .type = CAIRN_FLOAT64,
+                     .ndims = 1,
+                     .global = {10},
+                     .offset = {0},
+                     .count = {5}};
     assert_ok(cairn_shelf_open_group(MPI_COMM_WORLD, path, NULL, &s));
     assert_ok(cairn_state_put(s, "overlap", 1, NULL, &f, 1));
     f.count[0] = 10;
     assert_int_equal(cairn_state_get(s, "overlap", 1, &f, 1), CAIRN_EMISMATCH);
+    MPI_Barrier(MPI_COMM_WORLD);
+    cairn_shelf_close(s);
+}
+
+/* The last rank means something else than the others: all are told, and nothing is put. */
+static void check_one_differs(void)
+{
+    static int32_t data[ROWS * COLUMNS];
+    cairn_shelf *s;
+    const bool last = rank == size - 1;
+    if (size == 1)
+        return;
+    assert_ok(cairn_shelf_open_group(MPI_COMM_WORLD, path, NULL, &s));
+    cairn_field good = rows_of(data, rank, size), f = good;
+    fill(&good, 1);
+    assert_fails(cairn_state_put(s, last ? "m2" : "m1", 1, NULL, &f, 1), CAIRN_EMISMATCH, "'m2'");
+    assert_fails(cairn_state_put(s, "m1", last ? 2 : 1, NULL, &f, 1), CAIRN_EMISMATCH, "'m1' 2");
+    f.global[1] += last;
+    assert_fails(cairn_state_put(s, "m1", 1, NULL, &f, 1), CAIRN_EMISMATCH, "dimension 1");
+    f = good;
+    f.type = last ? CAIRN_FLOAT32 : CAIRN_INT32;
+    assert_fails(cairn_state_put(s, "m1", 1, NULL, &f, 1), CAIRN_EMISMATCH, "float32");
+    f = good;
+    f.kind = last ? CAIRN_FIELD_LIST : CAIRN_FIELD_ARRAY;
+    f.ndims = last ? 0 : 2;
+    assert_fails(cairn_state_put(s, "m1", 1, NULL, &f, 1), CAIRN_EMISMATCH, "another kind");
+    assert_int_equal(cairn_state_has(s, "m1", 1), CAIRN_NOTHING);
+    int32_t own = rank;
+    const cairn_field two[] = {good,
+                               {.name = "own", .data = &own, .type = CAIRN_INT32, .count = {1}}};
+    assert_ok(cairn_state_put(s, "m1", 1, NULL, two, last ? 1 : 2)); /* who has none, names none */
+    check(s, "m1", 1, rows_of(data, 0, 1), 1);
     MPI_Barrier(MPI_COMM_WORLD);
     cairn_shelf_close(s);
 }
@@ -241,6 +278,8 @@ static void test_states_of_groups(void **state)
     check_adoption();
     snprintf(path, sizeof path, "%s/overlap", dir);
     check_overlap();
+    snprintf(path, sizeof path, "%s/differs", dir);
+    check_one_differs();
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
         remove_tree(dir);
