@@ -93,7 +93,8 @@ bool crn_play_path_of(const crn_player *p, char path[PATH_MAX])
                                           p->e.ncolumns - first, name, sizeof name))
         return false;
     const char *base = strrchr(name, '/');
-    snprintf(safe, sizeof safe, "%016llx-%.100s", (unsigned long long)crn_hash_text(name), base ? base + 1 : name);
+    snprintf(safe, sizeof safe, "%016llx-%.100s", (unsigned long long)crn_hash_text(name),
+             base ? base + 1 : name);
     for (char *c = safe; *c; c++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *c))
             *c = '_';

@@ -53,7 +53,8 @@ void crn_build_done(crn_build *b)
 
 static uint64_t place_hash(uint32_t call, uint32_t within, uint32_t site, uint32_t name)
 {
-    return crn_hash_mix(crn_hash_mix(0, (uint64_t)site << 32 | name), (uint64_t)call << 16 | within);
+    const uint64_t h = crn_hash_mix(0, (uint64_t)site << 32 | name);
+    return crn_hash_mix(h, (uint64_t)call << 16 | within);
 }
 
 static inline bool place_is(const crn_place_build *p, uint32_t call, uint32_t within, uint32_t site,
