@@ -70,7 +70,7 @@ install(DIRECTORY include/cairn TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
 install(TARGETS cairn_cmd)
 # Manual pages name some of them.
 install(DIRECTORY docs/format docs/guide docs/jobs DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/Cairn)
-install(DIRECTORY examples/codec DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/Cairn)
+install(DIRECTORY examples/codec examples/filter DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/Cairn)
 install(FILES docs/format.md LICENSE CITATION.cff CHANGELOG.md README.md
     DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/Cairn)
 foreach(section 1 5 7)

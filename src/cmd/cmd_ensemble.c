@@ -21,6 +21,7 @@ static const char usage[] = "cairn ensemble new FILE\n"
                             "cairn ensemble kill FILE JOB|MEMBER\n"
                             "cairn ensemble log FILE\n"
                             "cairn ensemble report FILE\n"
+                            "cairn ensemble filters [FILE.so]\n"
                             "cairn ensemble help";
 
 static int fail_here(void)
@@ -141,6 +142,15 @@ static int verb_kill(crn_study *study, char **words)
 
 /* --- the configuration ---------------------------------------------------------------------- */
 
+static void print_filters(FILE *to, const char *before)
+{
+    for (size_t i = 0; crn_filter_at(i); i++)
+        fprintf(to, "%s%-8s %s\n", before, crn_filter_name(crn_filter_at(i)),
+                crn_filter_summary(crn_filter_at(i)));
+    fprintf(to, "%s%-8s %s\n", before, "particle",
+            "bootstrap particle filter: states stay in caches");
+}
+
 static void print_table(FILE *to)
 {
     const char *section = "";
@@ -153,10 +163,7 @@ static void print_table(FILE *to)
                 row->range[0] ? ")" : "", row->key, row->def);
     }
     fprintf(to, "\n# filters:\n");
-    for (size_t i = 0; crn_filter_at(i); i++)
-        fprintf(to, "#   %-8s %s\n", crn_filter_name(crn_filter_at(i)),
-                crn_filter_summary(crn_filter_at(i)));
-    fprintf(to, "#   %-8s %s\n", "particle", "bootstrap particle filter: states stay in caches");
+    print_filters(to, "#   ");
 }
 
 static int make_new(const char *file)
@@ -179,6 +186,29 @@ static int verb_report(crn_study *study, char **words)
     if (crn_study_report(study, stdout) < 0)
         return fail_here();
     return CMD_YES;
+}
+
+static void print_finding(void *arg, const char *test, const char *why)
+{
+    (void)arg;
+    cmd_line("%-6s %s%s%s", why[0] ? "FAILED" : "ok", test, why[0] ? ": " : "", why);
+}
+
+/* The filters that there are, or the tests that one of a shared object must pass. */
+static int filters(const char *file)
+{
+    const crn_filter_ops *filter;
+    if (!file) {
+        print_filters(stdout, "");
+        return CMD_YES;
+    }
+    if (crn_filter_of_file(file, &filter) < 0)
+        return fail_here();
+    cmd_line("%s: %s", crn_filter_name(filter), crn_filter_summary(filter));
+    cairn_status rc = crn_filter_conform(filter, print_finding, NULL);
+    if (rc < 0)
+        return fail_here();
+    return rc == CAIRN_OK ? CMD_YES : CMD_NO;
 }
 
 /* --- the subcommand ------------------------------------------------------------------------- */
@@ -226,6 +256,8 @@ int cmd_ensemble(int argc, char **argv)
         print_table(stdout);
         return CMD_YES;
     }
+    if (argc >= 1 && argc <= 2 && strcmp(argv[0], "filters") == 0)
+        return filters(argc > 1 ? argv[1] : NULL);
     if (argc >= 1 && argc <= 3 && strcmp(argv[0], "bound") == 0)
         return cmd_ensemble_bound(argc > 1 ? argv[1] : NULL, argc > 2 ? argv[2] : NULL);
     if (argc < 2)

@@ -123,6 +123,10 @@ static json_t *to_json(const status *s, const crn_study *study)
                           "members", s->members, "runners", (json_int_t)s->nrunners, "servers",
                           s->servers, "failures", s->failures, "repeated", s->repeated,
                           "innovation", s->innovation, "spread", s->spread, "digest", s->digest);
+    char kernel[CRN_KERNEL_NAME];
+    crn_kernel_of(study, kernel);
+    if (o && kernel[0])
+        (void)json_object_set_new(o, "kernel", json_string(kernel));
     if (o && s->update && s->schedule)
         (void)json_object_set_new(o, "particles", particles_to_json(s));
     return o;
@@ -151,6 +155,8 @@ static void print_particles(const status *s)
 
 static void print_status(const status *s, const crn_study *study)
 {
+    char kernel[CRN_KERNEL_NAME];
+    crn_kernel_of(study, kernel);
     cmd_line("%s: cycle %lld of %u is done, with %lld members", s->runs ? "running" : "not running",
              (long long)s->cycle, study->cycles, (long long)s->members);
     cmd_line("%zu runners; %lld tasks failed, %lld were repeated; %lld servers so far",
@@ -161,7 +167,8 @@ static void print_status(const status *s, const crn_study *study)
     else if (s->cycle > 0)
         cmd_line("innovation %.4g, spread %.4g", s->innovation, s->spread);
     if (s->cycle > 0)
-        cmd_line("analysis %s", s->digest);
+        cmd_line("analysis %s%s%s", s->digest, kernel[0] ? ", by the processor kernel " : "",
+                 kernel);
 }
 
 int cmd_ensemble_status(crn_study *study, char **words)

@@ -34,6 +34,8 @@
  *     ensemble_report.c, ensemble_chart.c  a page about a study's filter
  *     ensemble_adapt.c      adaptive inflation
  *     ensemble_diagnose.c   statistics of innovations, tables, divergence
+ *     ensemble_table.c      tables of diagnostics, read and as HDF5
+ *     ensemble_kernel.c     for which kind of processor the bits are promised
  *     ensemble_products.c   mean, spread and truth for others to look at
  *     ensemble_launcher.c   the launcher: jobs that are started, watched and replaced
  *     ensemble_jobs.c       jobs of this machine

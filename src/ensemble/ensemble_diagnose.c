@@ -5,6 +5,7 @@
  * All go to tables in the study's directory, a cycle at a time and each cycle once, whatever a
  * server that died had written.
  */
+#include "ensemble/ensemble_table.h"
 #include "ensemble/ensemble_update.h"
 
 #include <inttypes.h>
@@ -209,14 +210,14 @@ static bool is_there(const crn_study *s, const char *name)
 }
 
 /* Lines of a cycle, at once, after the table's first line; nothing where the cycle is there. */
-static cairn_status append(crn_update *u, const char *name, const char *head, FILE *f, char **text,
-                           size_t *n)
+static cairn_status append(crn_update *u, int table, FILE *f, char **text, size_t *n)
 {
+    const char *const name = crn_tables[table].name;
     const bool failed = fclose(f) != 0;
     cairn_status rc = CAIRN_OK;
     CRN_FAIL_IF(failed, CAIRN_ENOMEM, "no memory for a table");
     if (*n > 0 && !is_there(u->s->study, name))
-        rc = crn_study_note(u->s->study, name, head);
+        rc = crn_study_note(u->s->study, name, crn_tables[table].head);
     if (rc == CAIRN_OK && *n > 0 && last_cycle(u->s->study, name) < u->s->cycle)
         rc = crn_study_note(u->s->study, name, *text);
     free(*text);
@@ -246,9 +247,7 @@ static cairn_status write_innovations(crn_update *u)
             fprintf(f, "%s%u", k ? " " : "", r->histogram[k]);
         fputc('\n', f);
     }
-    return append(u, "diagnostics.csv",
-                  "cycle,type,region,n,bias,rms,spread,error,chi2,effective_rank,crps,ranks\n", f,
-                  &text, &n);
+    return append(u, CRN_TABLE_INNOVATIONS, f, &text, &n);
 }
 
 static cairn_status write_rejected(crn_update *u)
@@ -274,9 +273,7 @@ static cairn_status write_rejected(crn_update *u)
         else
             fputs(",,\n", f);
     }
-    return append(u, "rejected.csv",
-                  "cycle,number,type,why,value,variance,index,x,y,z,innovation,bound\n", f, &text,
-                  &n);
+    return append(u, CRN_TABLE_REJECTED, f, &text, &n);
 }
 
 static cairn_status write_scores(crn_update *u)
@@ -296,10 +293,7 @@ static cairn_status write_scores(crn_update *u)
                     sqrt(r->variance[when] / (double)r->n), r->crps[when] / (double)r->n);
         fputc('\n', f);
     }
-    return append(u, "truth.csv",
-                  "cycle,field,background_rmse,background_spread,background_crps,analysis_rmse,"
-                  "analysis_spread,analysis_crps\n",
-                  f, &text, &n);
+    return append(u, CRN_TABLE_TRUTH, f, &text, &n);
 }
 
 cairn_status crn_diagnose_write(crn_update *u)

@@ -5,6 +5,7 @@
  * filter makes the analysis.
  */
 #include "ensemble/ensemble_server.h"
+#include "ensemble/ensemble_table.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -181,7 +182,10 @@ static cairn_status close_twin(crn_server *s, const char *path)
 
 static cairn_status open_states(crn_server *s)
 {
-    return s->twin ? open_twin(s, &s->twin_path) : crn_states_open(s);
+    if (s->twin)
+        return open_twin(s, &s->twin_path);
+    CRN_TRY(crn_kernel_record(s));
+    return crn_states_open(s);
 }
 
 static cairn_status tick(crn_server *s)
@@ -192,6 +196,14 @@ static cairn_status tick(crn_server *s)
     return s->waiting ? advance(s) : CAIRN_OK;
 }
 
+/* Also of a study that has failed, whose sentence stays. */
+static cairn_status export_tables(const crn_server *s, cairn_status rc)
+{
+    const crn_err why = *crn_err_peek();
+    cairn_status exported = crn_tables_export(s->study);
+    return rc < 0 ? crn_err_give(&why) : exported;
+}
+
 static cairn_status close_states(crn_server *s, cairn_status rc)
 {
     if (rc == CAIRN_OK && s->twin && !s->stopping)
@@ -199,7 +211,7 @@ static cairn_status close_states(crn_server *s, cairn_status rc)
     crn_keeper_join(s);
     if (rc == CAIRN_OK)
         crn_revival_report(s);
-    return rc;
+    return s->twin ? rc : export_tables(s, rc);
 }
 
 static void free_states(crn_server *s)

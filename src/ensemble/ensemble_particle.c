@@ -561,6 +561,7 @@ static cairn_status open_particles(crn_server *s)
     CRN_TRY(crn_alloc(&p->had, n));
     CRN_TRY(crn_alloc(&p->carried, n));
     CRN_TRY(crn_alloc(&p->weight, n));
+    CRN_TRY(crn_kernel_record(s));
     CRN_TRY(crn_study_path(s->study, "shelf", &path));
     int rc = cairn_shelf_open(path, NULL, &p->sweeper.shelf);
     free(path);

@@ -6,13 +6,14 @@
  */
 #include "ensemble/ensemble.h"
 #include "ensemble/ensemble_chart.h"
+#include "ensemble/ensemble_table.h"
 #include "observe/observe.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
 
-enum { CELLS = 16, GROUPS = 256 };
+enum { GROUPS = 256 };
 
 static const char head[] =
     "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>%s</title><style>"
@@ -23,45 +24,6 @@ static const char head[] =
     "td:first-child,th:first-child,td:nth-child(2){text-align:left}tr+tr td{border-top:1px solid "
     "#ddd}@media(prefers-color-scheme:dark){body{background:#181a1c;color:#ddd}"
     ".end{fill:#aaa}}</style></head><body>\n";
-
-/* --- tables --------------------------------------------------------------------------------- */
-
-/* Call fn with the cells of each line but the first; a cycle that is there twice is taken once. */
-typedef cairn_status line_fn(void *arg, char *const *cell, size_t n);
-
-static cairn_status each_line(const crn_study *s, const char *name, line_fn *fn, void *arg)
-{
-    char *path, *line = NULL, *cell[CELLS];
-    size_t cap = 0;
-    bool first = true;
-    cairn_status rc = CAIRN_OK;
-    CRN_TRY(crn_study_path(s, name, &path));
-    FILE *f = fopen(path, "re");
-    free(path);
-    while (f && rc == CAIRN_OK && getline(&line, &cap, f) >= 0) {
-        size_t n = 0;
-        char *rest = line, *word;
-        line[strcspn(line, "\n")] = 0;
-        while (n < CELLS && (word = strsep(&rest, ",")))
-            cell[n++] = word;
-        if (!first)
-            rc = fn(arg, cell, n);
-        first = false;
-    }
-    free(line);
-    if (f)
-        fclose(f);
-    return rc;
-}
-
-static double number_of(const char *text)
-{
-    double x;
-    if (crn_parse_real(text, &x) == CAIRN_OK)
-        return x;
-    crn_err_take(&(crn_err){0});
-    return NAN;
-}
 
 /* --- innovations ---------------------------------------------------------------------------- */
 
@@ -88,7 +50,7 @@ static cairn_status add_ranks(innovations *t, char *text)
             t->histogram = more;
             t->histogram[t->nranks++] = 0;
         }
-        t->histogram[n++] += number_of(word);
+        t->histogram[n++] += crn_table_number(word);
     }
     return CAIRN_OK;
 }
@@ -108,11 +70,11 @@ static group *find_group(innovations *t, const char *type, const char *region)
 
 static cairn_status add_whole(innovations *t, char *const *cell, double expected)
 {
-    CRN_TRY(crn_vec_push(&t->cycle, number_of(cell[0])));
-    CRN_TRY(crn_vec_push(&t->rms, number_of(cell[5])));
+    CRN_TRY(crn_vec_push(&t->cycle, crn_table_number(cell[0])));
+    CRN_TRY(crn_vec_push(&t->rms, crn_table_number(cell[5])));
     CRN_TRY(crn_vec_push(&t->expected, sqrt(expected)));
-    CRN_TRY(crn_vec_push(&t->chi2, number_of(cell[8])));
-    CRN_TRY(crn_vec_push(&t->rank, number_of(cell[9])));
+    CRN_TRY(crn_vec_push(&t->chi2, crn_table_number(cell[8])));
+    CRN_TRY(crn_vec_push(&t->rank, crn_table_number(cell[9])));
     return add_ranks(t, cell[11]);
 }
 
@@ -121,17 +83,17 @@ static cairn_status add_innovations(void *arg, char *const *cell, size_t n)
     innovations *t = arg;
     if (n < 12)
         return CAIRN_OK;
-    const double nobs = number_of(cell[3]), rms = number_of(cell[5]);
-    const double spread = number_of(cell[6]), error = number_of(cell[7]);
+    const double nobs = crn_table_number(cell[3]), rms = crn_table_number(cell[5]);
+    const double spread = crn_table_number(cell[6]), error = crn_table_number(cell[7]);
     const double expected = spread * spread + error * error;
     group *g = find_group(t, cell[1], cell[2]);
     if (g) {
         g->cycles++;
         g->n += nobs;
-        g->bias += nobs * number_of(cell[4]);
+        g->bias += nobs * crn_table_number(cell[4]);
         g->square += nobs * rms * rms;
         g->expected += nobs * expected;
-        g->chi2 += nobs * number_of(cell[8]);
+        g->chi2 += nobs * crn_table_number(cell[8]);
     }
     const bool whole = strcmp(cell[1], "all") == 0 && strcmp(cell[2], "all") == 0;
     return whole ? add_whole(t, cell, expected) : CAIRN_OK;
@@ -166,7 +128,7 @@ static cairn_status print_innovations(FILE *to, const crn_study *s)
 {
     innovations *t;
     CRN_TRY(crn_alloc(&t, 1));
-    cairn_status rc = each_line(s, "diagnostics.csv", add_innovations, t);
+    cairn_status rc = crn_table_each(s, "diagnostics.csv", add_innovations, t);
     if (rc == CAIRN_OK && t->cycle.n > 0) {
         fputs("<h2>Innovations</h2>\n", to);
         crn_chart_lines(to, "Innovations: root mean square", &t->cycle,
@@ -197,9 +159,9 @@ static cairn_status add_score(void *arg, char *const *cell, size_t n)
         return CAIRN_OK;
     if (strcmp(cell[1], t->field) != 0)
         return CAIRN_OK;
-    CRN_TRY(crn_vec_push(&t->cycle, number_of(cell[0])));
+    CRN_TRY(crn_vec_push(&t->cycle, crn_table_number(cell[0])));
     for (int k = 0; k < 6; k++)
-        CRN_TRY(crn_vec_push(&t->value[k], number_of(cell[2 + k])));
+        CRN_TRY(crn_vec_push(&t->value[k], crn_table_number(cell[2 + k])));
     return CAIRN_OK;
 }
 
@@ -228,7 +190,7 @@ static cairn_status print_field(FILE *to, const crn_study *s, const char *field)
     scores t = {0};
     char title[160];
     snprintf(t.field, sizeof t.field, "%.63s", field);
-    cairn_status rc = each_line(s, "truth.csv", add_score, &t);
+    cairn_status rc = crn_table_each(s, "truth.csv", add_score, &t);
     if (rc == CAIRN_OK) {
         snprintf(title, sizeof title, "%.63s: error of the mean, and spread", field);
         crn_chart_lines(to, title, &t.cycle,
@@ -250,7 +212,7 @@ static cairn_status print_field(FILE *to, const crn_study *s, const char *field)
 static cairn_status print_scores(FILE *to, const crn_study *s)
 {
     names t = {0};
-    cairn_status rc = each_line(s, "truth.csv", add_name, &t);
+    cairn_status rc = crn_table_each(s, "truth.csv", add_name, &t);
     if (rc == CAIRN_OK && t.name.n > 0)
         fputs("<h2>Against the truth</h2>\n", to);
     for (size_t i = 0; i < t.name.n; i++) {
@@ -275,7 +237,7 @@ static cairn_status count_reason(void *arg, char *const *cell, size_t n)
 static cairn_status print_rejected(FILE *to, const crn_study *s)
 {
     uint64_t count[CRN_OBS_FAR + 1] = {0};
-    CRN_TRY(each_line(s, "rejected.csv", count_reason, count));
+    CRN_TRY(crn_table_each(s, "rejected.csv", count_reason, count));
     fprintf(to,
             "<p>Left out: %llu observations that are not finite, %llu outside of the domain, %llu "
             "too far from the members (rejected.csv lists them).</p>\n",
@@ -398,11 +360,20 @@ out:
     return rc;
 }
 
+static void print_kernel(FILE *to, const crn_study *s)
+{
+    char kernel[CRN_KERNEL_NAME];
+    crn_kernel_of(s, kernel);
+    if (kernel[0])
+        fprintf(to, "<p>Bits are promised for the processor kernel %s.</p>\n", kernel);
+}
+
 cairn_status crn_study_report(const crn_study *s, FILE *to)
 {
     fprintf(to, head, s->file);
     fprintf(to, "<h1>%s</h1><p>%s with %u members, %u cycles of %llu steps.</p>\n", s->file,
             crn_filter_name(s->filter), s->members, s->cycles, (unsigned long long)s->steps);
+    print_kernel(to, s);
     CRN_TRY(print_innovations(to, s));
     CRN_TRY(print_rejected(to, s));
     CRN_TRY(print_scores(to, s));

@@ -261,4 +261,9 @@ cairn_status crn_perturb(const crn_server *s, crn_purpose purpose, uint32_t cycl
 cairn_status crn_analysis_first(crn_server *s); /* members from background[0] */
 cairn_status crn_analysis_update(crn_server *s);
 
+/* --- the kernel ----------------------------------------------------------------------------- */
+
+/* Write down for which kind of processor kernel the study's bits are promised from now on. */
+cairn_status crn_kernel_record(crn_server *s);
+
 #endif

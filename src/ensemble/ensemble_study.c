@@ -337,6 +337,25 @@ static cairn_status take_particle(crn_study *s)
     return take_real(s, CRN_STUDY_COPY_PERTURB, 0, &p->perturb);
 }
 
+static cairn_status take_filter_name(crn_study *s, const char *name)
+{
+    if (crn_filter_is_file(name)) {
+        cairn_status rc = crn_filter_of_file(name, &s->filter);
+        if (rc < 0)
+            crn_err_prefix("'%s': filter.name: ", s->file);
+        return rc;
+    }
+    s->filter = crn_filter_of_name(s->particle.on ? "none" : name);
+    if (s->filter)
+        return CAIRN_OK;
+    crn_nearest near = crn_nearest_to(name);
+    for (size_t i = 0; crn_filter_at(i); i++)
+        crn_nearest_offer(&near, crn_filter_name(crn_filter_at(i)));
+    crn_nearest_offer(&near, "particle");
+    return crn_fail(CAIRN_EINVAL, "'%s': filter.name '%s' is no filter%s", s->file, name,
+                    near.hint);
+}
+
 static cairn_status take_texts(crn_study *s)
 {
     const char *filter = text_of(s, CRN_STUDY_FILTER);
@@ -356,15 +375,7 @@ static cairn_status take_texts(crn_study *s)
     CRN_FAIL_IF(!s->runner[0], CAIRN_EINVAL,
                 "'%s': runner.command is missing: how is the model started?", s->file);
     CRN_TRY(take_particle(s));
-    s->filter = crn_filter_of_name(s->particle.on ? "none" : filter);
-    if (!s->filter) {
-        crn_nearest near = crn_nearest_to(filter);
-        for (size_t i = 0; crn_filter_at(i); i++)
-            crn_nearest_offer(&near, crn_filter_name(crn_filter_at(i)));
-        crn_nearest_offer(&near, "particle");
-        return crn_fail(CAIRN_EINVAL, "'%s': filter.name '%s' is no filter%s", s->file, filter,
-                        near.hint);
-    }
+    CRN_TRY(take_filter_name(s, filter));
     s->local = s->local || crn_filter_is_local(s->filter);
     return CAIRN_OK;
 }

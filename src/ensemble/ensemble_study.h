@@ -9,6 +9,7 @@
  *                              p<member> of a particle filter
  *     ledger                   decisions about members, before they count
  *     journal                  of a particle filter: weights, assignments, resamplings
+ *     kernel                   for which kind of processor its bits are promised
  *     events.jsonl, log/JOB    what happened; what jobs printed
  */
 #ifndef CAIRN_ENSEMBLE_STUDY_H
@@ -119,6 +120,10 @@ void crn_study_event(const crn_study *s, const char *kind, const char *members, 
 
 /* A number for an event; null where JSON has none. */
 json_t *crn_study_real(double x);
+
+/* The processor kernel for which the study's bits are promised; "" before its first analysis. */
+enum { CRN_KERNEL_NAME = 64 };
+void crn_kernel_of(const crn_study *s, char name[CRN_KERNEL_NAME]);
 
 /* Keys as their file has them. */
 cairn_status crn_keys_read(const char *dir, crn_keys *ret, uint64_t *ret_id);

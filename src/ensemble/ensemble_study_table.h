@@ -19,7 +19,8 @@ CRN_STUDY_ROW(RANGES, "study", "ranges", TEXT, "", "",
               "what a result may have, 'FIELD LOW HIGH, ...'; others fail")
 CRN_STUDY_ROW(HDF5, "study", "hdf5", WORD, "none", "none|analysis|both",
               "states that are also written as HDF5 files, one for each cycle")
-CRN_STUDY_ROW(FILTER, "filter", "name", TEXT, "etkf", "", "what turns background into analysis")
+CRN_STUDY_ROW(FILTER, "filter", "name", TEXT, "etkf", "",
+              "what turns background into analysis; file.so: a filter of one's own")
 CRN_STUDY_ROW(INFLATION, "filter", "inflation", TEXT, "1", "", "factor of the analysis's anomalies")
 CRN_STUDY_ROW(ROTATE, "filter", "rotate", BOOL, "no", "",
               "rotate the analysis at random, keeping mean and covariance")

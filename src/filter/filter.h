@@ -19,7 +19,7 @@
  *
  *   1. Write filter_<name>.c, with filter_none.c as the template.
  *   2. Declare its table of functions in filter_ops.h, and list it in filter_table.c.
- *   3. tests/unit/test_filter.c runs it through the cases that all must pass.
+ *   3. filter_conform.c has the tests that it must pass; tests/unit/test_filter.c runs them.
  *   4. Name it in docs/guide/ensemble.md.
  */
 #ifndef CAIRN_FILTER_H
@@ -49,10 +49,10 @@ typedef enum crn_purpose {
     CRN_FOR_JITTER = 8,
     CRN_FOR_EVICTION = 9,
     CRN_FOR_PLACE = 11, /* where a twin experiment observes */
-    CRN_FOR_RANK = 10, /* errors added to members, to rank an observation among them */
+    CRN_FOR_RANK = 10,  /* errors added to members, to rank an observation among them */
     CRN_FOR_MODEL = 20, /* what is added before a propagation */
     CRN_FOR_NOISE = 21, /* the same, of the noise test: keyed by ensemble, too */
-    CRN_FOR_COPY = 30, /* what is added to copies of a particle */
+    CRN_FOR_COPY = 30,  /* what is added to copies of a particle */
 } crn_purpose;
 
 /* Observations first to first + n - 1, whose errors have these covariances, n by n. */
@@ -86,6 +86,18 @@ const crn_filter_ops *crn_filter_at(size_t index);
 const crn_filter_ops *crn_filter_of_name(const char *name);
 const char *crn_filter_name(const crn_filter_ops *filter);
 const char *crn_filter_summary(const crn_filter_ops *filter);
+
+/* A filter of one's own: "file.so" or "file.so:options" (<cairn/filter_plugin.h>). Once loaded it
+ * stays. CAIRN_EINVAL, CAIRN_EUNSUPPORTED: the sentence says what is wrong with the file. */
+bool crn_filter_is_file(const char *text);
+cairn_status crn_filter_of_file(const char *text, const crn_filter_ops **ret);
+
+/* Called for each test that a filter must pass; why is "" if it has. */
+typedef void crn_filter_finding_fn(void *arg, const char *test, const char *why);
+
+/* The tests. CAIRN_NOTHING: it has failed some. CAIRN_EUNSUPPORTED, CAIRN_ENOMEM. */
+cairn_status crn_filter_conform(const crn_filter_ops *filter, crn_filter_finding_fn *found,
+                                void *arg);
 
 /* Is it made of local analyses? */
 bool crn_filter_is_local(const crn_filter_ops *filter);

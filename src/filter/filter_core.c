@@ -89,7 +89,8 @@ cairn_status crn_filter_weights_rotated(const crn_filter_ops *filter, const crn_
                                         const double *q, double *w)
 {
     double *work;
-    CRN_TRY(filter->weights(c, w));
+    CRN_TRY(filter->foreign ? crn_filter_foreign_weights(filter->foreign, c, w)
+                            : filter->weights(c, w));
     if (filter->free || (c->inflation == 1 && c->rtpp == 0 && crn_filter_prior(c) == 1 && !q))
         return CAIRN_OK;
     CRN_TRY(crn_alloc(&work, c->nmembers * (c->nmembers + 1)));

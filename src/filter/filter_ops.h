@@ -8,6 +8,9 @@
 
 #include "filter/filter.h"
 
+/* A filter of a shared object. */
+typedef struct crn_filter_foreign crn_filter_foreign;
+
 struct crn_filter_ops {
     const char *name;    /* as in a configuration */
     const char *summary; /* a phrase */
@@ -28,7 +31,13 @@ struct crn_filter_ops {
      * makes anomaly k.
      */
     cairn_status (*weights)(const crn_filter_case *c, double *w);
+
+    const crn_filter_foreign *foreign; /* instead of the two functions; NULL: one of ours */
 };
+
+/* The weights by a filter of a shared object. CAIRN_EINVAL: it gives some that are not finite. */
+cairn_status crn_filter_foreign_weights(const crn_filter_foreign *f, const crn_filter_case *c,
+                                        double *w);
 
 /* A case's data, to be changed; and such a copy with its blocks made independent, in the case, too.
  */

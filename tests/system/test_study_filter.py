@@ -4,6 +4,7 @@
 bits for any layout and after a server's death, and sentences where something is missing."""
 import csv
 import html.parser
+import json
 import os
 import pathlib
 import shutil
@@ -58,6 +59,7 @@ class Filters(unittest.TestCase):
         a = self.study("a", SHALLOW, WATER, study_spread=0.05, filter_name="letkf", filter_rtps=0.3,
                        filter_adaptive="yes", twin_places=12, products_every=5, products_as="both")
         a.must("twin")
+        (a.dir / "kernel").write_text("Elsewhere\n")
         expected = self.run_study(a)
         scores = [r for r in self.table(a, "truth.csv") if r["field"] == "h"]
         self.assertEqual(len(scores), 5)
@@ -71,6 +73,8 @@ class Filters(unittest.TestCase):
             self.assertEqual(f["observations/value"].shape, (24,))
         self.assertAlmostEqual(rmse, float(scores[-1]["analysis_rmse"]), 7)
         self.assertAlmostEqual((spread**2).mean()**0.5, float(scores[-1]["analysis_spread"]), 7)
+        self.check_diagnostics(a, rows, scores)
+        self.check_kernel(a)
         self.check_page(a.must("report"))
         b = self.study("b", f"{MPIRUN} -n 3 {SHALLOW} --pause 20000", WATER, study_spread=0.05,
                        filter_name="letkf", filter_rtps=0.3, filter_adaptive="yes")
@@ -79,6 +83,43 @@ class Filters(unittest.TestCase):
         b.signal("s1", signal.SIGKILL)
         run.communicate(timeout=PATIENCE)
         self.assertEqual(b.digests(), expected)
+
+    def check_diagnostics(self, s, rows, scores):
+        with h5py.File(s.dir / "diagnostics.h5") as f:
+            for kind, region in (("all", "all"), ("depth", "west"), ("speed", "all")):
+                mine = [r for r in rows if (r["type"], r["region"]) == (kind, region)]
+                group = f[f"innovations/{kind}/{region}"]
+                self.assertEqual(set(group), set(mine[0]) - {"type", "region"})
+                for key in set(group) - {"ranks"}:
+                    self.assertEqual([float(r[key]) for r in mine], list(group[key]))
+                self.assertEqual([list(map(float, r["ranks"].split())) for r in mine],
+                                 group["ranks"][:].tolist())
+            self.assertEqual(list(f["truth/h/analysis_crps"]),
+                             [float(r["analysis_crps"]) for r in scores])
+
+    def check_kernel(self, s):
+        """The study says for which kernel its bits are, and that another server had another."""
+        event, = s.events("kernel")
+        self.assertEqual(event["was"], "Elsewhere")
+        status = json.loads(s.must("status", "json"))
+        self.assertEqual(status["kernel"], event["kernel"])
+        self.assertIn(event["kernel"], s.must("status"))
+        self.assertIn(event["kernel"], s.must("report"))
+
+    def test_a_filter_of_a_shared_object(self):
+        own = f"{BUILD}/examples/filter_template.so"
+        a = self.study("a", LORENZ, LOCAL, study_cycles=3, filter_name="letkf")
+        a.must("twin")
+        self.run_study(a)
+        b = self.study("b", LORENZ, LOCAL, study_cycles=3, filter_name=own, filter_local="yes")
+        self.run_study(b)
+        for x, y in zip(self.table(a, "diagnostics.csv"), self.table(b, "diagnostics.csv")):
+            for key in ("rms", "spread", "chi2", "crps"):
+                self.assertAlmostEqual(float(x[key]), float(y[key]), 7)
+        c = self.study("c", LORENZ, "", filter_name="./nowhere.so")
+        self.assertRegex(self.fail_study(c), "filter.name: cannot load filter './nowhere.so'")
+        d = self.study("d", LORENZ, "", filter_name=f"{own}:tune=-1")
+        self.assertRegex(self.fail_study(d), "does not take 'tune=-1'")
 
     def check_page(self, page):
         seen = []

@@ -83,6 +83,87 @@ static void for_all(void each(const crn_filter_ops *f))
         each(crn_filter_at(i));
 }
 
+/* --- what all filters share, also those of shared objects --------------------------------- */
+
+typedef struct findings {
+    const char *who;
+    size_t nfailed;
+    bool quiet;
+} findings;
+
+static void found(void *arg, const char *test, const char *why)
+{
+    findings *f = arg;
+    f->nfailed += why[0] != 0;
+    if (why[0] && !f->quiet)
+        print_error("%s: %s: %s\n", f->who, test, why);
+}
+
+static void conforms(const crn_filter_ops *f)
+{
+    findings x = {.who = crn_filter_name(f)};
+    assert_int_equal(crn_filter_conform(f, found, &x), CAIRN_OK);
+    assert_int_equal(x.nfailed, 0);
+}
+
+static void test_all_conform(void **state)
+{
+    const crn_filter_ops *f;
+    (void)state;
+    for_all(conforms);
+    assert_ok(crn_filter_of_file(TEMPLATE_FILTER, &f));
+    conforms(f);
+}
+
+/* bad_filter.c has an option for each way to be wrong: each fails one test at least. */
+static void test_wrong_filters_are_found_out(void **state)
+{
+    static const char *const wrong[] = {"forgets", "widens",  "pushes",  "keyless",
+                                        "nan",     "outside", "gives-up"};
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const crn_filter_ops *f;
+        char text[600];
+        findings x = {.quiet = true};
+        snprintf(text, sizeof text, "%s:%s", BAD_FILTER, wrong[i]);
+        assert_ok(crn_filter_of_file(text, &f));
+        if (crn_filter_conform(f, found, &x) != CAIRN_NOTHING || x.nfailed == 0)
+            fail_msg("'%s' was not found out", wrong[i]);
+    }
+}
+
+/* The template is the ETKF: the same to rounding, by the same linear algebra. */
+static void test_template_is_the_etkf(void **state)
+{
+    const crn_filter_ops *f;
+    ensemble *e = make();
+    double a[N * N], b[N * N];
+    (void)state;
+    e->c.rotate = true;
+    e->c.inflation = 1.03;
+    assert_ok(crn_filter_of_file(TEMPLATE_FILTER, &f));
+    assert_ok(crn_filter_weights(f, &e->c, a));
+    assert_ok(crn_filter_weights(crn_filter_of_name("etkf"), &e->c, b));
+    for (size_t i = 0; i < N * N; i++)
+        assert_true(fabs(a[i] - b[i]) < 1e-13);
+    free(e);
+}
+
+static void test_files_that_are_no_filters(void **state)
+{
+    const crn_filter_ops *f;
+    (void)state;
+    assert_int_equal(crn_filter_of_file("/nowhere/x.so", &f), CAIRN_EINVAL);
+    assert_non_null(strstr(crn_err_peek()->text, "cannot load filter '/nowhere/x.so'"));
+    assert_int_equal(crn_filter_of_file("etkf", &f), CAIRN_EINVAL);
+    assert_int_equal(crn_filter_of_file(WIND_PLUGIN, &f), CAIRN_EINVAL);
+    assert_non_null(strstr(crn_err_peek()->text, "no table 'cairn_filter'"));
+    assert_int_equal(crn_filter_of_file(TEMPLATE_FILTER ":tune=no", &f), CAIRN_EINVAL);
+    assert_non_null(strstr(crn_err_peek()->text, "does not take 'tune=no'"));
+    assert_true(crn_filter_is_file("a.so") && crn_filter_is_file("a.so:b"));
+    assert_false(crn_filter_is_file("a.sob"));
+}
+
 /* --- what all filters share ----------------------------------------------------------------- */
 
 static void nothing_observed(const crn_filter_ops *f)
@@ -223,6 +304,10 @@ int main(void)
     if (crn_filter_kernel(&kernel) == CAIRN_EUNSUPPORTED)
         return 77;
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_conform),
+        cmocka_unit_test(test_wrong_filters_are_found_out),
+        cmocka_unit_test(test_template_is_the_etkf),
+        cmocka_unit_test(test_files_that_are_no_filters),
         cmocka_unit_test(test_without_observations_mean_and_covariance_stay),
         cmocka_unit_test(test_any_slices_give_the_same_bits),
         cmocka_unit_test(test_what_makes_no_sense_is_refused),
