@@ -58,9 +58,9 @@ class Stages(system.Case):
             at = 1 if ALL else self.random.randint(1, 12)
             while self.strike(f"any:{at}:kill", rank):
                 tried += 1
-                at += 1 if ALL else self.random.randint(20, 60)
+                at += 1 if ALL else self.random.randint(50, 130)
         print(f"{tried} operations at which a rank was killed", flush=True)
-        self.assertGreater(tried, 5)
+        self.assertGreater(tried, 3)
 
 
 class StagesEncoded(Stages):
