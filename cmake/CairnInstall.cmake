@@ -78,6 +78,15 @@ foreach(section 1 5 7)
     install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
 
+# For clusters: a template of an environment module, which computes its prefix from where it lies.
+configure_file(packaging/module.in ${PROJECT_BINARY_DIR}/module @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/module RENAME ${PROJECT_VERSION}
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/modulefiles/cairn)
+
+if(NOT CAIRN_HAS_PYTHON)
+    return()
+endif()
+
 # Completion offers what the command's tables have.
 foreach(shell bash zsh)
     set(made ${PROJECT_BINARY_DIR}/completion/${shell})
@@ -93,11 +102,6 @@ install(FILES ${PROJECT_BINARY_DIR}/completion/bash RENAME cairn
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${PROJECT_BINARY_DIR}/completion/zsh RENAME _cairn
     DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-
-# For clusters: a template of an environment module, which computes its prefix from where it lies.
-configure_file(packaging/module.in ${PROJECT_BINARY_DIR}/module @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/module RENAME ${PROJECT_VERSION}
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/modulefiles/cairn)
 
 # The manual pages of the calls say what the headers say.
 file(GLOB headers CONFIGURE_DEPENDS include/cairn/*.h)

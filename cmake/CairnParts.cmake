@@ -131,20 +131,29 @@ if(NOT CAIRN_WITH_LAPACKE STREQUAL "OFF")
 endif()
 crn_part_is(LAPACKE ${lapacke_found} "filters of ensembles")
 
+# For what reads our sources and writes no part of them.
+set(for_python "manual pages of the calls, completion, tests of the command")
+crn_part(PYTHON "${for_python}")
+set(Python3_FOUND FALSE)
+if(NOT CAIRN_WITH_PYTHON STREQUAL "OFF")
+    find_package(Python3 3.7 QUIET COMPONENTS Interpreter)
+endif()
+crn_part_is(PYTHON ${Python3_FOUND} "${for_python}")
+
 get_property(missing GLOBAL PROPERTY CAIRN_MISSING)
 if(missing)
     list(JOIN missing ", " missing)
     message(STATUS "Cairn goes without: ${missing}")
 endif()
 
-# crn_lacks(<source> <variable>): parts that the line "NEEDS: zstd hdf5" in the first comment of a
-# test or benchmark names and this build lacks.
+# crn_lacks(<source> <variable> [<part>...]): those of the parts, and of those that the line "NEEDS:
+# zstd hdf5" in the first comment of a test or benchmark names, that this build lacks.
 function(crn_lacks source ret)
     file(STRINGS ${source} line REGEX "^( \\*|#) NEEDS: " LIMIT_COUNT 1)
     string(REGEX REPLACE "^.*NEEDS: +" "" line "${line}")
     separate_arguments(parts UNIX_COMMAND "${line}")
     set(lacks)
-    foreach(part ${parts})
+    foreach(part ${ARGN} ${parts})
         string(TOUPPER ${part} name)
         if(NOT DEFINED CAIRN_HAS_${name})
             message(FATAL_ERROR "${source} needs '${part}', which is no part of Cairn")

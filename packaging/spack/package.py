@@ -23,10 +23,10 @@ class Cairn(CMakePackage):
     variant("hdf5", default=True, description="HDF5 files")
     variant("zmq", default=True, description="ensembles")
     variant("lapacke", default=True, description="filters of ensembles")
+    variant("python", default=True, description="manual pages of the calls, completion")
 
     depends_on("c", type="build")
     depends_on("cmake@3.18:", type="build")
-    depends_on("python@3.7:", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("mpi")
     depends_on("xxhash")
@@ -43,11 +43,12 @@ class Cairn(CMakePackage):
     depends_on("hdf5@1.10:~mpi", when="+hdf5")
     depends_on("libzmq+libsodium", when="+zmq")
     depends_on("openblas", when="+lapacke")
+    depends_on("python@3.7:", type="build", when="+python")
     depends_on("cmocka", type="test")
 
     def cmake_args(self):
         parts = ("lz4", "zstd", "zfp", "fpzip", "isal", "liburing", "libunwind", "hdf5",
-                 "zmq", "lapacke")
+                 "zmq", "lapacke", "python")
         args = [self.define(f"CAIRN_WITH_{p.upper()}", "ON" if f"+{p}" in self.spec else "OFF")
                 for p in parts]
         return args + [self.define("BUILD_TESTING", self.run_tests)]

@@ -187,7 +187,7 @@ typedef struct crn_player {
     uint64_t began;
 } crn_player;
 
-/* ---- reissuing calls (made from calls.table by tools/gen-calls) ---- */
+/* ---- reissuing calls (made from calls.table by tools/gen-calls.cmake) ---- */
 
 enum { CRN_PLAY_SIDES = 3 };
 

@@ -5,8 +5,8 @@
  */
 #include "report/report.h"
 
-/* What tools/embed has made, as it is: half a megabyte of numbers in C would take compilers and
- * checkers minutes. */
+/* What tools/embed.cmake has made, as it is: half a megabyte of numbers in C would take compilers
+ * and checkers minutes. */
 __asm__(".pushsection .rodata\n"
         ".hidden crn_page_text\n"
         ".global crn_page_text\n"

@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tools/gen-calls: a row of calls.table gives a call its properties and its place in the replay."""
+"""tools/gen-calls.cmake: a row of calls.table gives a call its properties and its replay."""
 import unittest
 
 import api
 
-GEN = api.SOURCE / "tools" / "gen-calls"
+GEN = api.SOURCE / "tools" / "gen-calls.cmake"
 
 
 class Calls(api.TestCase):
+    def run_on(self, kind, rows):
+        return api.run("cmake", f"-DKIND={kind}", f"-DTABLE={self.write('calls.table', rows)}",
+                       f"-DOUT={self.dir / 'made'}", "-P", GEN)
+
     def make(self, kind, rows):
-        return self.must(GEN, kind, self.write("calls.table", rows))
+        code, output = self.run_on(kind, rows)
+        self.assertEqual(code, 0, output)
+        return (self.dir / "made").read_text()
 
     def test_properties_follow_from_parameters(self):
         row = self.make("table", "MPI_Irecv p2p start buf count type src tag comm newreq\n")
@@ -41,7 +47,7 @@ class Calls(api.TestCase):
     def test_unknown_words_are_refused(self):
         for row in ("MPI_Send p2p send+fast cbuf\n", "MPI_Send p2p send kbuf\n",
                     "MPI_Send p2p send\n"):
-            code, output = api.run(GEN, "table", self.write("calls.table", row))
+            code, output = self.run_on("table", row)
             self.assertNotEqual(code, 0, row)
             self.assertIn("calls.table:1:", output)
 

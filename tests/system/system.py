@@ -20,6 +20,7 @@ import unittest
 SOURCE = pathlib.Path(os.environ["CAIRN_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["CAIRN_BUILD_DIR"])
 MPI = os.environ["CAIRN_MPI"]
+MPIEXEC = shutil.which(f"mpiexec.{MPI}") or os.environ.get("CAIRN_MPIEXEC", "mpiexec")
 HERE = pathlib.Path(__file__).resolve().parent
 SEED = int(os.environ.get("CAIRN_SEED", "1"))
 PATIENCE = 120  # seconds for any one job, which takes one or two
@@ -64,7 +65,7 @@ class Job:
         """fault: (rank, CAIRN_FAULT) for one of the ranks; under: a command that starts mpiexec."""
         self.program = BUILD / "examples" / program
         command = [SOURCE / "tools" / "mpi-test", MPI]
-        command += ["env", *under, f"mpiexec.{MPI}", "-n", ranks] if under else [ranks]
+        command += ["env", *under, MPIEXEC, "-n", ranks] if under else [ranks]
         if fault:
             command += [HERE / "on-rank", fault[0], f"CAIRN_FAULT={fault[1]}"]
         self.output = tempfile.TemporaryFile(mode="w+", errors="replace")
