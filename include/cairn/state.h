@@ -97,12 +97,15 @@ typedef struct cairn_field {
 
 /*
  * Put a state on a shelf. Collective over the group that opened the shelf.
- *   key, version  name it: 1 to 63 letters, digits, '.', '_', '-', the first no '.' or '-';
- * versions need not grow parent        the key of a state that it is like, or NULL: what both have
- * is stored once field         n fields; the pieces of all processes of the group make the state
+ * Key and version name it. A key has 1 to 63 letters, digits, '.', '_', '-', and does not begin
+ * with '.' or '-'; versions need not grow. parent is the key of a state that this one is like, or
+ * NULL: what both have is stored once. The pieces that all processes of the group give of the n
+ * fields make the state.
+ *
  * Durable and found by all when it returns. The first put of a name counts: an equal second one is
  * CAIRN_NOTHING, a different one CAIRN_EMISMATCH, and the sentence has both digests; so is a group
- * whose processes do not name the same state, or give a field other types or global shapes.
+ * whose processes do not name the same state, or give a field other types or global shapes. Of a
+ * state that is there and was damaged since, an equal one takes the place: CAIRN_OK.
  * CAIRN_ENOSPC: there is no room, or a limit of the configuration (state.max_bytes,
  * state.max_states) is reached: drop something first. CAIRN_EINVAL, CAIRN_ENOTFOUND (the shelf was
  * removed), CAIRN_EBUSY, CAIRN_EIO, CAIRN_ENOMEM, CAIRN_EPEER. A failed put leaves nothing.
@@ -230,8 +233,9 @@ CAIRN_API CAIRN_CHECK int cairn_state_export(cairn_shelf *s, const char *key, ui
 
 /*
  * Drop a state, whoever put it: nobody finds it any more. Its space is used again when its writer
- * puts the next one, or at once where that writer is gone. Not collective. CAIRN_NOTHING: it was
- * not there; CAIRN_EBUSY: it is pinned. CAIRN_EINVAL, CAIRN_EIO, CAIRN_ENOSPC, CAIRN_ENOMEM.
+ * puts the next one, or at once where that writer is gone; what is more than that needs, the file
+ * system gets back, also on a full disk. Not collective. CAIRN_NOTHING: it was not there;
+ * CAIRN_EBUSY: it is pinned. CAIRN_EINVAL, CAIRN_EIO, CAIRN_ENOSPC, CAIRN_ENOMEM.
  */
 CAIRN_API CAIRN_CHECK int cairn_state_drop(cairn_shelf *s, const char *key, uint64_t version);
 

@@ -120,6 +120,9 @@ CRN_OPT_ROW(STATE_MAX_BYTES, "state", "max_bytes", NBYTES, "all", "1..|all",
             "bytes of all states of a shelf; a put that would need more is refused")
 CRN_OPT_ROW(STATE_MAX_STATES, "state", "max_states", COUNT, "all", "1..|all",
             "states of a shelf; a put of one more is refused")
+CRN_OPT_ROW(STATE_RECHECK, "state", "recheck", BOOL, "yes", "",
+            "read again what a put shares with states that are there, and write anew what of it is "
+            "damaged")
 CRN_OPT_ROW(STATE_EVENTS, "state", "events", WORD, "notable", "none|notable|all",
             "what the log of a shelf has: failures, adopted parts and a lost index; or puts, "
             "copies and drops, too")

@@ -94,6 +94,9 @@ bool crn_file_is_cached(const crn_file *f, uint64_t off, uint64_t nbytes);
 cairn_status crn_file_read(crn_file *f, void *data, size_t nbytes, uint64_t off);
 cairn_status crn_file_write(crn_file *f, const void *data, size_t nbytes, uint64_t off);
 cairn_status crn_file_sync(crn_file *f); /* fdatasync */
+/* Give the storage of a range back: it reads as zeros, and the file is as long as before.
+ * CAIRN_EUNSUPPORTED where the file system cannot. */
+cairn_status crn_file_punch(crn_file *f, uint64_t off, uint64_t nbytes);
 cairn_status crn_file_truncate(crn_file *f, uint64_t nbytes);
 
 /*

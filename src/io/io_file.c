@@ -281,6 +281,18 @@ cairn_status crn_file_truncate(crn_file *f, uint64_t nbytes)
     return CAIRN_OK;
 }
 
+cairn_status crn_file_punch(crn_file *f, uint64_t off, uint64_t nbytes)
+{
+    int sys = 0;
+    while (nbytes > 0 && sys == 0 &&
+           fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off, (off_t)nbytes) <
+               0) {
+        if (errno != EINTR)
+            sys = errno;
+    }
+    return sys == 0 ? CAIRN_OK : crn_fail_sys(sys, "cannot give back space of '%s'", f->name);
+}
+
 cairn_status crn_file_slurp(int dirfd, const char *name, size_t max, void **ret, size_t *ret_nbytes)
 {
     crn_file *f;

@@ -22,7 +22,9 @@ static cairn_status create_part(const cairn_shelf *s, uint32_t series, uint32_t 
     const cairn_status rc =
         crn_part_create(dir, crn_writer_part_name(series, rank, name), &id, &s->opt, ret);
     close(dir);
-    return rc;
+    CRN_TRY(rc);
+    crn_part_set_recheck(*ret, crn_shelf_rechecks(s));
+    return CAIRN_OK;
 }
 
 /* Parts of a writer of nranks, that are one process's: nown of them, from rank first on. */

@@ -17,24 +17,40 @@ cairn_status crn_state_judge(const state_entry *there, const state_entry *mine)
                     crn_state_digest_text(&mine->digest, new));
 }
 
+static bool is_put_of(const state_entry *a, const state_entry *b)
+{
+    return a->series == b->series && a->wall_ns == b->wall_ns;
+}
+
+/* Enter it where old, if it is not NULL, may stand. */
+static cairn_status enter(cairn_shelf *s, const state_entry *e, const state_entry *old)
+{
+    const crn_state_name name = {e->key, e->version};
+    state_entry mine = *e;
+    mine.pins = old ? old->pins : 0;
+    crn_stage_enter(CRN_STAGE_COMMIT);
+    const cairn_status rc = crn_state_index_put(s->index, &mine);
+    if (rc < 0) { /* it may stand there all the same */
+        const crn_err why = *crn_err_peek();
+        (void)(old ? crn_state_index_put(s->index, old) : crn_state_index_remove(s->index, name));
+        return crn_err_give(&why);
+    }
+    return CAIRN_OK;
+}
+
 /* With the lock of its bucket. */
-static cairn_status list(cairn_shelf *s, const state_entry *e)
+static cairn_status list(cairn_shelf *s, const state_entry *e, const state_entry *old)
 {
     const crn_state_name name = {e->key, e->version};
     state_entry there;
     const cairn_status found = crn_state_index_find(s->index, name, &there);
-    if (found == CAIRN_OK && there.series == e->series && there.wall_ns == e->wall_ns)
+    if (found == CAIRN_OK && is_put_of(&there, e))
         return CAIRN_OK; /* whoever mended the bucket has listed it */
+    if (found == CAIRN_OK && old && is_put_of(&there, old))
+        return enter(s, e, &there);
     if (found != CAIRN_NOTHING)
         return found == CAIRN_OK ? crn_state_judge(&there, e) : found;
-    crn_stage_enter(CRN_STAGE_COMMIT);
-    const cairn_status rc = crn_state_index_put(s->index, e);
-    if (rc < 0) { /* it may stand there all the same */
-        const crn_err why = *crn_err_peek();
-        (void)crn_state_index_remove(s->index, name);
-        return crn_err_give(&why);
-    }
-    return CAIRN_OK;
+    return enter(s, e, NULL);
 }
 
 void crn_state_unlist(cairn_shelf *s, const state_entry *e)
@@ -43,8 +59,7 @@ void crn_state_unlist(cairn_shelf *s, const state_entry *e)
     state_entry there;
     if (crn_state_index_lock(s->index, name) < 0)
         return;
-    if (crn_state_index_find(s->index, name, &there) == CAIRN_OK && there.series == e->series &&
-        there.wall_ns == e->wall_ns)
+    if (crn_state_index_find(s->index, name, &there) == CAIRN_OK && is_put_of(&there, e))
         (void)crn_state_index_remove(s->index, name);
     crn_state_index_unlock(s->index, name);
 }
@@ -87,26 +102,26 @@ cairn_status crn_state_limits(cairn_shelf *s, const state_entry *e)
     return CAIRN_OK;
 }
 
-static cairn_status claim(cairn_shelf *s, const state_entry *e)
+static cairn_status claim(cairn_shelf *s, const state_entry *e, const state_entry *old)
 {
     const crn_state_name name = {e->key, e->version};
     CRN_TRY(crn_state_index_lock(s->index, name));
-    const cairn_status rc = list(s, e);
+    const cairn_status rc = list(s, e, old);
     crn_state_index_unlock(s->index, name);
     return rc;
 }
 
 /* Of several that come to a limit at once, each counts what those before it have listed. */
-cairn_status crn_state_claim(cairn_shelf *s, const state_entry *e)
+cairn_status crn_state_claim(cairn_shelf *s, const state_entry *e, const state_entry *old)
 {
     if (!is_limited(s))
-        return claim(s, e);
+        return claim(s, e, old);
     CRN_TRY(crn_state_index_hold(s->index));
     cairn_status rc = crn_state_index_find(s->index, (crn_state_name){e->key, e->version}, NULL);
     if (rc == CAIRN_NOTHING)
         rc = crn_state_limits(s, e);
     if (rc >= 0)
-        rc = claim(s, e);
+        rc = claim(s, e, old);
     crn_state_index_release(s->index);
     return rc;
 }

@@ -11,7 +11,9 @@
 typedef struct copying {
     cairn_shelf *from, *to;
     crn_state_name name;
-    state_entry entry;     /* as the first shelf has it */
+    state_entry entry; /* as the first shelf has it */
+    bool mends;        /* the other one has it, and it is damaged there: */
+    state_entry old;
     crn_digest *share;     /* of what was copied */
     crn_part **part;       /* of the other shelf's writer */
     uint32_t series, done; /* parts that have it */
@@ -95,24 +97,42 @@ static void take_back(copying *c)
     mine.series = c->series;
     if (c->done == c->entry.nranks)
         crn_state_unlist(c->to, &mine);
+    if (c->mends && c->old.series == c->series) /* it had to be given up first */
+        crn_state_unlist(c->to, &c->old);
     (void)crn_err_give(&why);
+}
+
+/* Is it there? CAIRN_NOTHING: yes, the same; CAIRN_OK: no, or what is there is damaged. */
+static cairn_status look_first(copying *c)
+{
+    cairn_status rc = crn_state_index_find(c->to->index, c->name, &c->old);
+    CRN_TRY(rc);
+    if (rc == CAIRN_NOTHING)
+        return crn_state_limits(c->to, &c->entry);
+    rc = crn_state_judge(&c->old, &c->entry);
+    for (uint32_t r = 0; rc == CAIRN_NOTHING && crn_shelf_rechecks(c->to) && r < c->old.nranks;
+         r++) {
+        const cairn_status look = crn_share_verify(c->to, &c->old, r, NULL);
+        c->mends = crn_is_damage(look);
+        rc = c->mends ? CAIRN_OK : look < 0 ? look : rc;
+    }
+    return rc;
 }
 
 static cairn_status copy(copying *c)
 {
-    state_entry there;
-    cairn_status rc = crn_state_index_find(c->to->index, c->name, &there);
-    CRN_TRY(rc);
-    if (rc == CAIRN_OK)
-        return crn_state_judge(&there, &c->entry);
-    CRN_TRY(crn_state_limits(c->to, &c->entry));
+    cairn_status rc = look_first(c);
+    if (rc != CAIRN_OK)
+        return rc;
     CRN_TRY(crn_writer_host(c->to, c->entry.nranks, &c->series, &c->part));
     rc = copy_shares(c);
     if (rc == CAIRN_OK) {
         state_entry mine = c->entry;
         mine.series = c->series;
         mine.pins = 0;
-        rc = crn_state_claim(c->to, &mine);
+        rc = crn_state_claim(c->to, &mine, c->mends ? &c->old : NULL);
+        if (rc == CAIRN_OK && c->mends && c->old.series != c->series)
+            (void)crn_writer_reclaim(c->to, &c->old); /* costs space, and nothing else */
     }
     if (rc != CAIRN_OK)
         take_back(c);
@@ -128,7 +148,10 @@ cairn_status crn_state_copy(cairn_shelf *from, cairn_shelf *to, crn_state_name n
     const uint64_t begun_ns = crn_now_ns();
     const cairn_status rc = explain(&c, copy(&c));
     if (rc != CAIRN_NOTHING && rc != CAIRN_ECANCELED)
-        crn_log_state(to, &c.entry, rc == CAIRN_OK ? "copied" : "copy failed",
+        crn_log_state(to, &c.entry,
+                      rc < 0    ? "copy failed"
+                      : c.mends ? "mended"
+                                : "copied",
                       (double)(crn_now_ns() - begun_ns) * 1e-9, rc);
     if (rc < 0)
         crn_readers_done(from); /* they may be of a state that is gone */

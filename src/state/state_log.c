@@ -89,7 +89,7 @@ void crn_log_state(cairn_shelf *s, const state_entry *e, const char *what, doubl
                    cairn_status rc)
 {
     const bool failed = rc < 0;
-    if (!wants(s, failed))
+    if (!wants(s, failed || strcmp(what, "mended") == 0))
         return;
     crn_event event = {.kind = CRN_EVENT_STATE,
                        .state = {.what = what,

@@ -29,6 +29,8 @@ struct state_putting {
     state_vars var;
     crn_draft *draft;
     bool committed;
+    bool mends, struck; /* a damaged state that it is the same as: it is in its place now, and */
+    state_entry old;    /* may have been in our own part, which had to give it up first */
     uint64_t begun_ns;
     state_entry entry; /* what process 0 will list */
 };
@@ -92,15 +94,32 @@ static cairn_status share_verdict(const putting *p, cairn_status rc)
     return (cairn_status)code;
 }
 
+/* Of a state that is the same: can all of it be read? Each process looks at its share. Collective;
+ * CAIRN_OK: no, so it is put in its place, and CAIRN_NOTHING. */
+static cairn_status look_closer(putting *p, const share *mine)
+{
+    cairn_shelf *s = p->s;
+    uint64_t damaged = 0;
+    if (!crn_shelf_rechecks(s))
+        return CAIRN_NOTHING;
+    CRN_TRY(crn_comm_bcast(s->comm, &p->old, sizeof p->old, 0));
+    const cairn_status rc =
+        crn_share_verify(s, &p->old, (uint32_t)crn_comm_rank(s->comm), &mine->digest);
+    damaged = crn_is_damage(rc);
+    CRN_TRY(agree(p, damaged ? CAIRN_OK : rc));
+    CRN_TRY(crn_comm_allreduce_u64(s->comm, CRN_REDUCE_MAX, &damaged, 1));
+    p->mends = damaged > 0;
+    return p->mends ? CAIRN_OK : CAIRN_NOTHING;
+}
+
 /* Is the state there already, before anything is written? Then it is only compared. Collective;
- * CAIRN_OK: no, CAIRN_NOTHING: yes, and the same. */
+ * CAIRN_OK: no, or what is there is damaged; CAIRN_NOTHING: yes, and the same. */
 static cairn_status look_first(putting *p)
 {
-    state_entry there;
     share mine = {.nbytes = 0};
     cairn_status rc = CAIRN_OK;
     if (is_first(p)) {
-        rc = crn_state_index_find(p->s->index, p->name, &there);
+        rc = crn_state_index_find(p->s->index, p->name, &p->old);
         rc = rc == CAIRN_OK ? CAIRN_NOTHING : rc == CAIRN_NOTHING ? CAIRN_OK : rc;
     }
     rc = share_verdict(p, rc);
@@ -108,13 +127,15 @@ static cairn_status look_first(putting *p)
         return rc;
     rc = gather(p, crn_memory_digest(&p->var, &mine.digest), &mine);
     CRN_TRY(rc);
-    return share_verdict(p, is_first(p) ? crn_state_judge(&there, &p->entry) : CAIRN_OK);
+    rc = share_verdict(p, is_first(p) ? crn_state_judge(&p->old, &p->entry) : CAIRN_OK);
+    return rc == CAIRN_NOTHING ? look_closer(p, &mine) : rc;
 }
 
 /* --- the three steps ---------------------------------------------------------------------- */
 
 static cairn_status prepare(putting *p)
 {
+    p->struck = p->mends && p->old.series == p->s->series;
     CRN_TRY(crn_part_drop(p->s->part, &p->name, 1)); /* a put that failed may have left it */
     CRN_TRY(crn_state_begin(p->s->part, p->name, p->parent, &p->draft));
     crn_draft_set_time(p->draft, p->entry.wall_ns);
@@ -151,7 +172,7 @@ static cairn_status capture(putting *p, uint64_t staging)
     if (rc == CAIRN_OK)
         rc = crn_mark_digest(crn_draft_mark(p->draft), true, &mine.digest, &mine.nbytes);
     CRN_TRY(gather(p, rc, &mine));
-    return agree(p, is_first(p) ? crn_state_limits(p->s, &p->entry) : CAIRN_OK);
+    return agree(p, is_first(p) && !p->mends ? crn_state_limits(p->s, &p->entry) : CAIRN_OK);
 }
 
 /* Process 0: list the state, unless another group was faster. */
@@ -163,7 +184,23 @@ static cairn_status claim(putting *p)
     e->version = p->name.version;
     e->series = p->s->series;
     e->nranks = (uint32_t)crn_comm_size(p->s->comm);
-    return crn_state_claim(p->s, e);
+    CRN_TRY(crn_state_claim(p->s, e, p->mends ? &p->old : NULL));
+    if (p->mends && p->old.series != e->series)
+        (void)crn_writer_reclaim(p->s, &p->old); /* costs space, and nothing else */
+    return CAIRN_OK;
+}
+
+/* What is in the part for nobody, since those who dropped it could not say so, is in the way now.
+ */
+static void make_room(putting *p)
+{
+    crn_draft_drop(p->draft);
+    p->draft = NULL;
+    crn_part_info before, now;
+    crn_part_describe(p->s->part, &before);
+    (void)crn_writer_reconcile(p->s, p->s->part);
+    crn_part_describe(p->s->part, &now);
+    p->s->made_room = now.nmarks < before.nmarks;
 }
 
 /* End what was begun. A put that failed leaves nothing; what cannot be removed now does not count,
@@ -173,7 +210,10 @@ static void conclude(putting *p, cairn_status rc)
     const crn_err why = *crn_err_peek();
     if (is_first(p) && rc != CAIRN_NOTHING && p->entry.key[0]) {
         p->entry.version = p->name.version;
-        crn_log_state(p->s, &p->entry, rc == CAIRN_OK ? "put" : "put failed",
+        crn_log_state(p->s, &p->entry,
+                      rc < 0     ? "put failed"
+                      : p->mends ? "mended"
+                                 : "put",
                       (double)(crn_now_ns() - p->begun_ns) * 1e-9, rc);
     }
     if (rc != CAIRN_OK && p->committed) {
@@ -182,6 +222,10 @@ static void conclude(putting *p, cairn_status rc)
         p->entry.series = p->s->series;
         crn_state_unlist(p->s, &p->entry);
     }
+    if (rc < 0 && p->struck && is_first(p))
+        crn_state_unlist(p->s, &p->old);
+    if (rc == CAIRN_ENOSPC && p->s->part)
+        make_room(p);
     crn_draft_drop(p->draft);
     crn_state_vars_done(&p->var);
     free(p);
@@ -230,10 +274,24 @@ cairn_status crn_put_finish(state_putting *p, cairn_status stored)
     return rc;
 }
 
-cairn_status crn_state_put(cairn_shelf *s, crn_state_name name, const char *parent,
-                           const cairn_field *field, size_t n)
+static cairn_status put_once(cairn_shelf *s, crn_state_name name, const char *parent,
+                             const cairn_field *field, size_t n)
 {
     state_putting *p;
     const cairn_status rc = crn_put_capture(s, name, parent, field, n, 0, &p);
     return rc == CAIRN_OK ? crn_put_finish(p, crn_put_store(p)) : rc;
+}
+
+cairn_status crn_state_put(cairn_shelf *s, crn_state_name name, const char *parent,
+                           const cairn_field *field, size_t n)
+{
+    uint64_t again = 0;
+    cairn_status rc = put_once(s, name, parent, field, n);
+    if (rc != CAIRN_ENOSPC)
+        return rc;
+    const crn_err why = *crn_err_peek();
+    again = s->made_room;
+    s->made_room = false;
+    CRN_TRY(crn_comm_allreduce_u64(s->comm, CRN_REDUCE_MAX, &again, 1));
+    return again ? put_once(s, name, parent, field, n) : crn_err_give(&why);
 }

@@ -247,7 +247,7 @@ static cairn_status get_shares(getting *g)
     return check_whole(g);
 }
 
-static bool may_be_gone(cairn_status rc)
+bool crn_is_damage(cairn_status rc)
 {
     return rc == CAIRN_ECORRUPT || rc == CAIRN_ENOTFOUND || rc == CAIRN_EIO ||
            rc == CAIRN_EMISMATCH;
@@ -270,7 +270,7 @@ cairn_status crn_get_or_gone(getting *g, cairn_status (*get)(getting *g))
         if (i > 1 && wall_ns == g->entry.wall_ns) /* twice the same, from parts opened in between */
             return crn_err_give(&g->why);
         rc = get(g);
-        if (rc == CAIRN_OK || !may_be_gone(rc))
+        if (rc == CAIRN_OK || !crn_is_damage(rc))
             return rc;
         g->why = *crn_err_peek();
         crn_readers_done(g->shelf);
@@ -285,6 +285,8 @@ enum { WINDOW = CRN_BLOCK_MAX }; /* bytes of memory: one block of any size at le
 /* Read all variables, piece by piece: reading checks. */
 static cairn_status read_share(getting *g, crn_part *part, const crn_mark *m)
 {
+    if (!g->window)
+        CRN_TRY(crn_io_memory(WINDOW, &g->window));
     for (size_t i = 0; i < m->nvars; i++) {
         crn_var *v = &m->var[i];
         const uint64_t most = WINDOW / v->spec.block;
@@ -309,8 +311,32 @@ static cairn_status verify_shares(getting *g)
 cairn_status crn_state_verify(cairn_shelf *s, crn_state_name name)
 {
     getting g = {.shelf = s, .name = name};
-    CRN_TRY(crn_io_memory(WINDOW, &g.window));
     const cairn_status rc = crn_get_or_gone(&g, verify_shares);
+    free(g.window);
+    return rc;
+}
+
+static cairn_status verify_share(getting *g, crn_part *part, const crn_mark *m,
+                                 const crn_digest *digest)
+{
+    crn_digest now;
+    uint64_t nbytes;
+    CRN_TRY(crn_mark_digest(m, false, &now, &nbytes));
+    CRN_FAIL_IF(digest && !crn_digest_equal(&now, digest), CAIRN_ECORRUPT,
+                "what the part has is not what the index says");
+    return read_share(g, part, m);
+}
+
+cairn_status crn_share_verify(cairn_shelf *s, const state_entry *e, uint32_t rank,
+                              const crn_digest *digest)
+{
+    getting g = {.shelf = s, .entry = *e};
+    crn_part *part;
+    crn_mark *m;
+    crn_readers_done(s); /* not what a part said when it was opened */
+    CRN_TRY(crn_reader_load(s, e, rank, &part, &m));
+    const cairn_status rc = verify_share(&g, part, m, digest);
+    crn_mark_free(m);
     free(g.window);
     return rc;
 }

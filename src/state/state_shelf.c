@@ -41,6 +41,11 @@ cairn_status crn_writer_dir(const cairn_shelf *s, uint32_t series, bool create, 
     return rc;
 }
 
+bool crn_shelf_rechecks(const cairn_shelf *s)
+{
+    return crn_config_bool(s->cfg, CRN_OPT_STATE_RECHECK);
+}
+
 cairn_status crn_writer_part(const cairn_shelf *s, uint32_t series, uint32_t rank, uint32_t nranks,
                              bool write, crn_part **ret)
 {
@@ -57,7 +62,10 @@ cairn_status crn_writer_part(const cairn_shelf *s, uint32_t series, uint32_t ran
     else
         rc = crn_part_open(dir, name, want, false, &s->opt, ret);
     close(dir);
-    return rc;
+    CRN_TRY(rc);
+    if (write)
+        crn_part_set_recheck(*ret, crn_shelf_rechecks(s));
+    return CAIRN_OK;
 }
 
 /* The parts of a directory of writers. */

@@ -54,6 +54,7 @@ struct cairn_shelf {
     state_index *index;
     uint32_t series; /* of the own parts; 0: not yet a writer */
     crn_part *part;  /* this process's */
+    bool made_room;  /* a put that found no room has removed from it what nobody needs */
     CRN_VEC(state_host) host;
     state_reader reader[STATE_READERS];
     uint64_t clock;
@@ -86,6 +87,9 @@ char *crn_writer_drops_name(uint32_t series, char buf[STATE_FILE_NAME]);
 /* Call fn for each part of the shelf: its writer and its rank. Negative results end it. */
 typedef cairn_status state_part_fn(void *arg, uint32_t series, uint32_t rank);
 cairn_status crn_shelf_parts(const cairn_shelf *s, state_part_fn *fn, void *arg);
+
+/* Is what a new state shares with others to be read again? */
+bool crn_shelf_rechecks(const cairn_shelf *s);
 
 /* Open the part of a writer's rank. nranks 0: of however many. */
 cairn_status crn_writer_part(const cairn_shelf *s, uint32_t series, uint32_t rank, uint32_t nranks,
@@ -128,8 +132,9 @@ cairn_status crn_put_finish(state_putting *p, cairn_status stored);
 /* Is mine the state that is there? CAIRN_NOTHING: yes; CAIRN_EMISMATCH. */
 cairn_status crn_state_judge(const state_entry *there, const state_entry *mine);
 
-/* All parts of the entry's writer have the state: list it, unless another one was first. */
-cairn_status crn_state_claim(cairn_shelf *s, const state_entry *e);
+/* All parts of the entry's writer have the state: list it, unless another one was first. old, if it
+ * is not NULL, is a damaged put of the same, in whose place it is. */
+cairn_status crn_state_claim(cairn_shelf *s, const state_entry *e, const state_entry *old);
 
 /* The parts do not have the state any more, or not yet: see to it that the index does not list that
  * put of it, as who mends the index at the same moment may have. */
@@ -222,6 +227,13 @@ cairn_status crn_reader_open(const cairn_shelf *s, const state_entry *e, uint32_
 /* Digest and bytes of a state, from the records of its parts. */
 cairn_status crn_reader_sum(cairn_shelf *s, const state_entry *e, crn_digest *ret,
                             uint64_t *ret_nbytes);
+
+/* Read what a process has of a state, and check it. digest: what it is to be, or NULL. */
+cairn_status crn_share_verify(cairn_shelf *s, const state_entry *e, uint32_t rank,
+                              const crn_digest *digest);
+
+/* Does a failure of reading mean that the state is damaged, or that it was dropped meanwhile? */
+bool crn_is_damage(cairn_status rc);
 
 /* Call fn with the fields that a state has (state_describe.c). CAIRN_NOTHING: it ended that. */
 cairn_status crn_state_describe(cairn_shelf *s, const state_entry *e, cairn_field_fn *fn,

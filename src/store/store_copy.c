@@ -33,7 +33,7 @@ static bool is_there(const copying *c, uint64_t i)
     const crn_block *b = &c->var->table[i];
     const crn_block *has = &c->draft->mark->var[c->v].table[i];
     if (crn_draft_inherited(c->draft, c->v, i) && crn_digest_equal(&has->digest, &b->digest) &&
-        crn_digest_equal(&has->origin, &b->origin))
+        crn_digest_equal(&has->origin, &b->origin) && crn_draft_trusts(c->draft, has))
         return true;
     return crn_digest_equal(&b->digest, &b->origin) &&
            crn_draft_share(c->draft, c->v, i, &b->origin);

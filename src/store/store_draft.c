@@ -46,6 +46,7 @@ void crn_draft_drop(crn_draft *d)
         free(d->var.at[i].state);
     crn_vec_done(&d->var);
     crn_index_done(&d->fresh);
+    crn_vec_done(&d->reread);
     crn_vec_done(&d->put);
     crn_vec_done(&d->twin);
     crn_mark_free(d->mark);
@@ -334,10 +335,11 @@ bool crn_draft_keeps(crn_draft *d, size_t v, uint64_t i, const void *data, const
     const crn_block *b = &d->mark->var[v].table[i];
     if (d->var.at[v].state[i] != BLOCK_INHERITED)
         return false;
-    if (crn_digest_equal(&b->origin, now))
-        return true;
-    if (!crn_digest_equal(&b->digest, now))
+    const bool same = crn_digest_equal(&b->origin, now);
+    if ((!same && !crn_digest_equal(&b->digest, now)) || !crn_draft_trusts(d, b))
         return false;
+    if (same)
+        return true;
     keep_for(d, v, i, now);
     if (d->watch)
         d->watch(d->watch_arg, v, i, data, crn_var_block_bytes(&d->mark->var[v], i));

@@ -44,7 +44,8 @@ struct crn_draft {
     crn_gather *gather;     /* the part's */
     crn_extent room;        /* kept for tables and record; what is left of it is free */
     uint64_t meta_bytes;
-    uint64_t page_bytes; /* of them, for pages of the record */
+    uint64_t page_bytes;           /* of them, for pages of the record */
+    CRN_VEC(unsigned char) reread; /* a block, to look at it again */
     uint64_t nlost; /* pieces that the newest mark has but storage lost: they are not inherited */
     crn_err broken; /* why it cannot be committed any more: an add or a put has failed half-way */
     crn_block_fn *watch;
@@ -60,6 +61,12 @@ cairn_status crn_draft_create(crn_part *part, const char *key, uint64_t version,
  * draft itself? Then it has that one's place, or will have it, and need not be put.
  */
 bool crn_draft_share(crn_draft *d, size_t v, uint64_t i, const crn_digest *digest);
+
+/*
+ * Is a block of the part, which the draft would refer to, still what was written? Without the
+ * option that is believed. One that is not is shared by nobody from now on.
+ */
+bool crn_draft_trusts(crn_draft *d, const crn_block *b);
 
 /* Room for the bytes of block i, to be filled before the next call: they will be stored as they
  * are, and as says what they are. */

@@ -37,6 +37,8 @@ static void part_free(crn_part *part)
 void crn_part_close(crn_part *part)
 {
     assert(!part || !part->drafting);
+    if (part && part->write && part->super.id.role == CRN_ROLE_STATES)
+        crn_part_shrink(part);
     part_free(part);
 }
 

@@ -30,6 +30,8 @@ struct crn_part {
     crn_index by_name, by_key;       /* of states: sequence numbers (store_states.c) */
     bool indexed;                    /* those know all of them */
     struct crn_uses *uses;           /* when write, of a part with states: who needs what */
+    bool rechecks;                   /* what a new state shares with others is read again */
+    uint64_t given;                  /* of free space, to the file system, at least */
     bool uses_partial;               /* some state could not be read: nobody knows its needs */
     struct crn_gather *gather;       /* write buffers, made by the first draft */
     crn_mark *tip;                   /* the newest mark; tables as far as a draft needed them */
@@ -120,6 +122,9 @@ cairn_status crn_mark_extents(crn_part *part, const part_entry *entry, crn_mark 
  */
 void crn_states_note(crn_part *part);
 void crn_states_forget(crn_part *part);
+
+/* Give free space of a part with states back to the file system, as far as that can take it. */
+void crn_part_shrink(crn_part *part);
 
 /* Find the free space again from the retained marks. */
 cairn_status crn_part_derive(crn_part *part);

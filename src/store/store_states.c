@@ -195,7 +195,7 @@ static const part_entry *choose_base(crn_part *part, const char *key, const char
 /* What cannot be read is not inherited. */
 static cairn_status set_tip(crn_part *part, const part_entry *base)
 {
-    if (part->tip && base && part->tip->seq == base->seq)
+    if (part->tip && base && part->tip->seq == base->seq && !part->rechecks)
         return CAIRN_OK;
     crn_part_set_tip(part, NULL);
     if (!base)
@@ -223,6 +223,27 @@ cairn_status crn_state_begin(crn_part *part, crn_state_name name, const char *pa
 }
 
 /* --- equal blocks -------------------------------------------------------------------------- */
+
+void crn_part_set_recheck(crn_part *part, bool recheck)
+{
+    part->rechecks = recheck;
+}
+
+/* What cannot be read is as bad as what was damaged; without memory to read it, nobody knows. */
+bool crn_draft_trusts(crn_draft *d, const crn_block *b)
+{
+    bool good = !d->part->rechecks;
+    if (!good && crn_vec_reserve(&d->reread, b->nbytes) == CAIRN_OK &&
+        crn_file_read(d->part->file, d->reread.at, b->nbytes, b->off) == CAIRN_OK) {
+        const crn_digest now = crn_digest_of(d->reread.at, b->nbytes);
+        good = crn_digest_equal(&now, b->codec ? &b->stored : &b->digest);
+    }
+    if (!good) {
+        d->nlost++;
+        crn_uses_distrust(d->part->uses, b->off);
+    }
+    return good;
+}
 
 /* Block i of v is not put, because another one is as good. */
 static void note_shared(crn_draft *d, size_t v, uint64_t i)
@@ -263,12 +284,12 @@ bool crn_draft_share(crn_draft *d, size_t v, uint64_t i, const crn_digest *diges
     const uint32_t nbytes = crn_var_block_bytes(var, i);
     if (!d->part->uses || nbytes < GRAIN)
         return false;
-    const crn_block *known = crn_uses_find(d->part->uses, digest, nbytes);
-    if (known) {
-        var->table[i] = *known;
-        note_shared(d, v, i);
-        return true;
-    }
+    for (const crn_block *known; (known = crn_uses_find(d->part->uses, digest, nbytes));)
+        if (crn_draft_trusts(d, known)) {
+            var->table[i] = *known;
+            note_shared(d, v, i);
+            return true;
+        }
     const crn_encoding *e = &d->var.at[v].encoding;
     const draft_twin *t = crn_encodes(e) ? NULL : find_fresh(d, digest, nbytes);
     if (!t || crn_vec_push(&d->twin, (draft_twin){v, t->v, i, t->i}) < 0) {
@@ -347,6 +368,62 @@ static void reclaim(crn_part *part, const crn_extents *piece, bool known)
     crn_vec_done(&unused);
 }
 
+/* All that no retained state needs: between what is needed, and behind it. */
+static uint64_t count_free(const crn_part *part, uint64_t nbytes)
+{
+    return CRN_MAX(nbytes, part->space.end) - DATA_START - part->space.used;
+}
+
+void crn_part_shrink(crn_part *part)
+{
+    const crn_space *s = &part->space;
+    uint64_t nbytes;
+    if (part->doubt || crn_file_nbytes(part->file, &nbytes) < 0)
+        return;
+    for (size_t i = 0; i < s->hole.n; i++)
+        if (crn_file_punch(part->file, s->hole.at[i].off, s->hole.at[i].nbytes) < 0)
+            return;
+    if (nbytes > s->end && crn_file_punch(part->file, s->end, nbytes - s->end) < 0)
+        return;
+    part->given = count_free(part, nbytes);
+}
+
+/*
+ * Free space is for what the writer puts next, and to give it back and take it again costs as much
+ * as to write it. So it is kept until it is twice what is needed, and some.
+ */
+static void shrink_rarely(crn_part *part)
+{
+    enum { SOME = 1 << 20 };
+    uint64_t nbytes;
+    if (crn_file_nbytes(part->file, &nbytes) < 0)
+        return;
+    const uint64_t free_bytes = count_free(part, nbytes);
+    part->given = CRN_MIN(part->given, free_bytes);
+    if (free_bytes - part->given > 2 * part->space.used + SOME)
+        crn_part_shrink(part);
+}
+
+/*
+ * A disk so full that there is no room to say what goes: what goes gives its space back first. It
+ * counts for nobody any more; its record comes first, so that whoever looks, should this be cut
+ * short, finds no state there.
+ */
+static cairn_status drop_when_full(crn_part *part, part_catalogue *left, const crn_extents *piece)
+{
+    crn_extents unused = {0};
+    uint64_t nbytes;
+    cairn_status rc = crn_uses_remove(part->uses, piece->at, piece->n, &unused);
+    for (size_t i = 0; i < unused.n && rc == CAIRN_OK; i++)
+        rc = crn_file_punch(part->file, unused.at[i].off, unused.at[i].nbytes);
+    crn_vec_done(&unused);
+    if (rc == CAIRN_OK)
+        rc = crn_part_resolve(part);
+    if (rc == CAIRN_OK)
+        rc = crn_part_commit(part, left->at, left->n, &nbytes);
+    return rc;
+}
+
 cairn_status crn_part_drop(crn_part *part, const crn_state_name *name, size_t n)
 {
     assert(part->write && !part->drafting && part->super.id.role == CRN_ROLE_STATES);
@@ -362,13 +439,25 @@ cairn_status crn_part_drop(crn_part *part, const crn_state_name *name, size_t n)
         return CAIRN_OK;
     CRN_TRY(crn_part_resolve(part));
     CRN_TRY_OUT(rc, part_entries(part, name, n, &left, &piece, &known));
-    CRN_TRY_OUT(rc, crn_part_commit(part, left.at, left.n, &nbytes));
+    rc = crn_part_commit(part, left.at, left.n, &nbytes);
+    if (rc == CAIRN_ENOSPC && known) {
+        const crn_err why = *crn_err_peek();
+        known = false; /* what was counted is not any more */
+        rc = drop_when_full(part, &left, &piece);
+        if (rc < 0) {
+            (void)crn_part_derive(part);
+            rc = crn_err_give(&why);
+        }
+    }
+    if (rc < 0)
+        goto out;
     unknow_others(part, &left);
     if (left.n > 0)
         memcpy(part->cat.at, left.at, left.n * sizeof *left.at);
     part->cat.n = left.n;
     crn_part_set_tip(part, NULL); /* it may be one of them */
     reclaim(part, &piece, known);
+    shrink_rarely(part);
 out:
     crn_vec_done(&left);
     crn_vec_done(&piece);

@@ -141,3 +141,12 @@ const crn_block *crn_uses_find(const crn_uses *u, const crn_digest *origin, uint
     }
     return NULL;
 }
+
+void crn_uses_distrust(crn_uses *u, uint64_t off)
+{
+    used_piece *p = find_place(u, off);
+    if (!p || p->nbytes == 0)
+        return;
+    crn_index_remove(&u->by_digest, hash_of_digest(&p->block.origin), (size_t)(p - u->piece.at));
+    p->nbytes = 0;
+}

@@ -28,4 +28,7 @@ cairn_status crn_uses_remove(crn_uses *u, const crn_extent *piece, size_t n, crn
  * a decoder that knows the kind of values can read. */
 const crn_block *crn_uses_find(const crn_uses *u, const crn_digest *origin, uint32_t nbytes);
 
+/* The block that lies at off is damaged: nobody is to share it any more. */
+void crn_uses_distrust(crn_uses *u, uint64_t off);
+
 #endif

@@ -9,6 +9,7 @@
 #include <cairn/state.h>
 
 #include "harness/scratch.h"
+#include "io/io_fault.h"
 #include "state/state_shelf.h"
 
 enum { N = 40000, PAGE_HALF = 4096, KEYS = 8 };
@@ -172,9 +173,163 @@ static void test_damaged_overflow(void **state)
     cairn_shelf_close(s);
 }
 
+/* --- blocks ------------------------------------------------------------------------------- */
+
+/* Change a byte of the first place of a writer's part that has the 8 bytes of a number. */
+static void damage_block(uint32_t writer, double number)
+{
+    char name[64];
+    unsigned char page[4096];
+    snprintf(name, sizeof name, "writers-000/part-%u-0", writer);
+    const int fd = open_file(name);
+    for (off_t at = 0; pread(fd, page, sizeof page, at) == sizeof page; at += sizeof page)
+        if (memcmp(page, &number, sizeof number) == 0 && memcmp(page + 8, &number, 8) == 0) {
+            assert_int_equal(pwrite(fd, "?", 1, at + 3), 1);
+            close(fd);
+            return;
+        }
+    fail();
+}
+
+static void assert_damaged(cairn_shelf *s, const char *key, uint64_t version)
+{
+    const cairn_field f = field_of(y);
+    assert_int_equal(cairn_state_get(s, key, version, &f, 1), CAIRN_ECORRUPT);
+}
+
+static uint32_t npins;
+
+static uint32_t writer_of(cairn_shelf *s, const char *key, uint64_t version)
+{
+    cairn_state_info info = {.struct_bytes = sizeof info};
+    assert_ok(cairn_state_describe(s, key, version, &info, NULL, NULL));
+    npins = info.npins;
+    return info.writer;
+}
+
+/* A state that has blocks in common with a damaged one is whole when its put says so; and the
+ * damaged one is when it is put again, by its writer or by another. */
+static void test_put_over_damage(void **state)
+{
+    (void)state;
+    cairn_shelf *s = fresh_shelf(), *other = open_shelf(), *reader = open_shelf();
+    assert_ok(put(s, "m", 1, 7));
+    damage_block(1, 7);
+    assert_damaged(reader, "m", 1);
+    assert_ok(put(s, "m", 2, 7)); /* takes after it */
+    check(reader, "m", 2, 7);
+    assert_ok(put(s, "n", 3, 7)); /* has blocks that it has */
+    check(reader, "n", 3, 7);
+    assert_damaged(reader, "m", 1);
+    assert_ok(cairn_state_pin(s, "m", 1));
+    assert_ok(put(s, "m", 1, 7));
+    check(reader, "m", 1, 7);
+    assert_int_equal(put(s, "m", 1, 7), CAIRN_NOTHING);
+    assert_int_equal(put(s, "m", 1, 8), CAIRN_EMISMATCH);
+    assert_int_equal(put(other, "m", 1, 7), CAIRN_NOTHING);
+    assert_int_equal(writer_of(reader, "m", 1), 1);
+    damage_block(1, 7);
+    damage_block(1, 7); /* of the two copies, that which counts */
+    assert_damaged(reader, "m", 1);
+    assert_ok(put(other, "m", 1, 7));
+    check(reader, "m", 1, 7);
+    assert_int_equal(writer_of(reader, "m", 1), 2);
+    assert_int_equal(npins, 1);
+    assert_ok(put(s, "o", 4, 9)); /* and heeds that its own is not wanted any more */
+    assert_int_equal(count(reader), 4);
+    cairn_shelf_close(s);
+    cairn_shelf_close(other);
+    cairn_shelf_close(reader);
+}
+
+static void push(cairn_shelf *from, cairn_shelf *to, int result)
+{
+    cairn_transfer *t;
+    assert_ok(cairn_state_push(from, "m", 1, to, 0, &t));
+    assert_int_equal(cairn_transfer_wait(t), result);
+}
+
+/* The same of copies. */
+static void test_push_over_damage(void **state)
+{
+    (void)state;
+    cairn_shelf *s = fresh_shelf();
+    assert_ok(put(s, "m", 1, 7));
+    cairn_shelf *far = fresh_shelf(), *reader = open_shelf();
+    push(s, far, CAIRN_OK);
+    push(s, far, CAIRN_NOTHING);
+    damage_block(1, 7);
+    assert_damaged(reader, "m", 1);
+    push(s, far, CAIRN_OK);
+    check(reader, "m", 1, 7);
+    push(s, far, CAIRN_NOTHING);
+    cairn_shelf_close(s);
+    cairn_shelf_close(far);
+    cairn_shelf_close(reader);
+}
+
+/* --- full disks --------------------------------------------------------------------------- */
+
+static uint64_t part_bytes(cairn_shelf *s)
+{
+    cairn_shelf_info info = {.struct_bytes = sizeof info};
+    assert_ok(cairn_shelf_describe(s, &info));
+    return info.part_bytes;
+}
+
+/* Where no new byte has room, what is dropped makes some: by its writer, or by another. */
+static void test_drop_when_full(void **state)
+{
+    (void)state;
+    cairn_shelf *s = fresh_shelf(), *other = open_shelf();
+    for (uint64_t v = 1; v <= 3; v++)
+        assert_ok(put(s, "m", v, (double)v));
+    const uint64_t before = part_bytes(s);
+    crn_fault_arm(&(crn_fault){CRN_FAULT_WRITE, CRN_FAULT_ENOSPC, 2, 1}); /* the catalogue */
+    assert_ok(cairn_state_drop(s, "m", 1));
+    crn_fault_arm(NULL);
+    assert_true(part_bytes(s) < before);
+    crn_fault_arm(&(crn_fault){CRN_FAULT_WRITE, CRN_FAULT_ENOSPC, 2, 1}); /* the line that asks */
+    assert_ok(cairn_state_drop(other, "m", 2));
+    crn_fault_arm(NULL);
+    crn_fault_arm(&(crn_fault){CRN_FAULT_WRITE, CRN_FAULT_ENOSPC, 1, 1}); /* and then a block */
+    assert_ok(put(s, "m", 4, 4));
+    crn_fault_arm(NULL);
+    check(other, "m", 3, 3);
+    check(other, "m", 4, 4);
+    assert_int_equal(count(other), 2);
+    cairn_shelf_close(s);
+    cairn_shelf_close(other);
+}
+
+/* Storage is given back when much was dropped, and of what is left at the end. */
+static void test_shrinks(void **state)
+{
+    (void)state;
+    enum { MANY = 40, STATE_BYTES = N * sizeof *x };
+    cairn_shelf *s = fresh_shelf(), *reader = open_shelf();
+    for (uint64_t v = 1; v <= MANY; v++)
+        assert_ok(put(s, "m", v, (double)v));
+    for (uint64_t v = 1; v <= MANY; v++)
+        if (v % 10 != 0)
+            assert_ok(cairn_state_drop(s, "m", v));
+    assert_true(part_bytes(reader) < (MANY / 10 * 3 + 5) * (uint64_t)STATE_BYTES);
+    cairn_shelf_close(s);
+    assert_true(part_bytes(reader) < (MANY / 10 + 1) * (uint64_t)STATE_BYTES);
+    s = open_shelf();
+    assert_ok(put(s, "m", 1, 1));
+    for (uint64_t v = 10; v <= MANY; v += 10)
+        check(reader, "m", v, (double)v);
+    check(reader, "m", 1, 1);
+    cairn_shelf_close(s);
+    cairn_shelf_close(reader);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_damaged_index),
-                                       cmocka_unit_test(test_damaged_overflow)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_damaged_index),   cmocka_unit_test(test_damaged_overflow),
+        cmocka_unit_test(test_put_over_damage), cmocka_unit_test(test_push_over_damage),
+        cmocka_unit_test(test_drop_when_full),  cmocka_unit_test(test_shrinks)};
     return cmocka_run_group_tests_name("state_damage", tests, scratch_begin, scratch_end);
 }
