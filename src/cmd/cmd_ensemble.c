@@ -92,7 +92,7 @@ static int verb_serve(crn_study *study, char **words)
     if ((mode == CRN_MODE_PLAIN || mode == CRN_MODE_NOISE) &&
         crn_side_open(study, mode == CRN_MODE_NOISE) < 0)
         return fail_here();
-    return crn_server_run(study, mode) < 0 ? fail_here() : CMD_YES;
+    return crn_serve(study, mode) < 0 ? fail_here() : CMD_YES;
 }
 
 static int verb_advance(crn_study *study, char **words)

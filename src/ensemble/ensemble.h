@@ -7,7 +7,10 @@
  *     ensemble_field.c      which fields a model may declare
  *     ensemble_runner.c     the model's side in a study: orders from launcher and server
  *     ensemble_server.c     the server's loop: runners, messages, the order of a study
+ *     ensemble_serve.c      the server as a process
  *     ensemble_kalman.c     the method of studies whose server has all states
+ *     ensemble_ranks.c      ranks of a server: orders, reports, states between them
+ *     ensemble_follower.c   what ranks of a server do that are not rank 0
  *     ensemble_gather.c     states between the server and all ranks of a runner
  *     ensemble_particle*.c  the method of particle filters: server, journal, update, runner
  *     ensemble_helper.c     a thread beside the model: sockets, the cache, pushes and loads
@@ -47,7 +50,8 @@
  *     ensemble_bound.c      a twin study in one process: the error with and without loss
  *     ensemble_results.c    what they found: tables and verdicts
  *     ensemble_study.c      a study's configuration and directory
- *     ensemble_layout.c     states in memory, pieces of them, rows for the filter
+ *     ensemble_layout.c     states in memory, rows for the filter
+ *     ensemble_slice.c      slices of them, and what of a runner's pieces is in a slice
  *     ensemble_wire.c       headers of messages
  *     ensemble_zmq.c        sockets
  */
@@ -94,7 +98,10 @@ crn_study_mode crn_mode_of(const char *word);
  * Be the server of a study whose launcher has started this process (by its environment). Returns
  * when the study is over: CAIRN_OK, or a failure whose sentence the launcher has got, too.
  */
-cairn_status crn_server_run(crn_study *study, crn_study_mode mode);
+cairn_status crn_serve(crn_study *study, crn_study_mode mode);
+
+/* Are there several ranks of it, of MPI? */
+bool crn_server_has_ranks(const crn_study *study, crn_study_mode mode);
 
 /*
  * Be a runner around a model that is run by command (ensemble_command.c). Returns when the study is

@@ -32,7 +32,6 @@ static cairn_status begin(crn_server *s)
     if (a->cycle == s->cycle)
         return CAIRN_OK;
     forget(a, s->nmembers);
-    CRN_TRY(crn_observing_place(&s->observing, &s->layout, s->analysis[0]));
     CRN_TRY(crn_obs_cycle(s->obs, s->cycle, &a->set));
     CRN_TRY(crn_alloc(&a->row, s->nmembers));
     for (uint32_t m = 0; m < s->nmembers; m++) {
@@ -67,16 +66,6 @@ bool crn_async_is_stale(const crn_server *s, uint32_t member, uint32_t attempt)
     return is_wanted(s) && (s->async.cycle != s->cycle || attempt <= s->async.row[member].stale);
 }
 
-static cairn_status observe(crn_server *s, crn_async_row *row, const unsigned char *state)
-{
-    for (uint32_t f = 0; f < s->layout.field.n; f++) {
-        const cairn_field piece = crn_layout_field(&s->layout, f, state);
-        if (s->observing.field[f].name[0])
-            CRN_TRY(crn_obs_pick(s->async.set, row->reached, f, &piece, row->entry));
-    }
-    return CAIRN_OK;
-}
-
 cairn_status crn_async_reached(crn_server *s, uint32_t member, const unsigned char *state,
                                bool *ret_whole)
 {
@@ -89,5 +78,5 @@ cairn_status crn_async_reached(crn_server *s, uint32_t member, const unsigned ch
     row->reached = to;
     row->stale = s->member[member].attempt;
     *ret_whole = to == s->study->steps;
-    return observe(s, row, state);
+    return crn_observe_slice(s, s->async.set, row->reached, state, row->entry);
 }

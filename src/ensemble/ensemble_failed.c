@@ -35,7 +35,7 @@ static cairn_status put(crn_server *s, uint32_t member)
     char key[32];
     cairn_field field[CRN_MEMBER_FIELDS];
     cairn_shelf *shelf;
-    const size_t n = name_fields(s, s->analysis[member], field);
+    const size_t n = name_fields(s, s->whole[member], field);
     snprintf(key, sizeof key, "m%06u", member);
     CRN_TRY(open_shelf(s->study, &shelf));
     int rc = cairn_state_put(shelf, key, s->cycle, NULL, field, n);
@@ -49,7 +49,9 @@ void crn_failed_keep(crn_server *s, uint32_t member)
     if (s->member[member].recorded || !s->analysis || s->twin)
         return;
     s->member[member].recorded = true;
-    if (put(s, member) < 0)
+    if (!crn_ranks_has_home(&s->ranks, member))
+        (void)crn_ranks_order_home(s, member);
+    else if (put(s, member) < 0)
         crn_study_event(s->study, "not_kept", "{s:i,s:s}", "cycle", s->cycle, "why",
                         crn_err_peek()->text);
     else

@@ -248,6 +248,8 @@ static cairn_status write_rows(const crn_h5 *h5, hid_t dataset, hid_t type,
     hid_t file = h5->H5Dget_space(dataset), memory = h5->H5Screate_simple(ndims, count, NULL);
     bool ok = file >= 0 && memory >= 0;
     for (uint32_t j = 0; ok && j < n; j++) {
+        if (!state[j])
+            continue;
         start[0] = j;
         ok = h5->H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
              h5->H5Dwrite(dataset, type, memory, file, H5P_DEFAULT, state[j] + f->at) >= 0;
@@ -259,7 +261,7 @@ static cairn_status write_rows(const crn_h5 *h5, hid_t dataset, hid_t type,
 }
 
 static cairn_status write_field(const crn_h5 *h5, hid_t file, const crn_state_field *f,
-                                unsigned char *const *state, uint32_t n)
+                                unsigned char *const *state, uint32_t n, bool first)
 {
     hsize_t dims[9] = {n};
     hid_t type;
@@ -267,15 +269,18 @@ static cairn_status write_field(const crn_h5 *h5, hid_t file, const crn_state_fi
         dims[d + 1] = f->global[d];
     CRN_TRY(crn_hdf5_type(h5, cairn_type_name(f->type), &type));
     hid_t space = h5->H5Screate_simple(f->ndims + 1, dims, NULL);
-    hid_t dataset =
-        h5->H5Dcreate2(file, f->name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t dataset;
+    if (first)
+        dataset = h5->H5Dcreate2(file, f->name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    else
+        dataset = h5->H5Oopen(file, f->name, H5P_DEFAULT);
     cairn_status rc;
     if (dataset < 0)
         rc = crn_hdf5_fail(h5, "cannot make dataset '%s'", f->name);
     else
         rc = write_rows(h5, dataset, type, f, state, n);
     if (dataset >= 0)
-        h5->H5Dclose(dataset);
+        h5->H5Oclose(dataset);
     h5->H5Sclose(space);
     h5->H5Tclose(type);
     return rc;
@@ -297,31 +302,37 @@ static cairn_status write_members(const crn_h5 *h5, hid_t file, const uint32_t *
 }
 
 static cairn_status write_file(const crn_h5 *h5, const char *path, const crn_state_layout *l,
-                               unsigned char *const *state, const uint32_t *member, uint32_t n)
+                               unsigned char *const *state, const uint32_t *member, uint32_t n,
+                               bool first)
 {
-    hid_t file = h5->H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t file;
+    if (first)
+        file = h5->H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    else
+        file = h5->H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     if (file < 0)
         return crn_hdf5_fail(h5, "cannot make '%s'", path);
-    cairn_status rc = write_members(h5, file, member, n);
+    cairn_status rc = first ? write_members(h5, file, member, n) : CAIRN_OK;
     for (size_t i = 0; rc == CAIRN_OK && i < l->field.n; i++)
-        rc = write_field(h5, file, &l->field.at[i], state, n);
+        rc = write_field(h5, file, &l->field.at[i], state, n, first);
     if (h5->H5Fclose(file) < 0 && rc == CAIRN_OK)
         rc = crn_hdf5_fail(h5, "cannot close '%s'", path);
     return rc;
 }
 
 cairn_status crn_ensemble_write(const char *file, const crn_state_layout *l,
-                                unsigned char *const *state, const uint32_t *member, uint32_t n)
+                                unsigned char *const *state, const uint32_t *member, uint32_t n,
+                                crn_ensemble_turn turn)
 {
     const crn_h5 *h5;
     char *path;
     CRN_FAIL_IF(asprintf(&path, "%s.new", file) < 0, CAIRN_ENOMEM, "no memory for a path");
     cairn_status rc = crn_hdf5_lock(&h5);
     if (rc == CAIRN_OK) {
-        rc = write_file(h5, path, l, state, member, n);
+        rc = write_file(h5, path, l, state, member, n, turn.first);
         crn_hdf5_unlock();
     }
-    if (rc == CAIRN_OK && rename(path, file) != 0)
+    if (rc == CAIRN_OK && turn.last && rename(path, file) != 0)
         rc = crn_fail_sys(errno, "cannot write '%s'", file);
     free(path);
     return rc;

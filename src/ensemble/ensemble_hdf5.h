@@ -30,9 +30,15 @@ void crn_datasets_done(crn_datasets *d);
 cairn_status crn_datasets_read(const char *file, crn_datasets *d);
 cairn_status crn_datasets_write(const char *file, const crn_datasets *d);
 
+/* One process may write it all, or several, each in its turn. */
+typedef struct crn_ensemble_turn {
+    bool first, last;
+} crn_ensemble_turn;
+
 /* Write n states, of these members, as one file: for each field a dataset [n][field's shape], and
- * "member". Atomic. */
+ * "member". Atomic. NULL: a state that another process writes. */
 cairn_status crn_ensemble_write(const char *file, const crn_state_layout *l,
-                                unsigned char *const *state, const uint32_t *member, uint32_t n);
+                                unsigned char *const *state, const uint32_t *member, uint32_t n,
+                                crn_ensemble_turn turn);
 
 #endif

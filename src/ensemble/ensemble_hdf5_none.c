@@ -35,8 +35,9 @@ cairn_status crn_datasets_write(const char *file, const crn_datasets *d)
 }
 
 cairn_status crn_ensemble_write(const char *file, const crn_state_layout *l,
-                                unsigned char *const *state, const uint32_t *member, uint32_t n)
+                                unsigned char *const *state, const uint32_t *member, uint32_t n,
+                                crn_ensemble_turn turn)
 {
-    (void)file, (void)l, (void)state, (void)member, (void)n;
+    (void)file, (void)l, (void)state, (void)member, (void)n, (void)turn;
     return missing();
 }

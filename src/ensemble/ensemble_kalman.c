@@ -6,13 +6,20 @@
  */
 #include "ensemble/ensemble_server.h"
 #include "ensemble/ensemble_table.h"
+#include "ensemble/ensemble_update.h"
 
 #include <errno.h>
 #include <unistd.h>
 
 /* --- the beginning -------------------------------------------------------------------------- */
 
-static cairn_status analyse(crn_server *s)
+/* Members that are observed within their cycle need places before. */
+static cairn_status place(crn_server *s)
+{
+    return s->study->asynchronous && s->obs ? crn_observe_place(s, s->analysis[0]) : CAIRN_OK;
+}
+
+cairn_status crn_kalman_analyse(crn_server *s)
 {
     const uint64_t begun = crn_now_ns();
     crn_server_beat(s, "update");
@@ -25,22 +32,44 @@ static cairn_status analyse(crn_server *s)
     return CAIRN_OK;
 }
 
+static cairn_status analyse(crn_server *s)
+{
+    CRN_TRY(crn_ranks_order_all(s, CRN_SHARE_UPDATE, NULL, 0));
+    return crn_kalman_analyse(s);
+}
+
 /* What an earlier server of the study has kept is taken up. */
 static cairn_status begin(crn_server *s)
 {
     bool whole = false;
-    CRN_TRY(crn_gather_begin(s));
+    CRN_TRY(crn_comm_agree(s->ranks.comm, crn_gather_begin(s)));
     cairn_status rc = crn_states_take_up(s, &whole);
     CRN_TRY(rc);
-    if (rc == CAIRN_OK)
+    if (rc == CAIRN_OK && s->ranks.rank == 0)
         crn_revival_begin(s);
+    if (rc == CAIRN_OK)
+        CRN_TRY(place(s));
     s->phase = rc == CAIRN_NOTHING ? CRN_PHASE_FIRST : CRN_PHASE_CYCLE;
     if (rc == CAIRN_OK && s->cycle > s->study->cycles)
         s->phase = CRN_PHASE_OVER;
-    return whole ? analyse(s) : CAIRN_OK;
+    return whole ? crn_kalman_analyse(s) : CAIRN_OK;
 }
 
 /* --- tasks ---------------------------------------------------------------------------------- */
+
+/* Other ranks of the server send their parts. */
+static cairn_status order_send(crn_server *s, const crn_wire *task, const crn_runner_row *r,
+                               bool background)
+{
+    crn_wire w = *task;
+    w.kind = CRN_WIRE_SHARE;
+    w.runner = r->number;
+    w.number = CRN_SHARE_SEND;
+    w.more = background;
+    for (uint32_t k = 1; k < s->ranks.size; k++)
+        CRN_TRY(crn_ranks_order(s, k, &w, NULL, 0));
+    return CAIRN_OK;
+}
 
 static cairn_status give_member(crn_server *s, crn_runner_row *r, uint32_t member)
 {
@@ -58,6 +87,7 @@ static cairn_status give_member(crn_server *s, crn_runner_row *r, uint32_t membe
     w.more = s->study->spin + (s->cycle - 1) * s->study->steps + from;
     w.rank = crn_states_keep_background(s) && last ? CRN_TASK_KEEP : 0;
     crn_server_task(s, r, &w);
+    CRN_TRY(order_send(s, &w, r, from > 0));
     crn_gather_send(s, r, &w, from > 0 ? s->background[member] : s->analysis[member]);
     crn_study_event(s->study, "task", "{s:i,s:i,s:i,s:o}", "cycle", s->cycle, "member", member,
                     "attempt", w.attempt, "runner", json_sprintf("r%u", r->number));
@@ -79,29 +109,38 @@ static cairn_status advance(crn_server *s)
         left += s->member[m].state == CRN_MEMBER_TODO || s->member[m].state == CRN_MEMBER_RUNNING;
     if (left > 0 || s->phase != CRN_PHASE_CYCLE || (s->study->side && crn_side_must_wait(s)))
         return CAIRN_OK;
+    if (s->ranks.size > 1 && (s->waiting = crn_keeper_works(s)))
+        return CAIRN_OK; /* its steps are orders, for which there is no time in an update */
     return analyse(s);
+}
+
+cairn_status crn_kalman_first(crn_server *s)
+{
+    CRN_TRY(s->study->side ? crn_side_first(s) : crn_analysis_first(s));
+    CRN_TRY(place(s));
+    crn_keeper_start(s, 0);
+    crn_server_next_cycle(s);
+    return CAIRN_OK;
 }
 
 static cairn_status on_first(crn_server *s, crn_runner_row *r)
 {
-    unsigned char *state = s->background[0];
-    s->background[0] = r->incoming;
-    r->incoming = state;
-    CRN_TRY(s->study->side ? crn_side_first(s) : crn_analysis_first(s));
-    crn_keeper_start(s, 0);
-    crn_server_next_cycle(s);
-    return CAIRN_OK;
+    CRN_TRY(crn_ranks_order_all(s, CRN_SHARE_FIRST, r, 0));
+    crn_gather_swap(s, r, 0);
+    return crn_kalman_first(s);
 }
 
 static cairn_status take_result(crn_server *s, crn_runner_row *r, const crn_wire *w)
 {
     char why[160];
     crn_member_row *m = &s->member[w->member];
-    if (crn_rows_find_bad(&s->layout, r->incoming, why, sizeof why))
-        return crn_schedule_failed(s, w->member, r->number, CRN_CAUSE_STATE, why);
-    unsigned char *state = s->background[w->member];
-    s->background[w->member] = r->incoming;
-    r->incoming = state;
+    const bool bad = crn_rows_find_bad(&s->layout, r->incoming, why, sizeof why);
+    if (bad || r->bad[0]) {
+        CRN_TRY(crn_states_refuse(s, w->member, s->cycle));
+        return crn_schedule_failed(s, w->member, r->number, CRN_CAUSE_STATE, bad ? why : r->bad);
+    }
+    CRN_TRY(crn_ranks_order_all(s, CRN_SHARE_TAKE, r, w->member));
+    crn_gather_swap(s, r, w->member);
     bool whole;
     CRN_TRY(crn_async_reached(s, w->member, s->background[w->member], &whole));
     m->state = whole ? CRN_MEMBER_DONE : CRN_MEMBER_TODO;
@@ -142,6 +181,8 @@ static cairn_status take(crn_server *s, crn_runner_row *r, const crn_wire *w)
 
 static cairn_status letter(crn_server *s, crn_runner_row *r, const crn_letter *m)
 {
+    if (m->wire.kind == CRN_WIRE_SHARE)
+        return crn_gather_share(s, r, &m->wire, take);
     return crn_gather_letter(s, r, m, take);
 }
 
@@ -190,8 +231,7 @@ static cairn_status open_states(crn_server *s)
 
 static cairn_status tick(crn_server *s)
 {
-    if (s->keeper.works && atomic_load(&s->keeper.ended))
-        crn_keeper_join(s);
+    CRN_TRY(crn_keeper_look(s));
     crn_revival_look(s);
     return s->waiting ? advance(s) : CAIRN_OK;
 }
@@ -209,6 +249,8 @@ static cairn_status close_states(crn_server *s, cairn_status rc)
     if (rc == CAIRN_OK && s->twin && !s->stopping)
         rc = close_twin(s, s->twin_path);
     crn_keeper_join(s);
+    if (s->ranks.rank > 0)
+        return rc;
     if (rc == CAIRN_OK)
         crn_revival_report(s);
     return s->twin ? rc : export_tables(s, rc);

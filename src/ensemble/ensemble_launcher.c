@@ -19,7 +19,13 @@
 
 #include "supervise/supervise.h"
 
-enum { WAIT_MS = 100, LEAVE_S = 5, CLEAR_S = 120, SERVERS_IN_A_ROW = 5 };
+enum {
+    WAIT_MS = 100,
+    LEAVE_S = 5,
+    CLEAR_S = 120,
+    SERVERS_IN_A_ROW = 5,
+    ADDRESSES_MAX = 1 << 26 /* bytes */
+};
 
 typedef struct launcher {
     crn_study *study;
@@ -35,6 +41,7 @@ typedef struct launcher {
     uint32_t wanted;                /* runners */
     uint32_t nstarted, other;       /* of a check: runners; the one with other ranks, or 0 */
     char address[CRN_ADDRESS_TEXT]; /* of the server; "": there is none at present */
+    char *addresses;                /* of its ranks, if there are several: a line each */
     uint32_t cycle, done, active;   /* as the server says */
     uint64_t failures, heard_ns, begun_ns, said_ns;
     uint32_t first_cycle, nservers, nunborn; /* in a row: servers without progress, runners that
@@ -68,6 +75,14 @@ static void send_to(launcher *l, const char *peer, crn_wire_kind kind, uint32_t 
     (void)crn_link_send(l->hub, peer, &w, NULL, 0);
 }
 
+static void send_serve(launcher *l, const char *peer)
+{
+    crn_wire w = {.kind = CRN_WIRE_SERVE, .study = l->study->id, .incarnation = l->server};
+    const char *all = l->addresses ? l->addresses : "";
+    snprintf(w.text, sizeof w.text, "%s", l->address);
+    (void)crn_link_send(l->hub, peer, &w, all, strlen(all));
+}
+
 static uint32_t number_of(const crn_job *job)
 {
     return (uint32_t)strtoul(job->name + 1, NULL, 10);
@@ -82,7 +97,7 @@ static void inform(launcher *l, const crn_job *job)
         if (l->over || l->served)
             send_to(l, peer, CRN_WIRE_STOP, 0, "");
         else if (l->address[0])
-            send_to(l, peer, CRN_WIRE_SERVE, 0, l->address);
+            send_serve(l, peer);
     }
 }
 
@@ -140,11 +155,15 @@ static cairn_status start_runner(launcher *l, const char *command, bool other)
 
 static cairn_status start_server(launcher *l)
 {
-    char *command;
+    char *command, mpirun[64] = "";
+    const bool ranks = crn_server_has_ranks(l->study, l->mode);
+    const bool given = l->study->server[0] && (ranks || l->study->server_ranks == 1);
     l->address[0] = 0;
     l->heard_ns = crn_now_ns();
-    CRN_FAIL_IF(asprintf(&command, "%s ensemble serve '%s' %s",
-                         l->study->server[0] ? l->study->server : l->program, l->study->file,
+    if (ranks && !given)
+        snprintf(mpirun, sizeof mpirun, "mpirun -n %u ", l->study->server_ranks);
+    CRN_FAIL_IF(asprintf(&command, "%s%s ensemble serve '%s' %s", mpirun,
+                         given ? l->study->server : l->program, l->study->file,
                          crn_mode_word(l->mode)) < 0,
                 CAIRN_ENOMEM, "no memory for a command");
     cairn_status rc = start_job(l, 's', ++l->server, command);
@@ -331,6 +350,20 @@ static void watch_jobs(launcher *l)
 
 /* --- messages in ---------------------------------------------------------------------------- */
 
+/* Where a server listens: a line for each of its ranks, the first of which speaks for all. */
+static bool note_addresses(launcher *l, const char *text, size_t n)
+{
+    size_t first = 0;
+    while (first < n && text[first] != '\n')
+        first++;
+    if (n > ADDRESSES_MAX || first == 0 || first >= sizeof l->address)
+        return false;
+    free(l->addresses);
+    l->addresses = first < n ? strndup(text, n) : NULL;
+    snprintf(l->address, sizeof l->address, "%.*s", (int)first, text);
+    return true;
+}
+
 static void on_hello(launcher *l, const crn_letter *m)
 {
     char name[CRN_PEER_NAME + 1], *node;
@@ -350,10 +383,8 @@ static void on_hello(launcher *l, const crn_letter *m)
         inform(l, job);
         return;
     }
-    if (m->nbytes >= sizeof l->address || number_of(job) != l->server)
+    if (number_of(job) != l->server || !note_addresses(l, (const char *)m->data, m->nbytes))
         return;
-    memcpy(l->address, m->data, m->nbytes);
-    l->address[m->nbytes] = 0;
     l->heard_ns = crn_now_ns();
     crn_study_event(l->study, "serving", "{s:s}", "job", job->name);
     inform_all(l);
@@ -593,6 +624,7 @@ static void launcher_done(launcher *l)
     while (l->job.n > 0)
         free(l->job.at[--l->job.n]);
     crn_vec_done(&l->job);
+    free(l->addresses);
     crn_link_free(l->hub);
     if (l->lock >= 0)
         close(l->lock);

@@ -116,6 +116,7 @@ cairn_status crn_layout_init(crn_state_layout *l, const crn_state_fields *fields
             return rc;
         }
     }
+    l->end = l->nbytes;
     return CAIRN_OK;
 }
 
@@ -139,48 +140,6 @@ cairn_status crn_layout_check(const crn_state_layout *l, const crn_state_fields 
                     CAIRN_EMISMATCH, "its field '%s' has another role, type or shape", is->name);
     }
     return CAIRN_OK;
-}
-
-/* --- pieces --------------------------------------------------------------------------------- */
-
-typedef struct copy {
-    crn_stretches walk;
-    size_t item;
-} copy;
-
-static bool copy_begin(const crn_state_layout *l, size_t field, const crn_state_field *piece,
-                       copy *ret)
-{
-    const crn_state_field *whole = &l->field.at[field];
-    const uint32_t ndims = (uint32_t)whole->ndims;
-    const crn_box part = crn_box_of(ndims, piece->offset, piece->count);
-    const crn_box all = crn_box_of(ndims, NULL, whole->global);
-    if (crn_box_volume(&part) == 0)
-        return false;
-    *ret = (copy){crn_stretches_of(&part, &part, &all), cairn_type_bytes(whole->type)};
-    return true;
-}
-
-void crn_piece_read(const crn_state_layout *l, size_t field, const crn_state_field *piece,
-                    const unsigned char *state, void *data)
-{
-    copy c;
-    const unsigned char *from = state + l->field.at[field].at;
-    if (copy_begin(l, field, piece, &c))
-        while (crn_stretches_next(&c.walk))
-            memcpy((unsigned char *)data + c.walk.from * c.item, from + c.walk.to * c.item,
-                   c.walk.n * c.item);
-}
-
-void crn_piece_write(const crn_state_layout *l, size_t field, const crn_state_field *piece,
-                     const void *data, unsigned char *state)
-{
-    copy c;
-    unsigned char *to = state + l->field.at[field].at;
-    if (copy_begin(l, field, piece, &c))
-        while (crn_stretches_next(&c.walk))
-            memcpy(to + c.walk.to * c.item, (const unsigned char *)data + c.walk.from * c.item,
-                   c.walk.n * c.item);
 }
 
 /* --- rows ----------------------------------------------------------------------------------- */
@@ -213,13 +172,15 @@ void crn_rows_write(const crn_state_layout *l, const double *row, unsigned char 
     }
 }
 
-bool crn_rows_find_bad(const crn_state_layout *l, const unsigned char *state, char *name,
+bool crn_rows_find_bad(const crn_state_layout *l, const unsigned char *slice, char *name,
                        size_t cap)
 {
+    uint64_t first, end;
     for (size_t k = 0; k < l->field.n; k++) {
         const crn_state_field *f = &l->field.at[k];
-        for (uint64_t i = 0, n = volume(f, f->global); f->role != CAIRN_CARRIED && i < n; i++) {
-            const double x = crn_element(state + f->at, f->type, i);
+        crn_slice_range(l, k, &first, &end);
+        for (uint64_t i = first; f->role != CAIRN_CARRIED && i < end; i++) {
+            const double x = crn_element(slice + crn_slice_at(l, k, first), f->type, i - first);
             if (isfinite(x) && x >= f->low && x <= f->high)
                 continue;
             if (isfinite(x))

@@ -191,8 +191,7 @@ cairn_status crn_truth_put(crn_server *s)
     return status;
 }
 
-/* A study that has no truth, or none of this cycle, is not scored. */
-cairn_status crn_truth_get(crn_update *u)
+static cairn_status read_truth(crn_update *u)
 {
     cairn_field field[CRN_MEMBER_FIELDS];
     cairn_shelf *shelf;
@@ -204,10 +203,22 @@ cairn_status crn_truth_get(crn_update *u)
         size_t n = name_fields(u->s, u->truth, field);
         u->scored = cairn_state_get(shelf, "truth", u->s->cycle, field, n) == CAIRN_OK;
     }
+    cairn_shelf_close(shelf);
+    return rc;
+}
+
+/* A study that has no truth, or none of this cycle, is not scored; nor where one rank cannot read
+ * it. */
+cairn_status crn_truth_get(crn_update *u)
+{
+    cairn_status rc = read_truth(u);
+    uint64_t all = u->scored;
+    CRN_TRY(crn_comm_agree(u->s->ranks.comm, rc));
+    CRN_TRY(crn_comm_allreduce_u64(u->s->ranks.comm, CRN_REDUCE_MIN, &all, 1));
+    u->scored = all != 0;
     if (!u->scored) {
         free(u->truth);
         u->truth = NULL;
     }
-    cairn_shelf_close(shelf);
-    return rc;
+    return CAIRN_OK;
 }

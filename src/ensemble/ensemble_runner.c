@@ -17,7 +17,8 @@ typedef enum verb { DO_WAIT, DO_CONNECT, DO_TASK, DO_STOP } verb;
 
 typedef struct order {
     uint32_t verb;
-    crn_wire wire; /* serve or task */
+    crn_wire wire;       /* serve or task */
+    uint64_t naddresses; /* bytes of the text that follows a serve */
 } order;
 
 struct crn_member_runner {
@@ -25,14 +26,18 @@ struct crn_member_runner {
     uint32_t number; /* of the job */
     crn_keys keys;
     uint64_t study;
-    crn_link *launcher, *server; /* launcher: of rank 0 only */
-    uint32_t incarnation;        /* of the server that we are connected to; 0: none */
-    cairn_shelf *shelf;          /* NULL: backgrounds are not kept */
-    crn_state_fields fields;     /* our pieces */
-    crn_wire task;               /* the last one */
-    bool over;                   /* the study is */
-    bool holds;                  /* a result that was not answered yet */
-    char refusal[256];           /* why the model could not compute it; "": it could */
+    crn_link *launcher;      /* of rank 0 only */
+    crn_link **server;       /* to its ranks, rank 0 first; NULL: nothing of our pieces is there */
+    uint32_t nservers;       /* 0: there is none at present */
+    char *addresses;         /* of the server's ranks, as rank 0 has heard of them */
+    crn_state_layout *part;  /* of each rank of the server: its slice */
+    uint32_t incarnation;    /* of the server that we are connected to; 0: none */
+    cairn_shelf *shelf;      /* NULL: backgrounds are not kept */
+    crn_state_fields fields; /* our pieces */
+    crn_wire task;           /* the last one */
+    bool over;               /* the study is */
+    bool holds;              /* a result that was not answered yet */
+    char refusal[256];       /* why the model could not compute it; "": it could */
     uint64_t begun_ns, beat_ns;
     double took_s;
     uint64_t nbad;
@@ -86,20 +91,34 @@ cairn_status crn_runner_create(cairn_ensemble *e, crn_member_runner **ret)
     return CAIRN_OK;
 }
 
+static void leave_server(crn_member_runner *r)
+{
+    for (uint32_t k = 0; k < r->nservers; k++) {
+        crn_link_free(r->server[k]);
+        crn_layout_done(&r->part[k]);
+    }
+    free(r->server);
+    free(r->part);
+    r->server = NULL;
+    r->part = NULL;
+    r->nservers = 0;
+}
+
 void crn_runner_free(crn_member_runner *r)
 {
     if (!r)
         return;
-    if (r->launcher && r->server && !r->over) {
+    if (r->launcher && r->nservers > 0 && !r->over) {
         crn_wire w = {.kind = CRN_WIRE_LEAVE,
                       .study = r->study,
                       .runner = r->number,
                       .incarnation = r->incarnation};
-        (void)crn_link_send(r->server, NULL, &w, NULL, 0);
+        (void)crn_link_send(r->server[0], NULL, &w, NULL, 0);
     }
     cairn_shelf_close(r->shelf);
-    crn_link_free(r->server);
+    leave_server(r);
     crn_link_free(r->launcher);
+    free(r->addresses);
     crn_vec_done(&r->fields);
     free(r->dir);
     free(r);
@@ -160,22 +179,34 @@ static crn_wire wire_of(const cairn_ensemble *e, crn_wire_kind kind)
 static void send_beat(cairn_ensemble *e, crn_wire_kind kind)
 {
     crn_wire w = wire_of(e, kind);
-    if (e->runner->server)
-        (void)crn_link_send(e->runner->server, NULL, &w, NULL, 0);
+    if (e->runner->nservers > 0)
+        (void)crn_link_send(e->runner->server[0], NULL, &w, NULL, 0);
     e->runner->beat_ns = crn_now_ns();
+}
+
+/* Where the part of field i that rank k of the server has lies in this rank's piece. */
+static unsigned char *part_of(const cairn_ensemble *e, uint32_t k, size_t i, size_t *ret_nbytes)
+{
+    const crn_state_field *f = &e->runner->fields.at[i];
+    const size_t item = cairn_type_bytes(f->type);
+    uint64_t first, end;
+    crn_part_range(&e->runner->part[k], i, f, &first, &end);
+    *ret_nbytes = (end - first) * item;
+    return (unsigned char *)e->field.at[i]->piece.data + first * item;
 }
 
 /* This rank's pieces of the result. */
 static void send_pieces(cairn_ensemble *e)
 {
-    for (size_t i = 0; i < e->field.n; i++) {
-        const crn_state_field *f = &e->runner->fields.at[i];
-        crn_wire w = wire_of(e, CRN_WIRE_PIECE);
-        w.number = i;
-        if (crn_field_nbytes(f) > 0)
-            (void)crn_link_send(e->runner->server, NULL, &w, e->field.at[i]->piece.data,
-                                crn_field_nbytes(f));
-    }
+    for (uint32_t k = 0; k < e->runner->nservers; k++)
+        for (size_t i = 0; e->runner->server[k] && i < e->field.n; i++) {
+            size_t nbytes;
+            const unsigned char *data = part_of(e, k, i, &nbytes);
+            crn_wire w = wire_of(e, CRN_WIRE_PIECE);
+            w.number = i;
+            if (nbytes > 0)
+                (void)crn_link_send(e->runner->server[k], NULL, &w, data, nbytes);
+        }
 }
 
 /* Put the background on the shelf. Collective. A failure is the server's to know: it then has the
@@ -202,20 +233,30 @@ static void keep_background(cairn_ensemble *e)
 static void send_result(cairn_ensemble *e, bool keep)
 {
     crn_member_runner *r = e->runner;
-    if (r->server && !r->refusal[0])
+    if (!r->refusal[0])
         send_pieces(e);
     if (keep)
         keep_background(e);
-    if (!r->launcher || !r->server)
+    if (!r->launcher || r->nservers == 0)
         return;
     crn_wire w = wire_of(e, CRN_WIRE_DONE);
     w.seconds = r->took_s;
     w.number = r->refusal[0] != 0;
     memcpy(w.text, r->refusal, sizeof r->refusal);
-    (void)crn_link_send(r->server, NULL, &w, NULL, 0);
+    (void)crn_link_send(r->server[0], NULL, &w, NULL, 0);
 }
 
 /* --- orders --------------------------------------------------------------------------------- */
+
+/* Where the ranks of the server listen; the bytes that this takes, as text. */
+static size_t note_addresses(crn_member_runner *r, const crn_letter *m)
+{
+    const bool many = m->nbytes > 0;
+    const char *text = many ? (const char *)m->data : m->wire.text;
+    free(r->addresses);
+    r->addresses = strndup(text, many ? m->nbytes : sizeof m->wire.text);
+    return r->addresses ? strlen(r->addresses) + 1 : 0;
+}
 
 /* Rank 0: does the launcher want something? */
 static bool hear_launcher(crn_member_runner *r, order *ret)
@@ -227,7 +268,9 @@ static bool hear_launcher(crn_member_runner *r, order *ret)
                 (m.wire.kind == CRN_WIRE_STOP ||
                  (m.wire.kind == CRN_WIRE_SERVE && m.wire.incarnation > r->incarnation));
         if (found)
-            *ret = (order){m.wire.kind == CRN_WIRE_STOP ? DO_STOP : DO_CONNECT, m.wire};
+            *ret = (order){m.wire.kind == CRN_WIRE_STOP ? DO_STOP : DO_CONNECT, m.wire, 0};
+        if (found && ret->verb == DO_CONNECT)
+            ret->naddresses = note_addresses(r, &m);
         crn_letter_done(&m);
     }
     return found;
@@ -238,11 +281,11 @@ static bool hear_server(crn_member_runner *r, order *ret)
 {
     crn_letter m = {0};
     bool found = false;
-    while (!found && r->server && crn_link_take(r->server, &m, &r->nbad) == CAIRN_OK) {
+    while (!found && r->nservers > 0 && crn_link_take(r->server[0], &m, &r->nbad) == CAIRN_OK) {
         found = m.wire.study == r->study && m.wire.incarnation == r->incarnation &&
                 (m.wire.kind == CRN_WIRE_TASK || m.wire.kind == CRN_WIRE_STOP);
         if (found)
-            *ret = (order){m.wire.kind == CRN_WIRE_STOP ? DO_STOP : DO_TASK, m.wire};
+            *ret = (order){m.wire.kind == CRN_WIRE_STOP ? DO_STOP : DO_TASK, m.wire, 0};
         crn_letter_done(&m);
     }
     return found;
@@ -253,7 +296,7 @@ static order await_order(cairn_ensemble *e)
     crn_member_runner *r = e->runner;
     order o = {.verb = DO_WAIT};
     while (!hear_launcher(r, &o) && !hear_server(r, &o)) {
-        crn_link *const link[] = {r->launcher, r->server};
+        crn_link *const link[] = {r->launcher, r->nservers > 0 ? r->server[0] : NULL};
         crn_link_wait(link, 2, -1, WAIT_MS);
         if (crn_now_ns() > r->beat_ns + (uint64_t)BEAT_S * 1000000000)
             send_beat(e, CRN_WIRE_BEAT);
@@ -263,9 +306,19 @@ static order await_order(cairn_ensemble *e)
 
 static cairn_status next_order(cairn_ensemble *e, order *ret)
 {
-    if (e->runner->launcher)
+    crn_member_runner *r = e->runner;
+    if (r->launcher)
         *ret = await_order(e);
-    return crn_comm_bcast(e->comm, ret, sizeof *ret, 0);
+    CRN_TRY(crn_comm_bcast(e->comm, ret, sizeof *ret, 0));
+    if (ret->verb != DO_CONNECT || crn_comm_size(e->comm) == 1)
+        return CAIRN_OK;
+    cairn_status rc = CAIRN_OK;
+    if (!r->launcher) {
+        free(r->addresses);
+        rc = crn_alloc(&r->addresses, ret->naddresses);
+    }
+    CRN_TRY(crn_comm_agree(e->comm, rc));
+    return crn_comm_bcast(e->comm, r->addresses, ret->naddresses, 0);
 }
 
 /* Until the end of the job, as the launcher or the job's script knows it; 0: not known. */
@@ -279,28 +332,65 @@ static double seconds_left(void)
     return left > 0 ? left : 1e-3;
 }
 
-/* A new server: all ranks register, and what it may lack is offered to it. */
-static cairn_status connect_server(cairn_ensemble *e, const crn_wire *serve)
+/* Slices of the server's ranks, by the lines of their addresses. */
+static cairn_status know_ranks(crn_member_runner *r)
+{
+    uint32_t n = 1;
+    for (const char *c = r->addresses; *c; c++)
+        n += *c == '\n';
+    CRN_TRY(crn_alloc(&r->server, n));
+    CRN_TRY(crn_alloc(&r->part, n));
+    for (; r->nservers < n; r->nservers++) {
+        CRN_TRY(crn_layout_init(&r->part[r->nservers], &r->fields));
+        crn_layout_slice(&r->part[r->nservers], r->nservers, n);
+    }
+    return CAIRN_OK;
+}
+
+/* Rank 0 of the server knows all ranks of its runners, others those that share fields with them. */
+static bool shares_with(const cairn_ensemble *e, uint32_t k)
+{
+    size_t nbytes = 0;
+    for (size_t i = 0; k > 0 && nbytes == 0 && i < e->field.n; i++)
+        (void)part_of(e, k, i, &nbytes);
+    return k == 0 || nbytes > 0;
+}
+
+static cairn_status register_at(cairn_ensemble *e, uint32_t k, const char *address)
 {
     crn_member_runner *r = e->runner;
     char name[64];
     crn_buf b = {0};
-    crn_link_free(r->server);
-    r->server = NULL;
-    r->incarnation = serve->incarnation;
-    if (!serve->text[0]) /* there is none at present */
-        return CAIRN_OK;
     snprintf(name, sizeof name, "%s.%d", r->job, crn_comm_rank(e->comm));
-    CRN_TRY(crn_link_connect(&r->keys, serve->text, name, &r->server));
+    CRN_TRY(crn_link_connect(&r->keys, address, name, &r->server[k]));
     crn_wire w = wire_of(e, CRN_WIRE_FIELDS);
     w.number = (uint64_t)crn_comm_size(e->comm);
     w.seconds = seconds_left();
     crn_fields_put(&b, &r->fields);
     cairn_status rc = crn_buf_status(&b);
     if (rc == CAIRN_OK)
-        (void)crn_link_send(r->server, NULL, &w, b.at, b.n);
+        (void)crn_link_send(r->server[k], NULL, &w, b.at, b.n);
     crn_buf_done(&b);
-    CRN_TRY(rc);
+    return rc;
+}
+
+/* A new server: all ranks register, and what it may lack is offered to it. */
+static cairn_status connect_server(cairn_ensemble *e, const crn_wire *serve)
+{
+    crn_member_runner *r = e->runner;
+    char *rest = NULL, *address;
+    leave_server(r);
+    r->incarnation = serve->incarnation;
+    CRN_FAIL_IF(!r->addresses, CAIRN_ENOMEM, "no memory for an address");
+    if (!r->addresses[0]) /* there is none at present */
+        return CAIRN_OK;
+    CRN_TRY(know_ranks(r));
+    address = strtok_r(r->addresses, "\n", &rest);
+    for (uint32_t k = 0; k < r->nservers && address; k++) {
+        if (shares_with(e, k))
+            CRN_TRY(register_at(e, k, address));
+        address = strtok_r(NULL, "\n", &rest);
+    }
     if (r->holds)
         send_result(e, false);
     if (r->launcher)
@@ -310,27 +400,33 @@ static cairn_status connect_server(cairn_ensemble *e, const crn_wire *serve)
 
 /* --- tasks ---------------------------------------------------------------------------------- */
 
-static bool belongs(const cairn_ensemble *e, const crn_letter *m, const crn_wire *task)
+static bool belongs(const cairn_ensemble *e, uint32_t k, const crn_letter *m, const crn_wire *task)
 {
     const crn_wire *w = &m->wire;
-    return w->kind == CRN_WIRE_PIECE && w->study == task->study &&
-           w->incarnation == task->incarnation && w->cycle == task->cycle &&
-           w->member == task->member && w->attempt == task->attempt && w->number < e->field.n &&
-           m->nbytes == crn_field_nbytes(&e->runner->fields.at[w->number]);
+    const bool ours = w->kind == CRN_WIRE_PIECE && w->study == task->study &&
+                      w->incarnation == task->incarnation && w->cycle == task->cycle &&
+                      w->member == task->member && w->attempt == task->attempt &&
+                      w->number < e->field.n;
+    size_t nbytes = 0;
+    if (ours)
+        (void)part_of(e, k, w->number, &nbytes);
+    return nbytes > 0 && m->nbytes == nbytes;
 }
 
 /* Take pieces that have come; how many of this task's were among them. */
 static size_t take_pieces(cairn_ensemble *e, const crn_wire *task)
 {
+    const crn_member_runner *r = e->runner;
     crn_letter m = {0};
-    size_t n = 0;
-    while (crn_link_take(e->runner->server, &m, &e->runner->nbad) == CAIRN_OK) {
-        if (belongs(e, &m, task)) {
-            memcpy(e->field.at[m.wire.number]->piece.data, m.data, m.nbytes);
-            n++;
+    size_t n = 0, nbytes;
+    for (uint32_t k = 0; k < r->nservers; k++)
+        while (r->server[k] && crn_link_take(r->server[k], &m, &e->runner->nbad) == CAIRN_OK) {
+            if (belongs(e, k, &m, task)) {
+                memcpy(part_of(e, k, m.wire.number, &nbytes), m.data, m.nbytes);
+                n++;
+            }
+            crn_letter_done(&m);
         }
-        crn_letter_done(&m);
-    }
     return n;
 }
 
@@ -338,13 +434,16 @@ static size_t take_pieces(cairn_ensemble *e, const crn_wire *task)
 static int await_pieces(cairn_ensemble *e, const crn_wire *task)
 {
     crn_member_runner *r = e->runner;
-    size_t wanted = 0, have = 0;
-    for (size_t i = 0; i < e->field.n; i++)
-        wanted += crn_field_nbytes(&r->fields.at[i]) > 0;
+    size_t wanted = 0, have = 0, nbytes;
+    for (uint32_t k = 0; k < r->nservers; k++)
+        for (size_t i = 0; i < e->field.n; i++) {
+            (void)part_of(e, k, i, &nbytes);
+            wanted += nbytes > 0;
+        }
     for (;;) {
         have += take_pieces(e, task);
         if (have < wanted) {
-            crn_link_wait(&r->server, 1, -1, PIECES_MS);
+            crn_link_wait(r->server, r->nservers, -1, PIECES_MS);
             have += take_pieces(e, task);
         }
         order o;

@@ -31,16 +31,17 @@ void crn_server_beat(crn_server *s, const char *text)
     w.more = s->nfailures;
     w.member = s->nactive;
     snprintf(w.text, sizeof w.text, "%s", text);
-    (void)crn_link_send(s->launcher, NULL, &w, NULL, 0);
+    if (s->launcher)
+        (void)crn_link_send(s->launcher, NULL, &w, NULL, 0);
     s->beat_ns = crn_now_ns();
 }
 
 static void say_hello(crn_server *s, const char *job)
 {
     crn_wire w = crn_server_wire(s, CRN_WIRE_HELLO);
-    const char *address = crn_link_address(s->hub);
+    const char *all = s->ranks.addresses;
     snprintf(w.text, sizeof w.text, "%s", job);
-    (void)crn_link_send(s->launcher, NULL, &w, address, strlen(address));
+    (void)crn_link_send(s->launcher, NULL, &w, all, strlen(all));
 }
 
 void crn_server_to_rank(crn_server *s, const crn_runner_row *r, uint32_t rank, const crn_wire *w,
@@ -53,7 +54,7 @@ void crn_server_to_rank(crn_server *s, const crn_runner_row *r, uint32_t rank, c
 
 /* --- runners -------------------------------------------------------------------------------- */
 
-static crn_runner_row *find_runner(const crn_server *s, uint32_t number)
+crn_runner_row *crn_server_runner(const crn_server *s, uint32_t number)
 {
     for (size_t i = 0; i < s->runner.n; i++)
         if (s->runner.at[i]->number == number)
@@ -70,7 +71,7 @@ static void runner_free(crn_runner_row *r)
     free(r);
 }
 
-static void forget_runner(crn_server *s, crn_runner_row *r)
+void crn_server_forget(crn_server *s, crn_runner_row *r)
 {
     for (size_t i = 0; i < s->runner.n; i++)
         if (s->runner.at[i] == r)
@@ -83,33 +84,53 @@ static cairn_status lose_runner(crn_server *s, crn_runner_row *r, crn_cause caus
 {
     r->cause = cause;
     cairn_status rc = s->method->lose(s, r, why);
-    forget_runner(s, r);
+    if (rc >= 0)
+        rc = crn_ranks_order_all(s, CRN_SHARE_FORGET, r, 0);
+    if (rc >= 0 && s->ranks.size > 1)
+        rc = crn_vec_push(&s->gone, r->number);
+    crn_server_forget(s, r);
     return rc < 0 ? rc : s->method->advance(s);
 }
 
-/* The first runner's fields are the study's: now it is known what a state is. */
-static cairn_status begin(crn_server *s, const crn_state_fields *fields)
+static cairn_status know_layout(crn_server *s, const crn_state_fields *fields)
 {
     CRN_TRY(crn_layout_init(&s->layout, fields));
+    CRN_TRY(crn_ranks_slice(s));
     CRN_TRY(crn_ranges_apply(s->study, &s->layout));
     CRN_FAIL_IF(s->layout.nrows == 0, CAIRN_EINVAL, "the model has no field to be assimilated");
     CRN_TRY(crn_observing_init(&s->observing, s->study, &s->layout.field));
     if (s->study->observations[0] && !s->twin)
         CRN_TRY(crn_obs_open(&s->observing.setup, &s->obs));
+    return CAIRN_OK;
+}
+
+/* The first runner's fields are the study's: now it is known what a state is. */
+cairn_status crn_server_begin(crn_server *s, const crn_state_fields *fields)
+{
+    CRN_TRY(crn_comm_agree(s->ranks.comm, know_layout(s, fields)));
     return s->method->begin(s);
+}
+
+static cairn_status order_begin(crn_server *s, const crn_state_fields *fields)
+{
+    crn_wire w = crn_server_wire(s, CRN_WIRE_SHARE);
+    crn_buf b = {0};
+    w.number = CRN_SHARE_BEGIN;
+    crn_fields_put(&b, fields);
+    cairn_status rc = crn_buf_status(&b);
+    for (uint32_t k = 1; rc == CAIRN_OK && k < s->ranks.size; k++)
+        rc = crn_ranks_order(s, k, &w, b.at, b.n);
+    crn_buf_done(&b);
+    return rc < 0 ? rc : crn_server_begin(s, fields);
 }
 
 /* All ranks have said what they have: do their pieces make whole fields? */
 static cairn_status complete(crn_server *s, crn_runner_row *r)
 {
-    r->nwanted = 0;
     for (size_t f = 0; f < s->layout.field.n; f++) {
         uint64_t nbytes = 0;
-        for (uint32_t k = 0; k < r->nranks; k++) {
-            uint64_t n = crn_field_nbytes(&r->rank[k].piece.at[f]);
-            nbytes += n;
-            r->nwanted += n > 0;
-        }
+        for (uint32_t k = 0; k < r->nranks; k++)
+            nbytes += crn_field_nbytes(&r->rank[k].piece.at[f]);
         CRN_FAIL_IF(nbytes != crn_field_nbytes(&s->layout.field.at[f]), CAIRN_EMISMATCH,
                     "runner r%u: the pieces of field '%s' have %" PRIu64
                     " bytes, the field %" PRIu64,
@@ -121,12 +142,13 @@ static cairn_status complete(crn_server *s, crn_runner_row *r)
     return s->method->join(s, r);
 }
 
-static cairn_status new_runner(crn_server *s, const crn_wire *w, crn_runner_row **ret)
+static cairn_status new_runner(crn_server *s, uint32_t number, uint32_t nranks,
+                               crn_runner_row **ret)
 {
     crn_runner_row *r;
     CRN_TRY(crn_alloc(&r, 1));
-    r->number = w->runner;
-    r->nranks = (uint32_t)w->number;
+    r->number = number;
+    r->nranks = nranks;
     cairn_status rc = crn_alloc(&r->rank, r->nranks);
     if (rc == CAIRN_OK)
         rc = crn_vec_push(&s->runner, r);
@@ -137,22 +159,22 @@ static cairn_status new_runner(crn_server *s, const crn_wire *w, crn_runner_row 
     return rc;
 }
 
-static cairn_status on_fields(crn_server *s, const crn_letter *m)
+cairn_status crn_server_fields(crn_server *s, const crn_letter *m)
 {
     const crn_wire *w = &m->wire;
     crn_state_fields fields;
-    crn_runner_row *r = find_runner(s, w->runner);
+    crn_runner_row *r = crn_server_runner(s, w->runner);
     if (w->number == 0 || w->number > 1000000 || w->rank >= w->number ||
         (r && (r->nranks != w->number || r->rank[w->rank].known)) ||
         crn_fields_get(m->data, m->nbytes, &fields) < 0) {
         s->nbad++;
         return CAIRN_OK;
     }
-    cairn_status rc = s->phase == CRN_PHASE_FIELDS ? begin(s, &fields) : CAIRN_OK;
+    cairn_status rc = s->phase == CRN_PHASE_FIELDS ? order_begin(s, &fields) : CAIRN_OK;
     if (rc == CAIRN_OK && (rc = crn_layout_check(&s->layout, &fields)) < 0)
         crn_err_prefix("runner r%u does not fit the study: ", w->runner);
     if (rc == CAIRN_OK && !r)
-        rc = new_runner(s, w, &r);
+        rc = new_runner(s, w->runner, (uint32_t)w->number, &r);
     if (rc < 0) {
         crn_vec_done(&fields);
         return rc;
@@ -161,7 +183,23 @@ static cairn_status on_fields(crn_server *s, const crn_letter *m)
     r->heard_ns = crn_now_ns();
     if (w->seconds > 0)
         r->until_ns = r->heard_ns + (uint64_t)(w->seconds * 1e9);
-    return ++r->nknown == r->nranks ? complete(s, r) : CAIRN_OK;
+    r->nknown++;
+    if (s->ranks.rank > 0)
+        return crn_follower_runner(s, r);
+    return r->nknown == r->nranks ? complete(s, r) : CAIRN_OK;
+}
+
+/* Another rank of the server knows all pieces of a runner; this one may not have heard of it. */
+static cairn_status on_ready(crn_server *s, const crn_wire *w)
+{
+    crn_runner_row *r = crn_server_runner(s, w->runner);
+    for (size_t i = 0; i < s->gone.n; i++)
+        if (s->gone.at[i] == w->runner)
+            return CAIRN_OK;
+    if (!r)
+        CRN_TRY(new_runner(s, w->runner, w->member, &r));
+    r->nready++;
+    return CAIRN_OK;
 }
 
 /* --- tasks ---------------------------------------------------------------------------------- */
@@ -169,6 +207,8 @@ static cairn_status on_fields(crn_server *s, const crn_letter *m)
 void crn_server_clear(crn_runner_row *r)
 {
     r->ncame = 0;
+    r->nwhole = 0;
+    r->bad[0] = 0;
     for (uint32_t k = 0; k < r->nranks; k++)
         memset(r->rank[k].came, 0, sizeof r->rank[k].came);
 }
@@ -271,7 +311,7 @@ static cairn_status schedule(crn_server *s)
 {
     for (size_t i = 0; i < s->runner.n; i++) {
         crn_runner_row *r = s->runner.at[i];
-        if (!r->idle || r->busy || r->nknown < r->nranks)
+        if (!r->idle || r->busy || r->nknown < r->nranks || r->nready < s->ranks.nothers)
             continue;
         if (ends_too_soon(s, r)) {
             retire(s, r);
@@ -297,6 +337,30 @@ void crn_server_next_cycle(crn_server *s)
 
 /* --- messages ------------------------------------------------------------------------------- */
 
+/* From another rank of the server. */
+static cairn_status on_share(crn_server *s, const crn_letter *m)
+{
+    const crn_wire *w = &m->wire;
+    char name[CRN_PEER_NAME + 1];
+    snprintf(name, sizeof name, "s%u.%" PRIu64, s->incarnation, w->more);
+    if (w->more == 0 || w->more >= s->ranks.size || strcmp(name, m->peer) != 0) {
+        s->nbad++;
+        return CAIRN_OK;
+    }
+    CRN_TRY(crn_ranks_heard(s, (uint32_t)w->more, w));
+    crn_runner_row *r = crn_server_runner(s, w->runner);
+    switch (w->number) {
+    case CRN_SHARE_READY:
+        return on_ready(s, w);
+    case CRN_SHARE_WHOLE:
+        return r ? s->method->letter(s, r, m) : CAIRN_OK;
+    case CRN_SHARE_KEPT:
+        return crn_keeper_heard(s, w);
+    default:
+        return CAIRN_OK;
+    }
+}
+
 static cairn_status on_runner(crn_server *s, const crn_letter *m)
 {
     const crn_wire *w = &m->wire;
@@ -304,10 +368,12 @@ static cairn_status on_runner(crn_server *s, const crn_letter *m)
         s->nstale++;
         return CAIRN_OK;
     }
-    crn_runner_row *r = find_runner(s, w->runner);
+    crn_runner_row *r = crn_server_runner(s, w->runner);
     switch (w->kind) {
     case CRN_WIRE_FIELDS:
-        return on_fields(s, m);
+        return crn_server_fields(s, m);
+    case CRN_WIRE_SHARE:
+        return on_share(s, m);
     case CRN_WIRE_ASK:
     case CRN_WIRE_BEAT:
         if (r) {
@@ -352,7 +418,7 @@ static cairn_status on_order(crn_server *s, const char *order)
 
 static cairn_status on_launcher(crn_server *s, const crn_wire *w)
 {
-    crn_runner_row *r = find_runner(s, w->runner);
+    crn_runner_row *r = crn_server_runner(s, w->runner);
     if (w->study != s->study->id)
         s->nstale++;
     else if (w->kind == CRN_WIRE_STOP)
@@ -379,10 +445,11 @@ static cairn_status take_all(crn_server *s)
     crn_letter m = {0};
     cairn_status rc = CAIRN_OK;
     uint64_t since = cpu_ns();
-    while (rc == CAIRN_OK && s->phase != CRN_PHASE_OVER &&
+    while (rc == CAIRN_OK && (s->phase != CRN_PHASE_OVER || crn_keeper_works(s)) &&
            crn_link_take(s->hub, &m, &s->nbad) == CAIRN_OK) {
         rc = on_runner(s, &m);
-        crn_runner_row *r = m.wire.kind == CRN_WIRE_ASK ? find_runner(s, m.wire.runner) : NULL;
+        crn_runner_row *r =
+            m.wire.kind == CRN_WIRE_ASK ? crn_server_runner(s, m.wire.runner) : NULL;
         crn_letter_done(&m);
         const uint64_t now = cpu_ns();
         if (r)
@@ -416,13 +483,14 @@ static cairn_status check_due(crn_server *s)
 
 static cairn_status loop(crn_server *s)
 {
-    while (s->phase != CRN_PHASE_OVER && !s->stopping) {
+    while ((s->phase != CRN_PHASE_OVER || crn_keeper_works(s)) && !s->stopping) {
         crn_link *const link[] = {s->hub, s->launcher};
         crn_link_wait(link, 2, -1, WAIT_MS);
         CRN_TRY(take_all(s));
         CRN_TRY(check_due(s));
         CRN_TRY(schedule(s));
         CRN_TRY(s->method->tick(s));
+        CRN_TRY(crn_ranks_beat(s));
         if (crn_now_ns() > s->beat_ns + BEAT_NS)
             crn_server_beat(s, "");
     }
@@ -431,10 +499,16 @@ static cairn_status loop(crn_server *s)
 
 /* --- the beginning and the end -------------------------------------------------------------- */
 
-static cairn_status start(crn_server *s)
+static cairn_status listen(crn_server *s)
+{
+    char host[CRN_ADDRESS_TEXT];
+    crn_study_address(s->study, host, sizeof host);
+    return crn_link_listen(&s->study->keys, host, 0, &s->hub);
+}
+
+static cairn_status prepare(crn_server *s)
 {
     const char *job = getenv("CAIRN_ENSEMBLE_JOB");
-    char *address;
     CRN_FAIL_IF(!job || job[0] != 's', CAIRN_EINVAL,
                 "a server is started by 'cairn ensemble run', not by hand");
     s->incarnation = (uint32_t)strtoul(job + 1, NULL, 10);
@@ -445,16 +519,28 @@ static cairn_status start(crn_server *s)
         s->nmembers = s->nactive = (uint32_t)s->study->side->coding.n * s->study->members;
     CRN_TRY(crn_alloc(&s->member, s->nmembers));
     CRN_TRY(s->method->open(s));
+    return listen(s);
+}
+
+static cairn_status greet_launcher(crn_server *s)
+{
+    const char *job = getenv("CAIRN_ENSEMBLE_JOB");
+    char *address;
     CRN_TRY(crn_study_read(s->study->dir, "launcher", &address));
     address[strcspn(address, "\n")] = 0;
     cairn_status rc = crn_link_connect(&s->study->keys, address, job, &s->launcher);
     free(address);
     CRN_TRY(rc);
-    char host[CRN_ADDRESS_TEXT];
-    crn_study_address(s->study, host, sizeof host);
-    CRN_TRY(crn_link_listen(&s->study->keys, host, 0, &s->hub));
     say_hello(s, job);
     return CAIRN_OK;
+}
+
+/* All ranks; then rank 0 speaks to the launcher. */
+static cairn_status start(crn_server *s)
+{
+    CRN_TRY(crn_comm_agree(s->ranks.comm, prepare(s)));
+    CRN_TRY(crn_ranks_meet(s));
+    return s->ranks.rank == 0 ? greet_launcher(s) : CAIRN_OK;
 }
 
 static void server_done(crn_server *s)
@@ -466,12 +552,15 @@ static void server_done(crn_server *s)
     crn_vec_done(&s->runner);
     crn_vec_done(&s->seconds);
     crn_vec_done(&s->request);
+    crn_vec_done(&s->gone);
     crn_async_done(s);
     crn_obs_close(s->obs);
     crn_observing_done(&s->observing);
     crn_layout_done(&s->layout);
+    crn_link_free(s->head);
     crn_link_free(s->hub);
     crn_link_free(s->launcher);
+    crn_ranks_done(&s->ranks);
 }
 
 /* The last word: to the launcher, which ends the runners. */
@@ -493,6 +582,9 @@ static void finish(crn_server *s, cairn_status rc)
                         median_request(s));
     if (s->launcher)
         (void)crn_link_send(s->launcher, NULL, &w, NULL, 0);
+    if (s->ranks.sent) /* those that know already that it is over are gone */
+        for (uint32_t k = 1; k < s->ranks.size; k++)
+            crn_ranks_over(s, k);
     if (rc == CAIRN_OK && !s->stopping) /* also where no launcher is left that would */
         for (size_t i = 0; i < s->runner.n; i++)
             crn_server_to_rank(s, s->runner.at[i], 0, &w, NULL, 0);
@@ -515,18 +607,24 @@ crn_study_mode crn_mode_of(const char *word)
     return CRN_MODE_RUN;
 }
 
-cairn_status crn_server_run(crn_study *study, crn_study_mode mode)
+cairn_status crn_server_run(crn_study *study, crn_study_mode mode, crn_comm *comm)
 {
     crn_server s = {.study = study, .twin = mode == CRN_MODE_TWIN, .method = &crn_method_kalman};
     if (study->particle.on && mode == CRN_MODE_RUN)
         s.method = &crn_method_particle;
     if (mode == CRN_MODE_CHECK || mode == CRN_MODE_TRY)
         s.method = mode == CRN_MODE_TRY ? &crn_method_try : &crn_method_check;
+    s.ranks.comm = comm;
+    s.ranks.rank = (uint32_t)crn_comm_rank(comm);
+    s.ranks.size = (uint32_t)crn_comm_size(comm);
+    crn_comm_set_patient(comm, true);
+    study->quiet = s.ranks.rank > 0;
     cairn_status rc = start(&s);
     if (rc == CAIRN_OK)
-        rc = loop(&s);
+        rc = s.ranks.rank == 0 ? loop(&s) : crn_follower_run(&s);
     rc = s.method->close(&s, rc);
-    finish(&s, rc);
+    if (s.ranks.rank == 0 && !s.ranks.broken)
+        finish(&s, rc);
     server_done(&s);
     return rc;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The server, inside. One thread runs the loop; a second one, behind it, puts the analysis on the
- * shelf while members propagate, and shares nothing with the loop but what crn_keeper says.
+ * The server, inside. One thread of rank 0 runs the loop; a second one, behind it, puts the
+ * analysis on the shelf while members propagate, and shares nothing with the loop but what
+ * crn_keeper says.
  */
 #ifndef CAIRN_ENSEMBLE_SERVER_H
 #define CAIRN_ENSEMBLE_SERVER_H
@@ -14,6 +15,7 @@
 #include "ensemble/ensemble.h"
 #include "ensemble/ensemble_layout.h"
 #include "ensemble/ensemble_observing.h"
+#include "ensemble/ensemble_ranks.h"
 #include "ensemble/ensemble_revival.h"
 
 /* --- members -------------------------------------------------------------------------------- */
@@ -54,6 +56,7 @@ typedef struct crn_runner_row {
     uint32_t number;   /* of its job */
     uint32_t nranks, nknown;
     crn_runner_rank *rank;
+    uint32_t nready; /* other ranks of the server that know all of its pieces */
     bool idle, busy;
     bool waits;    /* its result is announced, but pieces of other ranks are still to come */
     crn_wire task; /* the one that it has, while it is busy */
@@ -63,7 +66,11 @@ typedef struct crn_runner_row {
     unsigned char *incoming;        /* the state that comes, piece by piece, */
     uint32_t in_member, in_attempt; /* and of which task it is the result */
     size_t ncame, nwanted;          /* pieces */
-    void *mine;                     /* the method's */
+    uint32_t nwhole;                /* other ranks of the server whose part of a result is there, */
+    uint32_t share_member, share_attempt; /* of this task; */
+    uint32_t bad_rank;                    /* the lowest that has found something wrong, */
+    char bad[160];                        /* and what; "": nothing */
+    void *mine;                           /* the method's */
 } crn_runner_row;
 
 /* --- observations --------------------------------------------------------------------------- */
@@ -89,15 +96,26 @@ typedef struct crn_async {
 
 /* --- the keeper of states ------------------------------------------------------------------- */
 
+/* All ranks put; one after the other writes what is exported; rank 0 drops: each step when all have
+ * done what comes before. */
+typedef enum crn_keeper_step {
+    CRN_KEEPER_RESTS,
+    CRN_KEEPER_PUTS,
+    CRN_KEEPER_EXPORTS,
+    CRN_KEEPER_DROPS
+} crn_keeper_step;
+
 typedef struct crn_keeper {
     cairn_shelf *shelf; /* the keeper's while it works, else the loop's */
     pthread_t thread;
-    bool works;         /* the loop's: the thread is to be joined */
+    bool works;         /* the loop's: the step is to be joined, */
+    bool threaded;      /* and its thread, if it has one */
     _Atomic bool ended; /* set last by the thread */
     uint32_t cycle;     /* what it keeps: set before it starts */
-    bool put, drop;
-    uint32_t validated; /* backgrounds of later cycles are still to be read */
-    cairn_status rc;    /* the thread's until ended */
+    bool put;
+    crn_keeper_step step; /* what it does: that, too */
+    uint32_t validated;   /* backgrounds of later cycles are still to be read */
+    cairn_status rc;      /* the thread's until ended */
     char text[CRN_ERR_TEXT];
     uint64_t begun_ns;
     double seconds;       /* that it took; the thread's until ended */
@@ -147,11 +165,14 @@ struct crn_server {
     const crn_method *method;
     bool twin;
     uint32_t incarnation;
-    crn_link *hub, *launcher;
+    crn_link *hub, *launcher; /* launcher: rank 0's */
+    crn_link *head;           /* of other ranks: to rank 0 */
+    crn_server_ranks ranks;
     crn_phase phase;
     uint32_t cycle; /* that is being propagated */
     crn_state_layout layout;
-    unsigned char **analysis, **background; /* a state for each member */
+    unsigned char **analysis, **background; /* slices of a state for each member */
+    unsigned char **whole; /* analyses of members at home here; of one rank analysis itself */
     crn_member_row *member;
     uint32_t nmembers, nactive, ndone;
     CRN_VEC(crn_runner_row *) runner;
@@ -175,8 +196,12 @@ struct crn_server {
     crn_check *check;   /* NULL: it is none */
     uint32_t validated; /* of ensembles side by side: cycles, and is the next one waited for? */
     bool waiting;
-    void *mine; /* the method's own */
+    CRN_VEC(uint32_t) gone; /* runners, where the server has several ranks */
+    void *mine;             /* the method's own */
 };
+
+/* Be this rank of the server; comm is freed. A study that ends well is CAIRN_OK on rank 0. */
+cairn_status crn_server_run(crn_study *study, crn_study_mode mode, crn_comm *comm);
 
 /* the loop, for methods */
 crn_wire crn_server_wire(const crn_server *s, crn_wire_kind kind); /* of this cycle */
@@ -194,11 +219,31 @@ typedef cairn_status crn_take_fn(crn_server *s, crn_runner_row *r, const crn_wir
 cairn_status crn_gather_begin(crn_server *s); /* memory for the states of all members */
 void crn_gather_done(crn_server *s);
 cairn_status crn_gather_join(crn_server *s, crn_runner_row *r);
+bool crn_gather_knows(const crn_server *s, const crn_runner_row *r); /* all pieces in the slice */
 void crn_gather_send(crn_server *s, const crn_runner_row *r, const crn_wire *task,
                      const unsigned char *state);
 /* A message about a result; when all of it is in r->incoming, or there is none, take is called. */
 cairn_status crn_gather_letter(crn_server *s, crn_runner_row *r, const crn_letter *m,
                                crn_take_fn *take);
+/* The same of another rank of the server, which has its part of a result. */
+cairn_status crn_gather_share(crn_server *s, crn_runner_row *r, const crn_wire *w,
+                              crn_take_fn *take);
+void crn_gather_swap(crn_server *s, crn_runner_row *r, uint32_t member); /* it is its state */
+
+/* the loop, for other ranks */
+crn_runner_row *crn_server_runner(const crn_server *s, uint32_t number); /* NULL */
+void crn_server_forget(crn_server *s, crn_runner_row *r);
+cairn_status crn_server_fields(crn_server *s, const crn_letter *m);
+cairn_status crn_server_begin(crn_server *s, const crn_state_fields *fields); /* collective */
+
+/* follower: the loop of other ranks than 0 */
+cairn_status crn_follower_run(crn_server *s);
+cairn_status crn_follower_runner(crn_server *s,
+                                 crn_runner_row *r); /* a rank of it has registered */
+
+/* kalman: steps of all ranks. Collective. */
+cairn_status crn_kalman_first(crn_server *s);
+cairn_status crn_kalman_analyse(crn_server *s);
 
 /* check */
 cairn_status crn_check_lost(crn_server *s, uint32_t runner, const char *why);
@@ -231,12 +276,17 @@ cairn_status crn_ranges_apply(const crn_study *study, crn_state_layout *l);
 cairn_status crn_states_open(crn_server *s);
 cairn_status crn_states_take_up(crn_server *s, bool *ret_analyse); /* CAIRN_NOTHING: nothing kept */
 bool crn_states_keep_background(const crn_server *s);
-cairn_status crn_states_put_background(crn_server *s, uint32_t member);
-cairn_status crn_export_prepare(crn_server *s); /* by the loop, before the keeper starts */
+cairn_status crn_states_put_background(crn_server *s, uint32_t member, const unsigned char *whole);
+cairn_status crn_states_refuse(crn_server *s, uint32_t member, uint32_t cycle); /* a background */
+cairn_status crn_export_prepare(crn_server *s); /* before the keeper starts; collective */
 cairn_status crn_export_write(crn_server *s);   /* by the keeper: what study.hdf5 asks for */
 void crn_export_done(crn_server *s);
-void crn_keeper_start(crn_server *s, uint32_t cycle);
+void crn_keeper_start(crn_server *s, uint32_t cycle); /* collective */
 void crn_keeper_join(crn_server *s);
+bool crn_keeper_works(const crn_server *s);  /* of some rank: rank 0 knows */
+cairn_status crn_keeper_look(crn_server *s); /* has its step ended? Then the next one */
+cairn_status crn_keeper_heard(crn_server *s, const crn_wire *w); /* that of another rank has */
+void crn_keeper_export(crn_server *s);                           /* it is its turn */
 void crn_states_close(crn_server *s);
 cairn_status crn_ledger_read(crn_server *s);
 

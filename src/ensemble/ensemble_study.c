@@ -87,6 +87,8 @@ cairn_status crn_study_read_tail(const crn_study *s, const char *name, char **re
 cairn_status crn_study_write(const crn_study *s, const char *name, const char *text)
 {
     char *path;
+    if (s->quiet)
+        return CAIRN_OK;
     CRN_TRY(join(s->dir, name, &path));
     cairn_status rc = crn_output_write(path, text, strlen(text));
     if (rc == CAIRN_OK && chmod(path, 0600) < 0)
@@ -99,6 +101,8 @@ static cairn_status append(const crn_study *s, const char *name, const char *lin
 {
     char *path;
     cairn_status rc = CAIRN_OK;
+    if (s->quiet)
+        return CAIRN_OK;
     CRN_TRY(join(s->dir, name, &path));
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0 || write(fd, line, strlen(line)) != (ssize_t)strlen(line) ||
@@ -276,6 +280,7 @@ static cairn_status take_numbers(crn_study *s)
     s->cycles = (uint32_t)count_of(s, CRN_STUDY_CYCLES);
     s->steps = count_of(s, CRN_STUDY_STEPS);
     s->runners = (uint32_t)count_of(s, CRN_STUDY_RUNNERS);
+    s->server_ranks = (uint32_t)count_of(s, CRN_STUDY_SERVER_RANKS);
     s->attempts = (uint32_t)count_of(s, CRN_STUDY_ATTEMPTS);
     s->twin_every = count_of(s, CRN_STUDY_TWIN_EVERY);
     s->spin = count_of(s, CRN_STUDY_SPIN);

@@ -64,6 +64,8 @@ typedef struct crn_study {
     char *path, *dir;
     uint64_t seed, steps, spin;
     uint64_t id; /* on the wire: of the directory's keys */
+    uint32_t server_ranks;
+    bool quiet; /* another rank of the server writes down what happens */
     uint32_t members, cycles, runners, attempts, min_members;
     double spread, inflation, register_s, due_s, server_s, twin_variance;
     uint64_t twin_every;

@@ -133,6 +133,9 @@ CRN_STUDY_ROW(FAILING, "runner", "failing", WORD, "stop", "stop|drop|donor",
 CRN_STUDY_ROW(MIN_MEMBERS, "runner", "min_members", TEXT, "2", "",
               "with fewer the study stops: a number, or a share as '75%'")
 CRN_STUDY_ROW(SERVER, "server", "command", TEXT, "", "", "starts the server; none: this program")
+CRN_STUDY_ROW(SERVER_RANKS, "server", "ranks", COUNT, "1", "1..100000",
+              "of MPI, each with a slice of all states; a server.command of one's own must start "
+              "as many")
 CRN_STUDY_ROW(SERVER_JOBS, "server", "jobs", WORD, "local", "local|sbatch",
               "what the server is, likewise")
 CRN_STUDY_ROW(SERVER_SUBMIT, "server", "submit", TEXT, "", "", "options of sbatch for the server")

@@ -12,6 +12,7 @@
 
 /* Statistics of a field against the truth, summed over its elements. */
 typedef struct crn_score {
+    uint32_t field;
     uint64_t n;
     double square[2], variance[2], crps[2]; /* of background and analysis */
 } crn_score;
@@ -44,18 +45,32 @@ typedef struct crn_update {
     double normal; /* root mean square of the innovations over their expected deviations, of all
                       observations, also those left out */
     bool products, scored;
-    double *product[4];   /* rows: mean and spread of background and analysis */
+    uint64_t nrows;       /* of the slice */
+    double *product[4];   /* its rows, and in the end rank 0's of all: mean and spread of background
+                             and analysis */
     unsigned char *truth; /* a state; NULL */
-    crn_score *score;     /* of each field */
+    CRN_VEC(crn_score) stretch; /* of the slice */
+    crn_score *score;           /* of each field: rank 0's, in the end */
     CRN_VEC(crn_innovations) row;
 } crn_update;
 
 void crn_update_done(crn_update *u);
 
-/* The members as they would be observed, and which observations are used. */
+/* What of a member's slice is observed (at a step, as crn_obs_pick). */
+cairn_status crn_observe_slice(const crn_server *s, const crn_obs_set *set, uint64_t step,
+                               const unsigned char *slice, double *entry);
+
+/* Coordinates that are fields of the model, from any state. Collective. */
+cairn_status crn_observe_place(crn_server *s, const unsigned char *slice);
+
+/* Memory for the rows of products; what all ranks have found, to rank 0. Collective. */
+cairn_status crn_update_rows(crn_update *u);
+cairn_status crn_update_collect(crn_update *u);
+
+/* The members as they would be observed, and which observations are used. Collective. */
 cairn_status crn_update_observe(crn_update *u);
 
-/* All rows of the state, from and to the members' memory. */
+/* All rows of the slice, from and to the members' memory. Collective. */
 cairn_status crn_update_fields(crn_update *u);
 
 /* Statistics of what was observed; the table of the cycle and its list of those left out. */

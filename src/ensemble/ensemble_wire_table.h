@@ -4,7 +4,7 @@
  * docs/format/ensemble.md says who sends them and what their fields mean.
  */
 CRN_WIRE_ROW(HELLO, 1, "hello", true)
-CRN_WIRE_ROW(SERVE, 2, "serve", false)
+CRN_WIRE_ROW(SERVE, 2, "serve", true)
 CRN_WIRE_ROW(FIELDS, 3, "fields", true)
 CRN_WIRE_ROW(ASK, 4, "ask", false)
 CRN_WIRE_ROW(TASK, 5, "task", true)
@@ -19,3 +19,4 @@ CRN_WIRE_ROW(WEIGHT, 13, "weight", false)
 CRN_WIRE_ROW(LOAD, 14, "load", false)
 CRN_WIRE_ROW(LOADED, 15, "loaded", false)
 CRN_WIRE_ROW(EVICT, 16, "evict", false)
+CRN_WIRE_ROW(SHARE, 17, "share", true)

@@ -348,9 +348,12 @@ cairn_status crn_link_take(crn_link *l, crn_letter *ret, uint64_t *nbad)
 
 void crn_link_wait(crn_link *const *link, size_t n, int fd, long ms)
 {
-    zmq_pollitem_t item[8];
+    enum { POLLED = 64 };
+    zmq_pollitem_t item[POLLED + 1];
     int m = 0;
-    for (size_t i = 0; i < n && m < 7; i++)
+    if (n > POLLED) /* the others are looked at again soon */
+        ms = CRN_MIN(ms, 2L);
+    for (size_t i = 0; i < n && m < POLLED; i++)
         if (link[i])
             item[m++] = (zmq_pollitem_t){.socket = link[i]->socket, .events = ZMQ_POLLIN};
     if (fd >= 0)
