@@ -74,7 +74,7 @@ cairn_status crn_format_get_list(const void *data, size_t nbytes, uint64_t end, 
         p->n = crn_get_u32(&c);
         total += p->ref.nbytes;              /* pages are different pieces of the file: */
         crn_cursor_expect(&c, total <= end); /* one that stands for many would be a forger's */
-        crn_cursor_expect(&c, p->n >= 1 && p->n <= LIST_ENTRIES &&
+        crn_cursor_expect(&c, p->n >= 1 && p->n <= LIST_MERGED &&
                                   p->ref.nbytes >= LIST_HEAD + p->n * (ENTRY_1_BYTES + KEY_MIN));
     }
     cairn_status rc = crn_cursor_status(&c, "catalogue");
@@ -261,27 +261,78 @@ static bool stays(const part_list *old, const part_entry *entry, size_t n, size_
     return run > LIST_ENTRIES / 2 || !is_beside_new(old, entry, n, i, run);
 }
 
-/* Put entries into new pages; their places are those in the blob, until that has its own. */
+/* Put entries into one new page; its place is that in the blob, until that has its own. */
+static cairn_status put_page(const part_entry *entry, size_t n, crn_buf *blob, part_list *list)
+{
+    part_list_page p = {.ref = {.off = blob->n}, .n = (uint32_t)n, .fresh = true};
+    crn_format_put_list_page(entry, n, blob);
+    CRN_TRY(crn_buf_status(blob));
+    p.ref.nbytes = blob->n - p.ref.off;
+    p.ref.digest = crn_digest_of(blob->at + p.ref.off, p.ref.nbytes);
+    crn_put_zeros(blob, crn_format_blob_room(blob->n) - blob->n);
+    return crn_vec_push(list, p);
+}
+
 static cairn_status put_new(const part_entry *entry, size_t n, crn_buf *blob, part_list *list)
 {
     for (size_t i = 0, part; i < n; i += part) {
         part = CRN_MIN(n - i, (size_t)LIST_ENTRIES);
-        part_list_page p = {.ref = {.off = blob->n}, .n = (uint32_t)part, .fresh = true};
-        crn_format_put_list_page(entry + i, part, blob);
-        CRN_TRY(crn_buf_status(blob));
-        p.ref.nbytes = blob->n - p.ref.off;
-        p.ref.digest = crn_digest_of(blob->at + p.ref.off, p.ref.nbytes);
-        crn_put_zeros(blob, crn_format_blob_room(blob->n) - blob->n);
-        CRN_TRY(crn_vec_push(list, p));
+        CRN_TRY(put_page(entry + i, part, blob, list));
     }
     return CAIRN_OK;
+}
+
+static unsigned size_class(size_t n)
+{
+    unsigned c = 0;
+    while (n >>= 1)
+        c++;
+    return c;
+}
+
+/*
+ * The entries at the end of what stays, before end, that become one page; 0: none do. Marks come at
+ * the end, and where all are kept, pages of one size would be as many as marks: each commit, which
+ * lists the pages, would cost more than the one before. So two pages of about the same size are
+ * made one, and that and the page before, as digits carry when one counts: an entry is written
+ * again at most as often as a page can double. States come and go anywhere, and stay in small pages.
+ */
+static size_t carried(const part_list *old, const part_entry *entry, size_t end)
+{
+    size_t total = 0, npages = 0, n;
+    for (size_t at = end; at > 0; at -= n, total += n, npages++) {
+        const part_entry *last = &entry[at - 1];
+        n = last->page > 0 ? old->at[last->page - 1].n : 0;
+        const bool whole = n > 0 && n <= at && entry[at - n].page == last->page;
+        if (!whole || last->key[0] || n <= LIST_ENTRIES / 2 || total + n > LIST_MERGED ||
+            (npages > 0 && size_class(n) > size_class(total)))
+            break;
+    }
+    return npages > 1 ? total : 0;
+}
+
+/* The first entry that lies in no page yet: all from there on are new. */
+static size_t new_from(const part_entry *entry, size_t n)
+{
+    while (n > 0 && entry[n - 1].page == 0)
+        n--;
+    return n;
 }
 
 cairn_status crn_catalogue_plan(const part_list *old, const part_entry *entry, size_t n,
                                 part_list *ret, crn_buf *blob)
 {
+    const size_t fresh = new_from(entry, n);
+    const size_t carry = fresh < n ? carried(old, entry, fresh) : 0;
     size_t first = 0; /* of the entries that wait to be put */
     for (size_t i = 0, run; i < n; i += run) {
+        if (carry > 0 && i == fresh - carry) {
+            CRN_TRY(put_new(entry + first, i - first, blob, ret));
+            CRN_TRY(put_page(entry + i, carry, blob, ret));
+            run = carry;
+            first = i + run;
+            continue;
+        }
         run = run_of(old, entry, n, i);
         if (!stays(old, entry, n, i, run))
             continue;

@@ -24,7 +24,8 @@ enum {
     LONG_ENTRY_BYTES = 64, /* and of one whose blocks have three */
     INLINE_BYTES = 128,    /* tables up to this length stand in the record */
     PAGE_VARS = 128,       /* variables in a page of a record, but for the last */
-    LIST_ENTRIES = 64,     /* in a page of a catalogue, at most */
+    LIST_ENTRIES = 64,     /* in a new page of a catalogue, at most, */
+    LIST_MERGED = 8192,    /* and in one made of several */
     MARKS_MAX = 1 << 24,
     VARS_MAX = 1 << 24
 };
