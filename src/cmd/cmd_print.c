@@ -16,25 +16,27 @@ static char *clean_text(const char *fmt, va_list ap)
     return text;
 }
 
-static void print_line(FILE *to, const char *lead, const char *fmt, va_list ap)
-{
-    char *text = clean_text(fmt, ap);
-    fprintf(to, "%s%s\n", lead, text ? text : "no memory for a message");
-    free(text);
-}
-
 void cmd_line(const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    print_line(stdout, "", fmt, ap);
+    char *text = clean_text(fmt, ap);
     va_end(ap);
+    printf("%s\n", text ? text : "no memory for a message");
+    free(text);
 }
 
+/* A part that is damaged is the same news for each of its 100,000 marks: what has just been said is
+ * not said again. */
 int cmd_vfail(const char *fmt, va_list ap)
 {
+    static char *said;
+    char *text = clean_text(fmt, ap);
     fflush(stdout); /* what was found out comes before what could not be */
-    print_line(stderr, "cairn: ", fmt, ap);
+    if (!text || !said || strcmp(text, said) != 0)
+        fprintf(stderr, "cairn: %s\n", text ? text : "no memory for a message");
+    free(said);
+    said = text;
     return CMD_UNKNOWN;
 }
 
@@ -152,7 +154,7 @@ static void print_spaces(int n)
     static const char spaces[] = "                                ";
     for (int k; n > 0; n -= k) {
         k = CRN_MIN(n, (int)sizeof spaces - 1);
-        fwrite(spaces, 1, (size_t)k, stdout);
+        fwrite_unlocked(spaces, 1, (size_t)k, stdout);
     }
 }
 
@@ -171,14 +173,14 @@ static void print_escaped(const char *s, int indent)
         s += n;
         if (fair)
             continue;
-        fwrite(from, 1, (size_t)(s - from) - (c == '\n' ? 0 : n), stdout);
+        fwrite_unlocked(from, 1, (size_t)(s - from) - (c == '\n' ? 0 : n), stdout);
         if (c == '\n')
             print_spaces(indent);
         else
             printf("\\u%04x", c & 0xffff); /* all of them have four digits */
         from = s;
     }
-    fwrite(from, 1, (size_t)(s - from), stdout);
+    fwrite_unlocked(from, 1, (size_t)(s - from), stdout); /* of one thread */
 }
 
 enum { INDENT = 2 };

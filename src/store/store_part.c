@@ -323,9 +323,9 @@ cairn_status crn_part_read_blob(crn_part *part, const part_ref *ref, const char 
                                 unsigned char **ret)
 {
     unsigned char *data;
-    uint64_t file_bytes;
-    CRN_TRY(crn_file_nbytes(part->file, &file_bytes));
-    CRN_FAIL_IF(!crn_format_extent_fits(ref->off, ref->nbytes, file_bytes), CAIRN_ECORRUPT,
+    if (!crn_format_extent_fits(ref->off, ref->nbytes, part->file_bytes))
+        CRN_TRY(crn_file_nbytes(part->file, &part->file_bytes));
+    CRN_FAIL_IF(!crn_format_extent_fits(ref->off, ref->nbytes, part->file_bytes), CAIRN_ECORRUPT,
                 "'%s': its %s lies beyond the end of the file", part->name, what);
     CRN_TRY(crn_alloc(&data, ref->nbytes));
     cairn_status rc = crn_file_read(part->file, data, ref->nbytes, ref->off);

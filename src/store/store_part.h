@@ -18,6 +18,7 @@ struct crn_part {
     crn_part_options opt;
     crn_io *io;  /* crn_part_queue; when write, made at once */
     bool cached; /* to a reader: most of it lies in memory */
+    uint64_t file_bytes; /* the file's length when it was last asked for, or 0 */
     char *name;
     bool write, fallback;
     bool distrusted;                 /* blocks are decoded apart */

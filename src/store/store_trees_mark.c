@@ -61,14 +61,18 @@ void crn_trees_mark_free(crn_trees_mark *m)
     free(m);
 }
 
+enum { FEW_VARS = 8 }; /* are found as fast by looking at all, and there may be 10^5 marks of them */
+
 cairn_status crn_trees_index(crn_trees_mark *m)
 {
+    if (m->nvars <= FEW_VARS)
+        return CAIRN_OK;
     while (m->name.n < m->nvars)
         CRN_TRY(crn_index_add(&m->name, crn_hash_text(m->var[m->name.n].var.spec.name), m->name.n));
     return CAIRN_OK;
 }
 
-/* The one way for marks that are still being made. */
+/* The one way for marks that are still being made, and for those of few variables. */
 static crn_trees_var *search(const crn_trees_mark *m, const char *name)
 {
     for (size_t i = 0; i < m->nvars; i++)
