@@ -131,6 +131,13 @@ static cairn_status fill_in_halves(box_work *w, uint32_t d, uint64_t middle)
     return half.status < 0 ? crn_err_give(&half.why) : CAIRN_OK;
 }
 
+/* Then whoever reads the blocks shares the work better than we cut it. */
+static bool is_one_stretch(const box_work *w)
+{
+    crn_stretches at = crn_stretches_of(&w->box[0].common, &w->has, &w->box[0].want);
+    return w->n == 1 && crn_stretches_next(&at) && at.n == crn_box_volume(&w->box[0].common);
+}
+
 static cairn_status fill_all(box_work *w)
 {
     uint64_t n = 0, middle;
@@ -138,8 +145,8 @@ static cairn_status fill_all(box_work *w)
     CRN_TRY(crn_mark_table(w->part, w->mark, w->var)); /* threads only read it */
     for (size_t i = 0; i < w->n; i++)
         n += crn_box_volume(&w->box[i].common) * w->var->spec.item;
-    if (n < HALVES_BYTES || !crn_part_is_cached(w->part) || !crn_has_processors() ||
-        !find_middle(w, &d, &middle))
+    if (n < HALVES_BYTES || is_one_stretch(w) || !crn_part_is_cached(w->part) ||
+        !crn_has_processors() || !find_middle(w, &d, &middle))
         return fill_boxes(w);
     return fill_in_halves(w, d, middle);
 }

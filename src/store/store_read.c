@@ -2,17 +2,19 @@
  *
  * Reading blocks back, each verified. Neighbours in the file are read together, several reads are
  * in flight, and blocks are decoded and digested while the next ones arrive. From a file that lies
- * in memory a read is a copy: there they come one after the other, of much data in two halves at
+ * in memory a read is a copy: there they come one after the other, of much data by two threads at
  * once.
  */
 #include "store/store_coder.h"
 #include "store/store_part.h"
 
+#include <stdatomic.h>
+
 /* TURN_BYTES: what a second-level cache surely holds beside the pages that it is copied from. */
 enum { RUN_BYTES = 1 << 20, NRUNS = 8, TURN_BYTES = 1 << 18 };
 
 /* From here on a second thread pays for itself. */
-enum { HALVES_BYTES = 8 << 20 };
+enum { SHARED_BYTES = 8 << 20, SHARE_BYTES = 1 << 20 };
 
 /* A run: consecutive blocks that lie one behind the other in the file; of encoded ones, with less
  * than a page between them. */
@@ -168,48 +170,80 @@ static cairn_status read_in_turn(reader *r)
     return CAIRN_OK;
 }
 
-/* The second half of what is read, on a thread of its own. */
-typedef struct read_half {
+/* --- two threads -------------------------------------------------------------------------- */
+
+/* What two threads read together: whoever is done with a turn takes the next one. Halves would let
+ * both wait for the one whose processor has other things to do. */
+typedef struct read_turns {
+    atomic_uint_fast64_t next;
+    uint64_t last, n; /* blocks of a turn */
+} read_turns;
+
+typedef struct read_aide {
     reader r;
+    read_turns *turns;
     crn_bad_blocks bad;
     cairn_status status;
     crn_err why;
-} read_half;
+} read_aide;
 
-static void *half_main(void *arg)
+static cairn_status take_turns(reader *r, read_turns *t)
 {
-    read_half *h = arg;
-    h->status = read_in_turn(&h->r);
-    if (h->status < 0)
-        h->why = *crn_err_peek();
+    cairn_status rc = CAIRN_OK;
+    while (rc == CAIRN_OK) { /* relaxed: numbers are handed out, nothing is passed on by them */
+        r->next = atomic_fetch_add_explicit(&t->next, t->n, memory_order_relaxed);
+        if (r->next >= t->last)
+            break;
+        r->last = CRN_MIN(r->next + t->n, t->last);
+        rc = read_in_turn(r);
+    }
+    return rc;
+}
+
+static void *aide_main(void *arg)
+{
+    read_aide *a = arg;
+    a->status = take_turns(&a->r, a->turns);
+    if (a->status < 0)
+        a->why = *crn_err_peek();
     return NULL;
 }
 
-/* What the half found is the caller's; of two failures that of the earlier blocks is told. */
-static cairn_status join_half(read_half *h, pthread_t thread, cairn_status rc, crn_bad_blocks *bad)
+static int by_number(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* What the other one found is the caller's, in order, from the before-th of bad on. */
+static cairn_status join_aide(read_aide *a, pthread_t thread, cairn_status rc, crn_bad_blocks *bad,
+                              size_t before)
 {
     pthread_join(thread, NULL);
-    for (size_t i = 0; bad && i < h->bad.n && rc == CAIRN_OK; i++)
-        rc = crn_vec_push(bad, h->bad.at[i]);
-    crn_vec_done(&h->bad);
-    free(h->r.stage);
-    crn_coder_done(&h->r.coder);
-    if (rc == CAIRN_OK && h->status < 0)
-        return crn_err_give(&h->why);
+    for (size_t i = 0; bad && i < a->bad.n && rc == CAIRN_OK; i++)
+        rc = crn_vec_push(bad, a->bad.at[i]);
+    if (bad && bad->n > before)
+        qsort(bad->at + before, bad->n - before, sizeof *bad->at, by_number);
+    crn_vec_done(&a->bad);
+    free(a->r.stage);
+    crn_coder_done(&a->r.coder);
+    if (rc == CAIRN_OK && a->status < 0)
+        return crn_err_give(&a->why);
     return rc;
 }
 
 /* Copying and digesting is work for a processor: two do it in little more than half the time. */
-static cairn_status read_in_halves(reader *r)
+static cairn_status read_in_turns(reader *r)
 {
-    read_half h = {.r = *r};
+    read_turns t = {.last = r->last, .n = CRN_MAX(SHARE_BYTES / r->var->spec.block, 1)};
+    read_aide a = {.r = *r, .turns = &t};
     pthread_t thread;
-    h.r.next = r->next + (r->last - r->next) / 2;
-    h.r.bad = r->bad ? &h.bad : NULL;
-    if (!crn_has_processors() || crn_thread_start(&thread, half_main, &h) != 0)
+    atomic_init(&t.next, r->next);
+    a.r.bad = r->bad ? &a.bad : NULL;
+    if (!crn_has_processors() || crn_thread_start(&thread, aide_main, &a) != 0)
         return read_in_turn(r);
-    r->last = h.r.next;
-    return join_half(&h, thread, read_in_turn(r), r->bad);
+    const size_t before = r->bad ? r->bad->n : 0;
+    return join_aide(&a, thread, take_turns(r, &t), r->bad, before);
 }
 
 static cairn_status start(reader *r, crn_io *io, read_run *run)
@@ -270,9 +304,9 @@ cairn_status crn_mark_read(crn_part *part, const crn_mark *m, crn_var *v, uint64
     if (r.align > 0)
         r.slot = CRN_ROUND_UP(r.slot, r.align);
     r.most = part->cached ? TURN_BYTES : RUN_BYTES;
-    const bool halves = part->cached && nbytes >= HALVES_BYTES && !part->distrusted;
+    const bool shared = part->cached && nbytes >= SHARED_BYTES && !part->distrusted;
     const bool in_turn = part->cached || n == 1; /* a queue is of no use to one read */
-    cairn_status rc = halves ? read_in_halves(&r) : in_turn ? read_in_turn(&r) : pump(&r);
+    cairn_status rc = shared ? read_in_turns(&r) : in_turn ? read_in_turn(&r) : pump(&r);
     free(r.stage);
     crn_coder_done(&r.coder);
     return rc;
