@@ -190,8 +190,8 @@ static cairn_status claim(putting *p)
     return CAIRN_OK;
 }
 
-/* What is in the part for nobody, since those who dropped it could not say so, is in the way now.
- */
+/* What is in the part for nobody, since those who dropped it could not say so, is in the way now;
+ * so is free space of the file, where what is to come does not fit. */
 static void make_room(putting *p)
 {
     crn_draft_drop(p->draft);
@@ -200,7 +200,7 @@ static void make_room(putting *p)
     crn_part_describe(p->s->part, &before);
     (void)crn_writer_reconcile(p->s, p->s->part);
     crn_part_describe(p->s->part, &now);
-    p->s->made_room = now.nmarks < before.nmarks;
+    p->s->made_room = crn_part_shrink(p->s->part) || now.nmarks < before.nmarks;
 }
 
 /* End what was begun. A put that failed leaves nothing; what cannot be removed now does not count,

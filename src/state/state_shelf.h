@@ -54,7 +54,7 @@ struct cairn_shelf {
     state_index *index;
     uint32_t series; /* of the own parts; 0: not yet a writer */
     crn_part *part;  /* this process's */
-    bool made_room;  /* a put that found no room has removed from it what nobody needs */
+    bool made_room;  /* a put that found no room has given back what nobody needs */
     CRN_VEC(state_host) host;
     state_reader reader[STATE_READERS];
     uint64_t clock;

@@ -345,6 +345,10 @@ typedef CRN_VEC(crn_want) crn_wants;
  */
 void crn_part_set_staging(crn_part *part, uint64_t nbytes);
 
+/* Give the free space of a part with states back to the file system. Was there some that the file
+ * system did not have yet? */
+bool crn_part_shrink(crn_part *part);
+
 /* Of a part with states: let what a new state has in common with others be read again, and what of
  * it is damaged be put. Not from the start. */
 void crn_part_set_recheck(crn_part *part, bool recheck);

@@ -38,7 +38,7 @@ void crn_part_close(crn_part *part)
 {
     assert(!part || !part->drafting);
     if (part && part->write && part->super.id.role == CRN_ROLE_STATES)
-        crn_part_shrink(part);
+        (void)crn_part_shrink(part);
     part_free(part);
 }
 

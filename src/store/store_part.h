@@ -124,9 +124,6 @@ cairn_status crn_mark_extents(crn_part *part, const part_entry *entry, crn_mark 
 void crn_states_note(crn_part *part);
 void crn_states_forget(crn_part *part);
 
-/* Give free space of a part with states back to the file system, as far as that can take it. */
-void crn_part_shrink(crn_part *part);
-
 /* Find the free space again from the retained marks. */
 cairn_status crn_part_derive(crn_part *part);
 

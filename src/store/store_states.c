@@ -6,6 +6,7 @@
 #include "store/store_uses.h"
 
 #include <assert.h>
+#include <sys/statvfs.h>
 
 bool crn_key_is_valid(const char *key)
 {
@@ -374,23 +375,34 @@ static uint64_t count_free(const crn_part *part, uint64_t nbytes)
     return CRN_MAX(nbytes, part->space.end) - DATA_START - part->space.used;
 }
 
-void crn_part_shrink(crn_part *part)
+bool crn_part_shrink(crn_part *part)
 {
     const crn_space *s = &part->space;
+    const uint64_t given = part->given;
     uint64_t nbytes;
     if (part->doubt || crn_file_nbytes(part->file, &nbytes) < 0)
-        return;
+        return false;
     for (size_t i = 0; i < s->hole.n; i++)
         if (crn_file_punch(part->file, s->hole.at[i].off, s->hole.at[i].nbytes) < 0)
-            return;
+            return false;
     if (nbytes > s->end && crn_file_punch(part->file, s->end, nbytes - s->end) < 0)
-        return;
+        return false;
     part->given = count_free(part, nbytes);
+    return part->given > given;
+}
+
+/* Has the file system less room than that? */
+static bool is_short(const crn_part *part, uint64_t nbytes)
+{
+    struct statvfs fs;
+    return fstatvfs(crn_file_fd(part->file), &fs) == 0 &&
+           (uint64_t)fs.f_bavail * fs.f_frsize < nbytes;
 }
 
 /*
  * Free space is for what the writer puts next, and to give it back and take it again costs as much
- * as to write it. So it is kept until it is twice what is needed, and some.
+ * as to write it. So it is kept until it is twice what is needed, and some, or the disk is so full
+ * that others may wait for it.
  */
 static void shrink_rarely(crn_part *part)
 {
@@ -400,8 +412,9 @@ static void shrink_rarely(crn_part *part)
         return;
     const uint64_t free_bytes = count_free(part, nbytes);
     part->given = CRN_MIN(part->given, free_bytes);
-    if (free_bytes - part->given > 2 * part->space.used + SOME)
-        crn_part_shrink(part);
+    const uint64_t more = free_bytes - part->given;
+    if (more > 2 * part->space.used + SOME || is_short(part, more))
+        (void)crn_part_shrink(part);
 }
 
 /*
