@@ -88,6 +88,8 @@ CRN_OPT_ROW(
     VARIABLE_BOUND, "variable", "bound", TEXT, "", "",
     "error bounds for comparing runs, as '1e-6', 'rel 1e-4' or several with commas, members of "
     "structures as 'x=1e-6'; empty: exact")
+CRN_OPT_ROW(CODEC_THREADS, "codec", "threads", COUNT, "1", "1..64",
+            "threads of a rank that encode blocks, each with memory for some blocks")
 CRN_OPT_ROW(CODEC_PLUGINS, "codec", "plugins", TEXT, "", "",
             "shared objects with codecs of your own, for reading what these have stored")
 CRN_OPT_ROW(STOP_SIGNALS, "stop", "signals", TEXT, "TERM USR1 INT", "",

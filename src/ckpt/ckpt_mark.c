@@ -160,6 +160,7 @@ static cairn_status begin_draft(cairn *c)
     CRN_TRY(crn_vault_own(c->held.vault, &part));
     crn_part_set_staging(
         part, c->engine.running ? crn_config_nbytes(c->held.cfg, CRN_OPT_MARK_STAGING) : 0);
+    crn_part_set_threads(part, (unsigned)crn_config_count(c->held.cfg, CRN_OPT_CODEC_THREADS));
     CRN_TRY(crn_draft_begin(part, c->leg.job.version, &c->leg.job.draft));
     crn_draft_set_time(c->leg.job.draft, c->leg.job.wall_ns);
     crn_ckpt_trees_begin(c);

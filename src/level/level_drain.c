@@ -26,8 +26,16 @@ typedef struct haul {
     crn_wants want; /* runs of blocks in the window */
 } haul;
 
+static void empty_window(haul *h)
+{
+    for (size_t w = 0; w < h->want.n; w++)
+        crn_vec_done(&h->want.at[w].decoded);
+    h->want.n = 0;
+}
+
 static void haul_done(haul *h)
 {
+    empty_window(h);
     crn_copy_done(&h->copy);
     crn_part_close(h->part);
     crn_mark_free(h->share);
@@ -53,29 +61,39 @@ static cairn_status begin_copy(crn_vault *v, const crn_manifest_mark *mark, haul
 static cairn_status fill_window(haul *h)
 {
     size_t used = 0;
-    h->want.n = 0;
+    empty_window(h);
     while (h->busy && used + h->gaps.cap <= WINDOW_BYTES && crn_gaps_next(&h->gaps)) {
         CRN_TRY(crn_vec_push(&h->want, (crn_want){.rank = h->rank,
                                                   .share = h->share,
                                                   .var = &h->share->var[h->gaps.v],
                                                   .first = h->gaps.first,
                                                   .n = h->gaps.n,
-                                                  .dst = h->window + used}));
+                                                  .dst = h->window + used,
+                                                  .moved = true}));
         used += h->gaps.nbytes;
+    }
+    return CAIRN_OK;
+}
+
+/* Blocks are put as they are stored; where they came decoded, as they are in memory. */
+static cairn_status put_want(haul *h, const crn_want *w)
+{
+    const size_t v = (size_t)(w->var - h->share->var);
+    size_t k = 0;
+    for (uint64_t i = w->first; i < w->first + w->n; i++) {
+        const unsigned char *data = w->dst + (i - w->first) * w->var->spec.block;
+        const bool decoded = k < w->decoded.n && w->decoded.at[k] == i;
+        k += decoded;
+        CRN_TRY(decoded ? crn_draft_put_copy(h->copy.draft, v, i, data, &w->var->table[i])
+                        : crn_draft_put_moved(h->copy.draft, v, i, data, w->var));
     }
     return CAIRN_OK;
 }
 
 static cairn_status put_window(haul *h)
 {
-    for (size_t w = 0; w < h->want.n; w++) {
-        const crn_want *want = &h->want.at[w];
-        const size_t v = (size_t)(want->var - h->share->var);
-        for (uint64_t i = 0; i < want->n; i++)
-            CRN_TRY(crn_draft_put_copy(h->copy.draft, v, want->first + i,
-                                       want->dst + i * want->var->spec.block,
-                                       &want->var->table[want->first + i]));
-    }
+    for (size_t w = 0; w < h->want.n; w++)
+        CRN_TRY(put_want(h, &h->want.at[w]));
     return CAIRN_OK;
 }
 

@@ -80,6 +80,21 @@ static size_t stream_next(void *arg)
     return course_step(&s->ahead) ? s->ahead.nbytes : 0;
 }
 
+/* As they are stored, each at its place. */
+static cairn_status read_moved(crn_reader *r, crn_var *var, uint64_t first, uint64_t n,
+                               unsigned char *dst, crn_bad_blocks *bad)
+{
+    CRN_TRY(crn_mark_table(r->part, r->mark, var));
+    for (uint64_t i = first; i < first + n; i++) {
+        unsigned char *to = dst + (i - first) * var->spec.block;
+        const bool moves = crn_block_moves(var, i);
+        memset(to, 0, crn_var_block_bytes(var, i));
+        if (!moves || crn_mark_read_moved(r->part, r->mark, var, i, 1, to) < 0)
+            CRN_TRY(crn_vec_push(bad, i));
+    }
+    return CAIRN_OK;
+}
+
 /* Read blocks of f into dst; *bad gets those that are damaged. */
 static cairn_status read_blocks(crn_reader *r, const crn_want *f, uint64_t first, uint64_t n,
                                 unsigned char *dst, crn_bad_blocks *bad)
@@ -88,7 +103,19 @@ static cairn_status read_blocks(crn_reader *r, const crn_want *f, uint64_t first
     crn_var *var = crn_mark_find(r->mark, f->name);
     CRN_FAIL_IF(!var || var->spec.block != f->block || var->spec.nbytes != f->nbytes,
                 CAIRN_EMISMATCH, "variable '%s' is another one in this copy", f->name);
+    if (f->moved)
+        return read_moved(r, var, first, n, dst, bad);
     return crn_mark_read(r->part, r->mark, var, first, n, dst, bad);
+}
+
+/* Is it the block that is wanted, going by the digest that it came with? */
+static bool is_wanted(const crn_want *f, uint64_t i, const crn_digest *d, const crn_digest *stored)
+{
+    if (!f->table)
+        return true;
+    if (f->moved)
+        return crn_digest_equal(stored, &f->table[i].stored);
+    return crn_digest_equal(d, &f->table[i].digest);
 }
 
 /* Serve: blocks, then a bit for each that is not whole. When reading fails altogether none is. */
@@ -127,8 +154,9 @@ static void stream_take(void *arg, unsigned char *piece, size_t nbytes)
     for (uint64_t k = 0; k < c->count; k++) {
         uint64_t i = f->first + c->done + k;
         unsigned char *to = f->dst + (i - f->first) * f->block;
-        crn_digest d = crn_digest_copy(to, piece + k * f->block, bytes_of_blocks(f, i, 1));
-        if (crn_bit(piece + c->data, k) || (f->table && !crn_digest_equal(&d, &f->table[i].digest)))
+        const size_t takes = f->moved ? f->table[i].nbytes : bytes_of_blocks(f, i, 1);
+        const crn_digest d = crn_digest_copy(to, piece + k * f->block, takes);
+        if (crn_bit(piece + c->data, k) || !is_wanted(f, i, &d, &d))
             note_missing(f, i);
     }
 }
@@ -137,6 +165,12 @@ static int compare_blocks(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return x < y ? -1 : x > y;
+}
+
+void crn_bad_blocks_sort(crn_bad_blocks *bad)
+{
+    if (bad->n > 0)
+        qsort(bad->at, bad->n, sizeof *bad->at, compare_blocks);
 }
 
 /*
@@ -149,15 +183,14 @@ static void fetch_here(crn_reader *r, crn_want *f)
     bool none = read_blocks(r, f, f->first, f->n, f->dst, &bad) < 0;
     const crn_var *var = none ? NULL : crn_mark_find(r->mark, f->name);
     size_t at = 0;
-    if (bad.n > 0)
-        qsort(bad.at, bad.n, sizeof *bad.at, compare_blocks); /* reads end in any order */
+    crn_bad_blocks_sort(&bad); /* reads end in any order */
     for (uint64_t i = f->first; i < f->first + f->n; i++) {
         bool damaged = none;
         if (at < bad.n && bad.at[at] == i) {
             damaged = true;
             at++;
         }
-        if (damaged || (f->table && !crn_digest_equal(&var->table[i].digest, &f->table[i].digest)))
+        if (damaged || !is_wanted(f, i, &var->table[i].digest, &var->table[i].stored))
             note_missing(f, i);
     }
     crn_vec_done(&bad);
@@ -173,6 +206,7 @@ static void put_request(crn_buf *buf, const crn_want *f)
     crn_put_u64(buf, f->nbytes);
     crn_put_u64(buf, f->first);
     crn_put_u64(buf, f->n);
+    crn_put_u8(buf, f->moved);
 }
 
 /* Both ends derive lengths from a request, so one that makes no sense is refused. */
@@ -185,6 +219,7 @@ static cairn_status get_request(crn_cursor *c, crn_want *f)
     f->nbytes = crn_get_u64(c);
     f->first = crn_get_u64(c);
     f->n = crn_get_u64(c);
+    f->moved = crn_get_u8(c) != 0;
     crn_cursor_expect(c, f->block >= CRN_BLOCK_MIN && f->block <= CRN_BLOCK_MAX);
     if (!c->failed) {
         uint64_t nblocks = f->nbytes / f->block + (f->nbytes % f->block != 0);

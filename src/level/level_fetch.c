@@ -61,6 +61,18 @@ static bool is_remote(const crn_vault *v, int holder)
     return holder >= 0 && holder != v->rank;
 }
 
+/* With what blocks are stored as, if some of them can move as they are. */
+static void put_description(const crn_mark *m, crn_buf *buf)
+{
+    for (size_t i = 0; i < m->nvars; i++)
+        for (uint64_t b = 0; b < m->var[i].nblocks; b++)
+            if (crn_block_moves(&m->var[i], b)) {
+                crn_mark_put_moved(m, buf);
+                return;
+            }
+    crn_mark_put(m, buf);
+}
+
 /* What this process reads itself; what cannot be read stays NULL. The mark's tables hold places
  * too, which mean nothing to others: a description is made as if it had travelled. */
 static cairn_status describe_here(crn_reader *r, crn_mark_fetch *f)
@@ -68,7 +80,7 @@ static cairn_status describe_here(crn_reader *r, crn_mark_fetch *f)
     crn_buf buf = {0};
     if (read_mark(r, &f->id, f->version) < 0)
         return CAIRN_OK;
-    crn_mark_put(r->mark, &buf);
+    put_description(r->mark, &buf);
     cairn_status rc = crn_buf_status(&buf);
     if (rc == CAIRN_OK) {
         crn_cursor c = crn_cursor_of(buf.at, buf.n);
@@ -108,7 +120,7 @@ static cairn_status answer_marks(crn_reader *r, const crn_parcels *asked, crn_ou
             bool whole = !c.failed && read_mark(r, &id, version) == CAIRN_OK;
             crn_put_u8(buf, whole);
             if (whole)
-                crn_mark_put(r->mark, buf);
+                put_description(r->mark, buf);
         }
         CRN_TRY(crn_cursor_status(&c, "request"));
     }

@@ -156,18 +156,72 @@ static cairn_status load_from(crn_vault *v, crn_level level, const crn_manifest_
     return CAIRN_OK;
 }
 
+/* From all levels, or from those only that have copies of blocks as they are stored. */
 static cairn_status load_levels(crn_vault *v, const crn_manifest_mark *mark, crn_want *want,
-                                size_t n, crn_load_stats *stats)
+                                size_t n, bool stored, crn_load_stats *stats)
 {
     for (int level = 0; level < CRN_NLEVELS; level++) {
         uint64_t blocks, bytes, missing;
+        if (stored && crn_level_table[level]->load)
+            continue;
         count_missing(want, n, &blocks, &bytes);
         CRN_TRY(count_all(v, blocks, &missing));
         if (missing == 0)
             return CAIRN_OK;
         CRN_TRY(load_from(v, level, mark, want, n, stats));
     }
-    return crn_comm_agree(v->comm, still_missing(mark, want, n));
+    return CAIRN_OK;
+}
+
+/* --- as they are stored --------------------------------------------------------------------- */
+
+/* Let the blocks that do not move wait for their turn, in decoded. */
+static cairn_status set_apart(crn_want *w)
+{
+    size_t n = 0;
+    w->decoded.n = 0;
+    CRN_TRY(crn_vec_reserve(&w->decoded, w->n));
+    for (size_t k = 0; k < w->missing.n; k++) {
+        const uint64_t i = w->missing.at[k];
+        if (w->moved && crn_block_moves(w->var, i))
+            w->missing.at[n++] = i;
+        else
+            w->decoded.at[w->decoded.n++] = i;
+    }
+    w->missing.n = n;
+    return CAIRN_OK;
+}
+
+/* Those that did not come are to be decoded, too. */
+static void join(crn_want *w)
+{
+    for (size_t k = 0; k < w->missing.n; k++)
+        w->decoded.at[w->decoded.n++] = w->missing.at[k];
+    crn_bad_blocks_sort(&w->decoded);
+    memcpy(w->missing.at, w->decoded.at, w->decoded.n * sizeof *w->decoded.at);
+    w->missing.n = w->decoded.n;
+    w->moved = false;
+}
+
+/* What some level has just as the description says comes as it is stored there. */
+static cairn_status load_moved(crn_vault *v, const crn_manifest_mark *mark, crn_want *want,
+                               size_t n)
+{
+    crn_load_stats stats = {0}; /* what fails here is tried again */
+    uint64_t moved = 0;
+    cairn_status rc = CAIRN_OK;
+    for (size_t i = 0; i < n; i++)
+        moved += want[i].moved;
+    CRN_TRY(count_all(v, moved, &moved));
+    if (moved == 0)
+        return CAIRN_OK;
+    for (size_t i = 0; i < n && rc == CAIRN_OK; i++)
+        rc = set_apart(&want[i]);
+    CRN_TRY(crn_comm_agree(v->comm, rc));
+    CRN_TRY(load_levels(v, mark, want, n, true, &stats));
+    for (size_t i = 0; i < n; i++)
+        join(&want[i]);
+    return CAIRN_OK;
 }
 
 cairn_status crn_vault_load(crn_vault *v, const crn_manifest_mark *mark, crn_want *want, size_t n,
@@ -176,7 +230,11 @@ cairn_status crn_vault_load(crn_vault *v, const crn_manifest_mark *mark, crn_wan
     crn_load_stats stats = {0};
     cairn_status rc = crn_comm_agree(v->comm, want_all(want, n));
     if (rc == CAIRN_OK)
-        rc = load_levels(v, mark, want, n, &stats);
+        rc = load_moved(v, mark, want, n);
+    if (rc == CAIRN_OK)
+        rc = load_levels(v, mark, want, n, false, &stats);
+    if (rc == CAIRN_OK)
+        rc = crn_comm_agree(v->comm, still_missing(mark, want, n));
     for (size_t i = 0; i < n; i++)
         crn_vec_done(&want[i].missing);
     crn_vault_close_readers(v);

@@ -259,6 +259,8 @@ cairn_status crn_fetch_marks(crn_vault *v, crn_mark_fetch *fetch, size_t n);
  */
 cairn_status crn_fetch_blocks(crn_vault *v, crn_want *want, size_t n);
 
+void crn_bad_blocks_sort(crn_bad_blocks *bad);
+
 /*
  * What holds, describe and load of a level do whose files are plain copies of a rank's part.
  */

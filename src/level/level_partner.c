@@ -108,7 +108,7 @@ static cairn_status keeper_begin(crn_vault *v, uint64_t version, const crn_parce
     crn_part *part;
     crn_part_id id =
         crn_vault_id(v, CRN_ROLE_PARTNER, v->opt.series, (uint32_t)from->peer, (uint32_t)v->nranks);
-    CRN_TRY(crn_mark_get_moved(&c, &k->mark));
+    CRN_TRY(crn_mark_get(&c, &k->mark));
     CRN_FAIL_IF(k->mark->version != version, CAIRN_EINTERNAL,
                 "rank %d describes mark %" PRIu64 " instead", from->peer, k->mark->version);
     CRN_TRY(crn_vault_part(v, &id, true, &part));

@@ -278,7 +278,6 @@ cairn_status crn_mark_get(crn_cursor *cur, crn_mark **ret);
 bool crn_block_moves(const crn_var *v, uint64_t i);
 uint32_t crn_block_moved_bytes(const crn_var *v, uint64_t i);
 void crn_mark_put_moved(const crn_mark *m, crn_buf *buf);
-cairn_status crn_mark_get_moved(crn_cursor *cur, crn_mark **ret);
 
 /* The same without digests: what is declared. The mark that is made has no tables. */
 void crn_specs_put(const crn_mark *m, crn_buf *buf);
@@ -335,6 +334,12 @@ typedef struct crn_want {
     const crn_block *table; /* digests to verify against; NULL: the holder's own check is enough */
 
     crn_bad_blocks missing; /* ascending */
+
+    /* Blocks are wanted as they are stored, as far as they move (crn_block_moves), each at the
+     * place that all of it would have. Those that come decoded after all are in decoded, ascending,
+     * which is whoever's that asked. */
+    bool moved;
+    crn_bad_blocks decoded;
 } crn_want;
 
 typedef CRN_VEC(crn_want) crn_wants;
@@ -352,6 +357,9 @@ bool crn_part_shrink(crn_part *part);
 /* Of a part with states: let what a new state has in common with others be read again, and what of
  * it is damaged be put. Not from the start. */
 void crn_part_set_recheck(crn_part *part, bool recheck);
+
+/* Let codecs encode with so many threads; 1, the start: with the one that writes. */
+void crn_part_set_threads(crn_part *part, unsigned n);
 
 /* --- drafts ------------------------------------------------------------------------------- */
 

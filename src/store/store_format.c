@@ -340,17 +340,14 @@ cairn_status crn_format_get_mark(const void *data, size_t nbytes, uint64_t end, 
     return CAIRN_OK;
 }
 
-cairn_status crn_mark_get_moved(crn_cursor *cur, crn_mark **ret)
-{
-    crn_cursor_expect(cur, crn_get_u32(cur) == moved_magic);
-    return get_mark(cur, 0, get_moved, ret);
-}
-
 cairn_status crn_mark_get(crn_cursor *cur, crn_mark **ret)
 {
     const uint32_t magic = crn_get_u32(cur);
-    crn_cursor_expect(cur, magic == mark_magic || magic == lossy_magic);
-    return get_mark(cur, 0, magic == lossy_magic ? get_both_digests : get_plain_digests, ret);
+    get_rest_fn *get_rest = magic == moved_magic   ? get_moved
+                            : magic == lossy_magic ? get_both_digests
+                                                   : get_plain_digests;
+    crn_cursor_expect(cur, magic == mark_magic || magic == lossy_magic || magic == moved_magic);
+    return get_mark(cur, 0, get_rest, ret);
 }
 
 cairn_status crn_specs_get(crn_cursor *cur, crn_mark **ret)

@@ -58,7 +58,8 @@ void crn_gather_free(crn_gather *g)
     }
     crn_vec_done(&g->buffer);
     crn_vec_done(&g->taken);
-    crn_coder_done(&g->coder);
+    for (size_t i = 0; i < GATHER_THREADS; i++)
+        crn_coder_done(&g->coder[i]);
     crn_vec_done(&g->small);
     crn_buf_done(&g->small_data);
     free(g);
@@ -74,8 +75,7 @@ static int stream_of(const crn_block *block)
     return block->nbytes >= GRAIN ? STREAM_SECTORS : STREAM_CRUMBS;
 }
 
-/* Bytes of a buffer of the stream that a block takes. */
-static uint32_t room_in(int stream, const crn_block *block)
+uint32_t crn_gather_room(int stream, const crn_block *block)
 {
     if (stream == STREAM_CRUMBS)
         return CRN_ROUND_UP(block->nbytes, (uint32_t)CRUMB_UNIT);
@@ -144,120 +144,65 @@ static void show_buffer(crn_gather *g, gather_buffer *b)
         g->watch(g->watch_arg, b->item.at[i].block, b->start + b->item.at[i].pos);
 }
 
-/* What a block is stored as, and where those bytes are now. */
-static cairn_status encode_item(crn_gather *g, int stream, gather_item *it,
-                                const unsigned char **data)
-{
-    const crn_encoding *e = &it->encoding;
-    const crn_codec_values values = {e->elem, *data, it->block->nbytes, e->shape};
-    crn_codec_result r;
-    if (!crn_encodes(e))
-        return CAIRN_OK;
-    const uint64_t start = crn_now_ns();
-    CRN_TRY(crn_coder_store(&g->coder, &e->setting, &values, &r));
-    if (e->counts) {
-        e->counts->took_ns += crn_now_ns() - start;
-        crn_codec_count(e->counts, &r, values.nbytes);
-    }
-    if (r.codec == 0)
-        return CAIRN_OK;
-    if (!r.exact)
-        it->block->digest = crn_digest_of(r.reads, it->block->nbytes);
-    *data = g->coder.copy.at;
-    it->block->nbytes = (uint32_t)r.n;
-    it->block->codec = r.codec;
-    it->block->stored = crn_digest_of(*data, it->block->nbytes);
-    it->room = room_in(stream, it->block);
-    return CAIRN_OK;
-}
-
-/* Put an item and its bytes at the end of others. */
-static void put_behind(gather_item *it, const unsigned char *data, unsigned char *to,
-                       uint32_t *fill)
-{
-    memmove(to + *fill, data, it->block->nbytes);
-    memset(to + *fill + it->block->nbytes, 0, it->room - it->block->nbytes);
-    it->pos = *fill;
-    *fill += it->room;
-}
-
-/*
- * Encode the items of a buffer where they lie, which need no more room than before. What is encoded
- * goes behind the others, as it takes whole sectors only, not pages; *ret_nlarge stay before it.
- */
-static cairn_status encode(crn_gather *g, gather_buffer *b, size_t *ret_nlarge)
-{
-    uint32_t fill = 0, small_fill = 0;
-    size_t n = 0;
-    g->small.n = 0;
-    CRN_TRY(crn_vec_reserve(&g->small, b->item.n));
-    g->small_data.n = 0;
-    CRN_TRY(crn_vec_reserve(&g->small_data, b->fill));
-    for (size_t i = 0; i < b->item.n; i++) {
-        gather_item it = b->item.at[i];
-        const unsigned char *data = b->data + it.pos;
-        CRN_TRY(encode_item(g, b->stream, &it, &data));
-        if (it.block->codec == 0) {
-            put_behind(&it, data, b->data, &fill);
-            b->item.at[n++] = it;
-        } else {
-            put_behind(&it, data, g->small_data.at, &small_fill);
-            g->small.at[g->small.n++] = it;
-        }
-    }
-    *ret_nlarge = n;
-    for (size_t i = 0; i < g->small.n; i++) {
-        gather_item it = g->small.at[i];
-        put_behind(&it, g->small_data.at + it.pos, b->data, &fill);
-        b->item.at[n++] = it;
-    }
-    b->fill = fill;
-    return CAIRN_OK;
-}
-
 static cairn_status write_buffer(crn_gather *g, gather_buffer *b)
 {
-    size_t nlarge = b->item.n;
-    show_buffer(g, b);
-    b->held = false;
-    if (b->encodes)
-        CRN_TRY(encode(g, b, &nlarge));
     if (b->stream == STREAM_CRUMBS) /* the last sector is written, too: not what was there before */
         memset(b->data + b->fill, 0, CRN_ROUND_UP(b->fill, (uint32_t)GRAIN) - b->fill);
     b->op.n = b->iov.n = 0;
     CRN_TRY(crn_vec_reserve(&b->op, b->item.n));
     CRN_TRY(crn_vec_reserve(&b->iov, b->item.n));
-    CRN_TRY(place(g, b, 0, nlarge, b->stream == STREAM_PAGES ? PAGE : GRAIN));
-    CRN_TRY(place(g, b, nlarge, b->item.n, GRAIN));
+    CRN_TRY(place(g, b, 0, b->nlarge, b->stream == STREAM_PAGES ? PAGE : GRAIN));
+    CRN_TRY(place(g, b, b->nlarge, b->item.n, GRAIN));
     for (size_t i = 0; i < b->op.n; i++)
         CRN_TRY(submit(g, b, &b->op.at[i]));
     return CAIRN_OK;
 }
 
-/* The buffer of a stream is full: write it, or hold it back. */
+/* Encode buffers together, and write one after the other. */
+static cairn_status write_buffers(crn_gather *g, gather_buffer *const *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        show_buffer(g, b[i]);
+        b[i]->held = false;
+    }
+    CRN_TRY(crn_gather_encode(g, b, n));
+    for (size_t i = 0; i < n; i++)
+        CRN_TRY(write_buffer(g, b[i]));
+    return CAIRN_OK;
+}
+
+/* The buffer of a stream is full: write it, or hold it back. What several threads can encode
+ * together waits for more of it. */
 static cairn_status flush(crn_gather *g, int stream)
 {
     gather_buffer *b = g->open[stream];
     g->open[stream] = NULL;
-    if (g->staging == 0)
-        return write_buffer(g, b);
+    if (g->staging == 0 && !(b->encodes && g->part->threads > 1))
+        return write_buffers(g, &b, 1);
     b->held = true;
     return CAIRN_OK;
 }
 
-/* Write all that is held back, and what is still open. */
+/* Write all that is held back, and what is still open, as many at once as there are threads. */
 static cairn_status write_all(crn_gather *g)
 {
-    for (size_t i = 0; i < g->buffer.n; i++)
-        if (g->buffer.at[i]->held)
-            CRN_TRY(write_buffer(g, g->buffer.at[i]));
+    gather_buffer *some[GATHER_THREADS];
+    const size_t most = CRN_MIN(CRN_MAX(g->part->threads, 1U), (unsigned)GATHER_THREADS);
+    size_t n = 0;
     for (int stream = 0; stream < GATHER_STREAMS; stream++) {
-        gather_buffer *b = g->open[stream];
+        if (g->open[stream])
+            g->open[stream]->held = true;
         g->open[stream] = NULL;
-        if (b)
-            CRN_TRY(write_buffer(g, b));
     }
-    return CAIRN_OK;
+    for (size_t i = 0; i < g->buffer.n; i++) {
+        if (g->buffer.at[i]->held)
+            some[n++] = g->buffer.at[i];
+        if (n == most) {
+            CRN_TRY(write_buffers(g, some, n));
+            n = 0;
+        }
+    }
+    return write_buffers(g, some, n);
 }
 
 static cairn_status new_buffer(crn_gather *g, gather_buffer **ret)
@@ -351,7 +296,7 @@ cairn_status crn_gather_add(crn_gather *g, crn_block *block, const crn_encoding 
                             unsigned char **ret)
 {
     int stream = stream_of(block);
-    uint32_t room = room_in(stream, block);
+    uint32_t room = crn_gather_room(stream, block);
     gather_buffer *b = g->open[stream];
     if (b && (b->start != b->data || b->fill + room > GATHER_BYTES)) {
         CRN_TRY(flush(g, stream));
@@ -376,7 +321,7 @@ bool crn_gather_has_room(const crn_gather *g, uint32_t nbytes)
     const gather_buffer *b = g->open[STREAM_PAGES];
     return nbytes >= PAGE && b && b->start == b->data && b->item.n > 0 &&
            b->item.at[b->item.n - 1].room == b->item.at[b->item.n - 1].block->nbytes &&
-           b->fill + room_in(STREAM_PAGES, &(crn_block){.nbytes = nbytes}) <= GATHER_BYTES;
+           b->fill + crn_gather_room(STREAM_PAGES, &(crn_block){.nbytes = nbytes}) <= GATHER_BYTES;
 }
 
 void crn_gather_take_back(crn_gather *g, const crn_block *block)

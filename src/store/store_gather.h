@@ -18,6 +18,7 @@ enum {
     GATHER_BYTES = CRN_BLOCK_MAX,   /* of a buffer: at least one block of any size */
     GATHER_LENT = 4 * GATHER_BYTES, /* of the program's memory in one write */
     GATHER_BUFFERS = 6,             /* without staging */
+    GATHER_THREADS = 64,            /* that encode, at most */
     GATHER_STREAMS = 3
 };
 
@@ -47,7 +48,8 @@ typedef struct gather_buffer {
     unsigned char *start; /* of what will be written: data, or memory that was lent */
     uint32_t fill;
     gather_items item;
-    bool encodes; /* some item has a codec */
+    bool encodes;  /* some item has a codec, and was not encoded yet */
+    size_t nlarge; /* items before those that were encoded */
     CRN_VEC(crn_op) op;
     CRN_VEC(struct iovec) iov;
     int stream;
@@ -67,14 +69,20 @@ typedef struct crn_gather {
     gather_buffer *open[GATHER_STREAMS]; /* being filled; NULL: none */
     crn_extents taken;                   /* all space that was used, to be given back on failure */
     uint64_t nbytes, nwrites;
-    crn_coder coder;
-    gather_items small; /* of the buffer that is being encoded: what is now below a page, */
-    crn_buf small_data; /* and its bytes */
+    crn_coder coder[GATHER_THREADS];
+    gather_items small; /* of the buffer that is being encoded: what is now below a page; */
+    crn_buf small_data; /* and of buffers that are encoded together, its bytes */
     bool scarce;        /* memory: no more buffers in this draft */
 } crn_gather;
 
 cairn_status crn_gather_create(crn_part *part, crn_gather **ret);
 void crn_gather_free(crn_gather *g); /* NULL is allowed */
+
+/* Bytes of a buffer of the stream that a block takes. */
+uint32_t crn_gather_room(int stream, const crn_block *block);
+
+/* Encode those items of full buffers that are to be encoded, where they lie. */
+cairn_status crn_gather_encode(crn_gather *g, gather_buffer *const *b, size_t n);
 
 /* Wait for what is in flight; its failures were reported before, or no longer matter. */
 void crn_gather_quieten(crn_gather *g);

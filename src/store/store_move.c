@@ -20,18 +20,22 @@ static bool is_wanted(const moving *m, size_t v, uint64_t i)
     return m->anew || !crn_draft_adopts(m->to, v, i, &m->from->mark->var[v].table[i]);
 }
 
-/* A block that the gathering had not come to is encoded as it would have been. One that has lost
- * something loses nothing more. */
-static cairn_status put(moving *m, size_t v, uint64_t i)
+/* As it is stored. A block that the gathering had not come to is encoded as it would have been. */
+static cairn_status put(moving *m, size_t v, uint64_t i, const unsigned char *data, bool tried)
 {
-    const crn_block *b = &m->from->mark->var[v].table[i];
     crn_encoding *to = &m->to->var.at[v].encoding;
     const crn_encoding kept = *to;
-    if (b->codec != 0 && crn_codec_is_lossy(&to->setting))
-        to->setting = crn_codec_without_loss(&to->setting);
-    cairn_status rc = crn_draft_put_copy(m->to, v, i, m->block, b);
+    if (tried)
+        to->setting.family = CRN_FAMILY_NONE;
+    cairn_status rc = crn_draft_put_moved(m->to, v, i, data, &m->from->mark->var[v]);
     *to = kept;
     return rc;
+}
+
+static bool is_whole(const crn_block *b, const unsigned char *data)
+{
+    const crn_digest now = crn_digest_of(data, b->nbytes);
+    return crn_digest_equal(&now, b->codec != 0 ? &b->stored : &b->digest);
 }
 
 /* What a buffer has of the first nvars variables. A block that is not there as it was put is left
@@ -42,19 +46,15 @@ static cairn_status move_buffer(moving *m, size_t nvars, const gather_buffer *b)
     size_t v = 0;
     for (size_t k = 0; k < b->item.n; k++) {
         const gather_item *it = &b->item.at[k];
+        const unsigned char *data = b->data + it->pos;
         size_t tried = 0;
         for (; tried < nvars && !crn_draft_has(&mark->var[v], it->block); tried++)
             v = v + 1 < nvars ? v + 1 : 0;
         if (tried == nvars)
             continue;
         const uint64_t i = (uint64_t)(it->block - mark->var[v].table);
-        bool good;
-        if (!is_wanted(m, v, i))
-            continue;
-        CRN_TRY(crn_coder_bring(&m->from->gather->coder, &mark->var[v], i, b->data + it->pos,
-                                m->block, &good));
-        if (good)
-            CRN_TRY(put(m, v, i));
+        if (is_wanted(m, v, i) && is_whole(it->block, data))
+            CRN_TRY(put(m, v, i, data, !b->encodes));
     }
     return CAIRN_OK;
 }
@@ -64,8 +64,8 @@ static cairn_status move_rest(moving *m, size_t v)
     crn_var *var = &m->from->mark->var[v];
     for (uint64_t i = 0; i < var->nblocks; i++)
         if (is_wanted(m, v, i)) {
-            CRN_TRY(crn_mark_read(m->from->part, m->from->mark, var, i, 1, m->block, NULL));
-            CRN_TRY(put(m, v, i));
+            CRN_TRY(crn_mark_read_moved(m->from->part, m->from->mark, var, i, 1, m->block));
+            CRN_TRY(put(m, v, i, m->block, true));
         }
     return CAIRN_OK;
 }

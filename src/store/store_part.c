@@ -307,6 +307,11 @@ void crn_part_set_staging(crn_part *part, uint64_t nbytes)
     part->staging = nbytes;
 }
 
+void crn_part_set_threads(crn_part *part, unsigned n)
+{
+    part->threads = n;
+}
+
 void crn_part_distrust(crn_part *part)
 {
     part->distrusted = true;

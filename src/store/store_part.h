@@ -38,6 +38,7 @@ struct crn_part {
     crn_mark *tip;                   /* the newest mark; tables as far as a draft needed them */
     CRN_VEC(uint64_t) lost;          /* where blocks and tables of that lie that are damaged */
     uint64_t staging;                /* bytes that a draft may hold back */
+    unsigned threads;                /* that encode blocks */
     crn_mark *before;                /* the mark before it, if this session has made both */
     uint64_t page_bytes;             /* that the newest mark took for its record, */
     uint64_t table_bytes;            /* and that all of its tables take */

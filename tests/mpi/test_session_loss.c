@@ -8,6 +8,7 @@
  * NEEDS: lz4 zstd zfp fpzip
  */
 #include "harness/session.h"
+#include "store/store.h"
 
 #include <math.h>
 
@@ -157,6 +158,68 @@ static void test_restarts_do_not_drift(void **state)
         assert_ok(crn_comm_barrier(p.comm));
     }
     verify(&p);
+    place_done(&p);
+}
+
+/* Bytes that the trail has of the blocks of a mark, of all ranks. */
+static double trail_bytes(const place *p, uint64_t version)
+{
+    const crn_part_options opt = {.backend = CRN_IO_AUTO, .depth = 4};
+    char path[96];
+    double n = 0;
+    crn_trail *t;
+    crn_run *run;
+    snprintf(path, sizeof path, "%s/trail", p->dir);
+    assert_ok(crn_trail_open(path, false, &t));
+    assert_ok(crn_run_open(t, "run-1", false, &run));
+    for (int r = 0; r < crn_comm_size(p->comm); r++) {
+        crn_part *part;
+        crn_mark *m;
+        const uint32_t nranks = (uint32_t)crn_comm_size(p->comm);
+        assert_ok(crn_run_part(run, 1, (uint32_t)r, nranks, false, &opt, &part));
+        assert_ok(crn_part_load(part, version, &m));
+        crn_var *v = crn_mark_find(m, "field");
+        assert_ok(crn_mark_table(part, m, v));
+        for (uint64_t i = 0; i < v->nblocks; i++)
+            n += v->table[i].nbytes;
+        crn_mark_free(m);
+        crn_part_close(part);
+    }
+    crn_run_close(run);
+    crn_trail_close(t);
+    return n;
+}
+
+/* What is drained from the nodes, by fewer processes or after the loss of some, is stored as it was
+ * there: not decoded, and not encoded again. */
+static void test_a_drain_moves_what_is_stored(void **state)
+{
+    place p;
+    cairn_drain_result drained = {.struct_bytes = sizeof drained};
+    const int nranks = crn_comm_size(*state);
+    char text[256];
+    snprintf(text, sizeof text,
+             "[level]\nlocal = @/local\nnode_size = 1\npartner = %d\nencoded = 0\nglobal = 0\n"
+             "[variable]\nblock = 16KiB\ncodec = zfp\nloss = abs 1e-4\n",
+             nranks > 1);
+    place_init(&p, *state, text);
+    compute(p.rank, 1);
+    cairn *c = open_session(&p);
+    assert_ok(cairn_mark(c, 1, nranks > 1 ? CAIRN_LEVEL_PARTNER : CAIRN_LEVEL_LOCAL));
+    assert_ok(cairn_settle(c));
+    memcpy(had, field, sizeof had);
+    leave_session(c);
+    if (nranks > 1)
+        forget(&p, "local/node-1"); /* its share comes from the partner */
+    assert_ok(cairn_drain(p.mpi, p.config, &drained));
+    assert_int_equal(drained.version, 1);
+    const double wanted = logged(&p, 1, "stored"), has = trail_bytes(&p, 1);
+    if (has != wanted)
+        fail_msg("the trail has %.0f bytes of %.0f", has, wanted);
+    verify(&p);
+    forget(&p, "local");
+    memset(again, 0, sizeof again);
+    leave_session(resume(&p, 1));
     place_done(&p);
 }
 
@@ -327,6 +390,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_same_from_each_level),
         cmocka_unit_test(test_counts_are_in_the_log),
         cmocka_unit_test(test_restarts_do_not_drift),
+        cmocka_unit_test(test_a_drain_moves_what_is_stored),
         cmocka_unit_test(test_a_codec_of_a_shared_object),
         cmocka_unit_test(test_copies_are_no_larger),
         cmocka_unit_test(test_golden_files_know_what_is_lost),

@@ -176,6 +176,120 @@ static void test_stored_bytes_have_a_digest(void **state)
     }
 }
 
+/* Every third block is noise, which no codec makes smaller. */
+static void add_noise(void)
+{
+    crn_rng r = crn_rng_of(test_seed(), 1);
+    for (size_t i = 0; i < VALUES; i++)
+        if (i * sizeof(double) / BLOCK % 3 == 2) {
+            const uint64_t u = crn_rng_u64(&r);
+            memcpy(&field[i], &u, sizeof u);
+        }
+}
+
+/* However many threads encode, and however much is held back: the same bytes at the same places. */
+static void test_threads_do_not_show(void **state)
+{
+    (void)state;
+    static const uint64_t staging[] = {0, 64 << 20};
+    crn_block *first = NULL;
+    fill_field();
+    add_noise();
+    for (unsigned i = 0; i < 4; i++) {
+        char name[24];
+        crn_part *part;
+        crn_mark *m;
+        snprintf(name, sizeof name, "threads-%u", i);
+        assert_ok(crn_part_create(dir, name, &model_id, &model_options, &part));
+        crn_part_set_staging(part, staging[i / 2]);
+        crn_part_set_threads(part, i % 2 ? 7 : 1);
+        crn_var *v = mark_field(part, 1, "zstd:shuffle", &m);
+        check_field(part, m, v);
+        assert_true(v->table[2].codec == 0 && v->table[3].codec == 7);
+        if (!first) {
+            assert_ok(crn_alloc(&first, v->nblocks));
+            memcpy(first, v->table, v->nblocks * sizeof *first);
+        }
+        for (uint64_t k = 0; k < v->nblocks; k++)
+            assert_true(first[k].off == v->table[k].off && first[k].nbytes == v->table[k].nbytes &&
+                        crn_digest_equal(&first[k].stored, &v->table[k].stored));
+        crn_mark_free(m);
+        crn_part_close(part);
+    }
+    free(first);
+}
+
+enum { COPIES = 9 }; /* of the field: more than a buffer has room for */
+
+static crn_draft *begin_lossy(crn_part *part)
+{
+    crn_draft *d;
+    assert_ok(crn_draft_begin(part, 1, &d));
+    for (int k = 0; k < COPIES; k++) {
+        const char name[] = {(char)('a' + k), 0};
+        const crn_var_spec spec = {
+            .name = name, .type = "float64", .item = 8, .block = BLOCK, .nbytes = sizeof field};
+        size_t v;
+        assert_ok(crn_draft_add(d, &spec, &v));
+        test_encode(d, v, "zfp", "abs 1e-6");
+        field[k] += 1; /* or one block would stand for all */
+        assert_ok(crn_draft_put_all(d, v, field));
+    }
+    return d;
+}
+
+static void check_lossy(crn_part *part, const crn_mark *m, crn_var *v)
+{
+    static double back[VALUES];
+    assert_ok(crn_mark_read(part, m, v, 0, v->nblocks, back, NULL));
+    for (size_t i = COPIES; i < VALUES; i++)
+        assert_true(fabs(back[i] - field[i]) <= 1e-6);
+}
+
+static void must_have_the_same(crn_part *a, crn_part *b)
+{
+    crn_mark *m[2];
+    assert_ok(crn_part_load(a, 1, &m[0]));
+    assert_ok(crn_part_load(b, 1, &m[1]));
+    for (int k = 0; k < COPIES; k++) {
+        crn_var *v[2] = {&m[0]->var[k], &m[1]->var[k]};
+        assert_ok(crn_mark_table(a, m[0], v[0]));
+        assert_ok(crn_mark_table(b, m[1], v[1]));
+        for (uint64_t i = 0; i < v[0]->nblocks; i++) {
+            const crn_block *x = &v[0]->table[i], *y = &v[1]->table[i];
+            assert_true(x->codec == y->codec && x->nbytes == y->nbytes &&
+                        crn_digest_equal(&x->stored, &y->stored) &&
+                        crn_digest_equal(&x->origin, &y->origin));
+        }
+        check_lossy(b, m[1], v[1]);
+    }
+    crn_mark_free(m[0]);
+    crn_mark_free(m[1]);
+}
+
+/* A draft that another part takes over: what was encoded moves as it is, what was held back is
+ * encoded as it would have been. */
+static void test_a_moved_draft_is_stored_as_it_was(void **state)
+{
+    (void)state;
+    for (int staged = 0; staged < 2; staged++) {
+        crn_part *from, *to;
+        crn_draft *other;
+        fill_field();
+        assert_ok(crn_part_create(dir, "from", &model_id, &model_options, &from));
+        assert_ok(crn_part_create(dir, "to", &model_id, &model_options, &to));
+        crn_part_set_staging(from, staged ? 64 << 20 : 0);
+        crn_draft *d = begin_lossy(from);
+        assert_ok(crn_draft_begin(to, 1, &other));
+        assert_ok(crn_draft_move(d, COPIES, other, false));
+        assert_ok(crn_draft_commit(d, CRN_KEEP_ALL, NULL));
+        assert_ok(crn_draft_commit(other, CRN_KEEP_ALL, NULL));
+        must_have_the_same(from, to);
+        crn_part_close(from);
+        crn_part_close(to);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +297,8 @@ int main(void)
         cmocka_unit_test(test_codecs_change_from_mark_to_mark),
         cmocka_unit_test(test_damage_is_found),
         cmocka_unit_test(test_stored_bytes_have_a_digest),
+        cmocka_unit_test(test_threads_do_not_show),
+        cmocka_unit_test(test_a_moved_draft_is_stored_as_it_was),
     };
     return cmocka_run_group_tests_name("part_codec", tests, scratch_begin, scratch_end);
 }
