@@ -76,7 +76,7 @@ CRN_OPT_ROW(
 CRN_OPT_ROW(VARIABLE_DIFFERENTIAL, "variable", "differential", WORD, "auto", "auto|always|never",
             "write blocks that changed; auto: digest them before or while copying; never: all")
 CRN_OPT_ROW(VARIABLE_CODEC, "variable", "codec", TEXT, "none", "",
-            "blocks in fewer bytes: none, lz4, zstd[:level=N], zfp, fpzip, auto; with loss "
+            "blocks in fewer bytes: none, lz4, zstd[:level=N], zfp, fpzip, auto[:space]; with loss "
             "zfp:accuracy=|precision=|rate=, fpzip:precision=, round:bits=, f32, f16; "
             "file.so[:options]: a codec of your own")
 CRN_OPT_ROW(VARIABLE_LOSS, "variable", "loss", TEXT, "", "",

@@ -13,13 +13,18 @@ enum {
     WORTH = 8 << 10   /* bytes of a variable */
 };
 
+crn_elem crn_ckpt_elem(const char *type)
+{
+    if (strcmp(type, "float64") == 0)
+        return CRN_ELEM_F64;
+    return strcmp(type, "float32") == 0 ? CRN_ELEM_F32 : CRN_ELEM_BYTES;
+}
+
 /* Arrays whose codec sees dimensions want larger blocks; 0: any will do. */
 static uint32_t block_of_codec(const cairn *c, const ckpt_var *v)
 {
     const crn_codec_setting s = crn_ckpt_codec(c->held.cfg, v->name);
-    const crn_elem elem = strcmp(v->type, "float64") == 0   ? CRN_ELEM_F64
-                          : strcmp(v->type, "float32") == 0 ? CRN_ELEM_F32
-                                                            : CRN_ELEM_BYTES;
+    const crn_elem elem = crn_ckpt_elem(v->type);
     const crn_codec_shape shape = crn_codec_shape_of(v->ndims, v->dims + 2 * (size_t)v->ndims);
     uint32_t block = v->ndims > 1 ? crn_codec_block(&s, elem, &shape) : 0;
     while (block > START && block / 2 >= v->nbytes)

@@ -30,16 +30,33 @@ static ckpt_coded *new_coded(cairn *c, const char *name, const crn_codec_setting
     return one;
 }
 
+/* What is tried beside the setting, and counted apart. */
+static void try_beside(cairn *c, ckpt_coded *one, crn_choice *choice, size_t number)
+{
+    crn_beside beside[CRN_CHOICES];
+    one->choice = choice;
+    one->ntrials = crn_choice_trials(choice, one->trial);
+    for (size_t i = 0; i < one->ntrials; i++)
+        beside[i] = (crn_beside){choice->way[one->trial[i]].setting, &one->tried[i]};
+    crn_draft_encode_beside(c->leg.job.draft, number, beside, one->ntrials);
+}
+
 void crn_coded_put(cairn *c, const char *name, bool small, size_t number)
 {
-    const crn_codec_setting s = crn_ckpt_codec(c->held.cfg, name);
+    crn_codec_setting s = crn_ckpt_codec(c->held.cfg, name);
+    const bool measured = s.family == CRN_FAMILY_AUTO && !crn_codec_is_lossy(&s) && !small;
+    crn_choice *choice = measured ? crn_choice_of(c, name, number, &s) : NULL;
+    if (choice)
+        s = choice->way[choice->now].setting;
     crn_draft_encode(c->leg.job.draft, number, &s);
-    if (s.family == CRN_FAMILY_NONE)
+    if (s.family == CRN_FAMILY_NONE && !choice)
         return;
     ckpt_coded *one =
         small && c->small_coded ? c->small_coded : new_coded(c, small ? CRN_SMALL_NAME : name, &s);
     if (small)
         c->small_coded = one;
+    if (one && choice)
+        try_beside(c, one, choice, number);
     if (one)
         crn_draft_count(c->leg.job.draft, number, &one->counts);
 }
@@ -61,6 +78,8 @@ static void tidy(cairn *c)
         ckpt_coded *one = c->coded.at[i];
         if (n > 0 && strcmp(c->coded.at[n - 1]->name, one->name) == 0) {
             crn_codec_add_counts(&c->coded.at[n - 1]->counts, &one->counts);
+            for (size_t k = 0; k < one->ntrials; k++)
+                crn_codec_add_counts(&c->coded.at[n - 1]->tried[k], &one->tried[k]);
             free(one);
         } else {
             c->coded.at[n++] = one;
@@ -69,8 +88,7 @@ static void tidy(cairn *c)
     c->coded.n = n;
 }
 
-/* Do all ranks have the same variables with codecs? Has any rank one? */
-static cairn_status agree_on_names(cairn *c, crn_comm *comm, bool *ret_same, bool *ret_any)
+cairn_status crn_coded_agree(cairn *c, crn_comm *comm, bool *ret_same, bool *ret_any)
 {
     crn_buf b = {0};
     for (size_t i = 0; i < c->coded.n; i++)
@@ -186,7 +204,7 @@ void crn_coded_tell(cairn *c, crn_comm *comm)
     uint64_t *sum = NULL;
     double *error = NULL;
     tidy(c);
-    if (agree_on_names(c, comm, &same, &any) < 0 || !any)
+    if (crn_coded_agree(c, comm, &same, &any) < 0 || !any)
         return;
     const size_t nrows = same ? c->coded.n : 1;
     cairn_status rc = crn_alloc(&sum, NSUMS * nrows);

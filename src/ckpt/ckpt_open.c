@@ -26,6 +26,7 @@ void crn_ckpt_free(cairn *c)
     crn_tracker_free(c->tracker);
     crn_tally_reset(c);
     crn_coded_reset(c);
+    crn_choices_done(c);
     for (size_t i = 0; i < c->type.n; i++)
         free(c->type.at[i].text);
     crn_vec_done(&c->type);

@@ -71,7 +71,16 @@ typedef struct ckpt_coded {
     char name[CRN_VAR_NAME + 1];
     crn_codec_setting setting;
     crn_codec_counts counts; /* by whoever writes the draft */
+    crn_choice *choice;      /* by which the setting is, and what was tried beside; NULL: by none */
+    size_t ntrials, trial[CRN_CHOICES];
+    crn_codec_counts tried[CRN_CHOICES];
 } ckpt_coded;
+
+/* What is known of the codecs of a variable; it stays as long as the session. */
+typedef struct ckpt_choice {
+    char *name;
+    crn_choice is;
+} ckpt_choice;
 
 /* Seconds per byte, measured and smoothed; 0: not yet. */
 typedef struct ckpt_rates {
@@ -83,10 +92,10 @@ typedef struct ckpt_var {
     const void *data;
     crn_var_layout layout;
     char attributes[144]; /* lines for the mark that say so, and what a codec may lose */
-    char *remarks;       /* lines that the program said, or NULL; */
-    char *lines;         /* then all of them together; or a companion's own */
-    const char *type;    /* as text; the session's */
-    uint32_t item;       /* bytes of one element */
+    char *remarks;        /* lines that the program said, or NULL; */
+    char *lines;          /* then all of them together; or a companion's own */
+    const char *type;     /* as text; the session's */
+    uint32_t item;        /* bytes of one element */
     uint64_t nbytes;
     uint32_t block;
     uint32_t ndims;
@@ -94,7 +103,7 @@ typedef struct ckpt_var {
     crn_box memory; /* what data holds of the global array, in far indices: more than the piece, */
     bool padded;    /* if this says so; */
     bool halo;      /* and resume brings that, too: marks have it as a companion */
-    struct crn_cell_count *cell;          /* an index's data, which is this session's; or NULL */
+    struct crn_cell_count *cell;     /* an index's data, which is this session's; or NULL */
     uint64_t ncells;                 /* an index's and its items': of all ranks */
     crn_bound bound[CRN_BOUNDS_MAX]; /* for comparing runs */
     size_t nbounds;
@@ -166,6 +175,7 @@ typedef struct ckpt_job {
     double interval_s; /* that was thought best when it was taken */
     uint64_t held_ns;  /* the program stood still */
     uint64_t begin_ns, store_ns, level_ns[CRN_NLEVELS];
+    uint64_t storing_ns;               /* it took to write the own part */
     crn_draft_stats stats;             /* likewise */
     uint64_t written;                  /* bytes of all ranks, once the mark counts */
     uint64_t level_bytes[CRN_NLEVELS]; /* the same for the levels that it was raised to */
@@ -280,7 +290,9 @@ struct cairn {
     bool no_room;              /* marks go to the trail directly, and that was said */
     CRN_VEC(ckpt_tally) tally; /* of the mark under way */
     CRN_VEC(ckpt_coded *) coded;
-    ckpt_coded *small_coded; /* of small variables; NULL: none yet */
+    ckpt_coded *small_coded;       /* of small variables; NULL: none yet */
+    CRN_VEC(ckpt_choice *) choice; /* of variables whose codec is measured, */
+    crn_index choice_name;         /* by name */
     ckpt_rates rates;
     ckpt_smalls small;
 
@@ -481,6 +493,16 @@ void crn_coded_put(cairn *c, const char *name, bool small, size_t number);
 /* Forget the counts of the mark before; tell those of this one. Collective. */
 void crn_coded_reset(cairn *c);
 void crn_coded_tell(cairn *c, crn_comm *comm);
+
+/* Do all ranks have the same variables with codecs? Has any rank one? Collective. */
+cairn_status crn_coded_agree(cairn *c, crn_comm *comm, bool *ret_same, bool *ret_any);
+
+/* The choice of codecs of a variable of the open draft, NULL where there is no memory for one. Once
+ * a mark is as safe as it gets: learn from it, on all ranks the same. */
+crn_elem crn_ckpt_elem(const char *type); /* the kind of a type's values */
+crn_choice *crn_choice_of(cairn *c, const char *name, size_t number, const crn_codec_setting *s);
+void crn_choices_learn(cairn *c, crn_comm *comm);
+void crn_choices_done(cairn *c);
 
 /* --- engine ------------------------------------------------------------------------------- */
 

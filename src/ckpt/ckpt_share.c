@@ -88,6 +88,7 @@ void crn_ckpt_store(cairn *c)
     if (j->status < 0)
         drop_draft(j);
     j->store_ns = crn_now_ns();
+    j->storing_ns = j->store_ns - (c->engine.running ? start : j->begin_ns);
     if (j->stored)
         crn_tally_stored(c, j->store_ns - start);
 }
@@ -526,5 +527,6 @@ void crn_ckpt_share(cairn *c, crn_comm *comm)
     for (crn_level l = CRN_LEVEL_RAISED; l < CRN_NLEVELS; l++)
         if (j->levels & 1u << l & ~crn_holding_own_bits(&c->held))
             raise_to(c, comm, l);
+    crn_choices_learn(c, comm);
     drop_old_series(c);
 }

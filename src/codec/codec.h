@@ -148,6 +148,7 @@ typedef struct crn_codec_setting {
     bool shuffle;  /* lz4, zstd: bytes of one significance side by side */
     bool zeros;    /* -0 comes back as -0 */
     bool flat;     /* all arrays are of one dimension */
+    bool space;    /* auto: few bytes are wanted, not little time */
     crn_loss loss; /* that is checked: what was stated, or what the mode itself promises */
     bool bounded;  /* loss says something; else only that what is finite stays finite is checked */
     const crn_foreign *foreign;
@@ -254,6 +255,41 @@ size_t crn_codec_store_bound(size_t nbytes);
 size_t crn_codec_store_scratch(const crn_codec_setting *s, size_t nbytes);
 cairn_status crn_codec_store(const crn_codec_setting *s, const crn_codec_values *values, void *dst,
                              void *scratch, crn_codec_result *ret);
+
+/* --- choosing by measurement ----------------------------------------------------------------- */
+
+enum { CRN_CHOICES = 6 };
+
+/* A way to store a variable without loss, and what was measured of it; rate 0: nothing yet. */
+typedef struct crn_way {
+    crn_codec_setting setting;
+    double encode; /* seconds of a byte, with its check */
+    double rate;   /* bytes stored of a byte */
+} crn_way;
+
+/* What is known of a variable whose codec is 'auto'. */
+typedef struct crn_choice {
+    crn_way way[CRN_CHOICES]; /* the first: as it is */
+    size_t n, now;
+    uint64_t nmarks;
+    double device; /* seconds of a stored byte, until it is as safe as was asked for */
+    double copy;   /* of a byte, that the program was held for */
+    bool space;
+} crn_choice;
+
+/* Those ways that this build has, for values of a kind; asked is the setting 'auto'. */
+void crn_choice_init(crn_choice *c, crn_elem elem, const crn_codec_setting *asked);
+
+/* Which ways to try on some of the blocks of the next mark. Returns how many. */
+size_t crn_choice_trials(const crn_choice *c, size_t trial[CRN_CHOICES]);
+
+/* What a mark measured: of a way; of storage, with the time for encoding taken away; of copying. */
+void crn_choice_saw(crn_choice *c, size_t way, uint64_t nbytes, uint64_t stored, double seconds);
+void crn_choice_saw_device(crn_choice *c, double seconds, uint64_t stored);
+void crn_choice_saw_copy(crn_choice *c, double seconds, uint64_t nbytes);
+
+/* After a mark: is another way better? Then it is c->now. */
+bool crn_choice_decide(crn_choice *c);
 
 /*
  * Is |x - y| within loss for each of n values? Values with equal bits are; others that are not

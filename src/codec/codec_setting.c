@@ -89,6 +89,10 @@ static cairn_status parse_option(const char *key, const char *value, crn_codec_s
         s->shuffle = true;
         return CAIRN_OK;
     }
+    if (s->family == CRN_FAMILY_AUTO && !value && strcmp(key, "space") == 0) {
+        s->space = true;
+        return CAIRN_OK;
+    }
     if (s->family >= CRN_FAMILY_ZFP && !value && strcmp(key, "zeros") == 0) {
         s->zeros = true;
         return CAIRN_OK;
@@ -299,8 +303,9 @@ char *crn_codec_print(const crn_codec_setting *s, char *buf)
         n += (size_t)snprintf(buf + n, CRN_CODEC_TEXT - n, ":%s=%.15g", parameter, s->value);
     else if (s->family == CRN_FAMILY_ZSTD && s->level != LEVEL_USUAL)
         n += (size_t)snprintf(buf + n, CRN_CODEC_TEXT - n, ":level=%d", s->level);
-    const char *more[] = {s->shuffle ? "shuffle" : NULL, s->zeros ? "zeros" : NULL};
-    for (size_t i = 0; i < 2; i++)
+    const char *more[] = {s->shuffle ? "shuffle" : NULL, s->zeros ? "zeros" : NULL,
+                          s->space ? "space" : NULL};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         if (more[i])
             n += (size_t)snprintf(buf + n, CRN_CODEC_TEXT - n, "%c%s", strchr(buf, ':') ? ',' : ':',
                                   more[i]);

@@ -80,6 +80,12 @@
 /* variables: a crn_event_coded each */
 #define CRN_EVENT_CODECS_MEMBERS(M, O) M(VERSION, version) M(JSON, variables)
 
+/* Seconds of a byte, but for the rate. */
+#define CRN_EVENT_CODEC_MEMBERS(M, O)                                                              \
+    M(VERSION, version)                                                                            \
+    M(TEXT, name)                                                                                  \
+    M(TEXT, codec) M(TEXT, was) M(REAL, encode) M(REAL, rate) M(REAL, device) M(REAL, copy)
+
 /* variables: a crn_event_kept each; sites: a crn_event_site each, the best first */
 #define CRN_EVENT_REGIONS_MEMBERS(M, O)                                                            \
     M(VERSION, version)                                                                            \
@@ -121,6 +127,7 @@
     K(TUNED, tuned)                                                                                \
     K(CHANGES, changes)                                                                            \
     K(CODECS, codecs)                                                                              \
+    K(CODEC, codec)                                                                                \
     K(REGIONS, regions)                                                                            \
     K(FINDING, finding)                                                                            \
     K(DRAINED, drained)                                                                            \

@@ -403,6 +403,13 @@ void crn_draft_encode(crn_draft *d, size_t v, const crn_codec_setting *setting);
  * until the draft is committed or dropped. */
 void crn_draft_count(crn_draft *d, size_t v, crn_codec_counts *counts);
 
+/* Let some blocks of v, one of sixteen for each, be stored by other settings instead. */
+typedef struct crn_beside {
+    crn_codec_setting setting;
+    crn_codec_counts *counts; /* as above */
+} crn_beside;
+void crn_draft_encode_beside(crn_draft *d, size_t v, const crn_beside *beside, size_t n);
+
 /* The same for copies, whose blocks have lost what their originals have. */
 void crn_draft_encode_copy(crn_draft *d, size_t v, const crn_codec_setting *setting);
 

@@ -286,6 +286,13 @@ void crn_draft_count(crn_draft *d, size_t v, crn_codec_counts *counts)
     d->var.at[v].encoding.counts = counts;
 }
 
+void crn_draft_encode_beside(crn_draft *d, size_t v, const crn_beside *beside, size_t n)
+{
+    draft_var *dv = &d->var.at[v];
+    dv->nbeside = CRN_MIN(n, (size_t)CRN_CHOICES);
+    memcpy(dv->beside, beside, dv->nbeside * sizeof *beside);
+}
+
 void crn_draft_encode_copy(crn_draft *d, size_t v, const crn_codec_setting *setting)
 {
     const crn_codec_setting exact = crn_codec_without_loss(setting);
@@ -309,7 +316,13 @@ void crn_draft_encode(crn_draft *d, size_t v, const crn_codec_setting *setting)
 /* How block i of v is stored. */
 static crn_encoding encoding_of(const crn_draft *d, size_t v, uint64_t i)
 {
-    crn_encoding e = d->var.at[v].encoding;
+    enum { BESIDE_SHARE = 16 };
+    const draft_var *dv = &d->var.at[v];
+    crn_encoding e = dv->encoding;
+    if (i % BESIDE_SHARE < dv->nbeside) {
+        e.setting = dv->beside[i % BESIDE_SHARE].setting;
+        e.counts = dv->beside[i % BESIDE_SHARE].counts;
+    }
     e.shape.first = i * d->mark->var[v].spec.block / crn_elem_nbytes(e.elem);
     return e;
 }
@@ -497,7 +510,7 @@ static bool is_worth_lending(const crn_draft *d, size_t v, crn_put_way way)
     const crn_var *var = &d->mark->var[v];
     const uint64_t nblocks = way == CRN_PUT_COMPARE ? d->var.at[v].missing : var->nblocks;
     return d->gather->staging == 0 && !crn_encodes(&d->var.at[v].encoding) &&
-           nblocks * var->spec.block >= GATHER_LENT;
+           d->var.at[v].nbeside == 0 && nblocks * var->spec.block >= GATHER_LENT;
 }
 
 cairn_status crn_draft_put_changed(crn_draft *d, size_t v, const void *data, crn_put *how)

@@ -23,6 +23,8 @@ typedef struct draft_var {
     bool taken;           /* and declared as there, */
     size_t of_tip;        /* where it has this number */
     crn_encoding encoding;
+    crn_beside beside[CRN_CHOICES]; /* of blocks 0, 1, ... of sixteen */
+    size_t nbeside;
 } draft_var;
 
 /* A block of the draft that is equal to another one of it, which is written. */
