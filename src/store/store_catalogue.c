@@ -295,7 +295,8 @@ static unsigned size_class(size_t n)
  * the end, and where all are kept, pages of one size would be as many as marks: each commit, which
  * lists the pages, would cost more than the one before. So two pages of about the same size are
  * made one, and that and the page before, as digits carry when one counts: an entry is written
- * again at most as often as a page can double. States come and go anywhere, and stay in small pages.
+ * again at most as often as a page can double. States come and go anywhere, and stay in small
+ * pages.
  */
 static size_t carried(const part_list *old, const part_entry *entry, size_t end)
 {

@@ -61,7 +61,8 @@ void crn_trees_mark_free(crn_trees_mark *m)
     free(m);
 }
 
-enum { FEW_VARS = 8 }; /* are found as fast by looking at all, and there may be 10^5 marks of them */
+/* So few are found as fast by looking at all, and there may be 10^5 marks of them. */
+enum { FEW_VARS = 8 };
 
 cairn_status crn_trees_index(crn_trees_mark *m)
 {

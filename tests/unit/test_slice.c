@@ -157,6 +157,18 @@ static void test_parts_are_what_a_walk_finds(void **state)
     }
 }
 
+/* The elements of a box of a field are numbered from next on; the number after the last. */
+static uint64_t assert_elements_follow(const crn_state_field *field, const cairn_field *box,
+                                       uint64_t next)
+{
+    crn_state_field p = *field;
+    memcpy(p.offset, box->offset, sizeof p.offset);
+    memcpy(p.count, box->count, sizeof p.count);
+    for (uint64_t i = 0; i < nelements(&p); i++)
+        assert_int_equal(global_of(&p, i), next++);
+    return next;
+}
+
 /* Boxes of a slice, one behind the other, are its elements in their order. */
 static void test_boxes_fill_the_slice(void **state)
 {
@@ -176,12 +188,8 @@ static void test_boxes_fill_the_slice(void **state)
             const size_t nboxes = crn_slice_boxes(&l, f, slice, box);
             assert_true(nboxes <= CRN_SLICE_BOXES);
             for (size_t b = 0; b < nboxes; b++) {
-                crn_state_field p = l.field.at[f];
-                memcpy(p.offset, box[b].offset, sizeof p.offset);
-                memcpy(p.count, box[b].count, sizeof p.count);
                 assert_ptr_equal(box[b].data, slice + crn_slice_at(&l, f, next));
-                for (uint64_t i = 0; i < nelements(&p); i++)
-                    assert_int_equal(global_of(&p, i), next++);
+                next = assert_elements_follow(&l.field.at[f], &box[b], next);
             }
             assert_int_equal(next, end);
         }
