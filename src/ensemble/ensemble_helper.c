@@ -191,7 +191,7 @@ static void repeat_weights(crn_helper *h)
 static void connect_server(crn_helper *h, const crn_wire *serve)
 {
     char name[64];
-    crn_link_free(h->server);
+    crn_link_drop(h->server);
     h->server = NULL;
     h->incarnation = serve->incarnation;
     h->welcome = h->asked = false;

@@ -91,10 +91,14 @@ cairn_status crn_runner_create(cairn_ensemble *e, crn_member_runner **ret)
     return CAIRN_OK;
 }
 
-static void leave_server(crn_member_runner *r)
+/* dead: what is still to be sent is offered to the next one, and waits for nobody */
+static void leave_server(crn_member_runner *r, bool dead)
 {
     for (uint32_t k = 0; k < r->nservers; k++) {
-        crn_link_free(r->server[k]);
+        if (dead)
+            crn_link_drop(r->server[k]);
+        else
+            crn_link_free(r->server[k]);
         crn_layout_done(&r->part[k]);
     }
     free(r->server);
@@ -116,7 +120,7 @@ void crn_runner_free(crn_member_runner *r)
         (void)crn_link_send(r->server[0], NULL, &w, NULL, 0);
     }
     cairn_shelf_close(r->shelf);
-    leave_server(r);
+    leave_server(r, false);
     crn_link_free(r->launcher);
     free(r->addresses);
     crn_vec_done(&r->fields);
@@ -379,7 +383,7 @@ static cairn_status connect_server(cairn_ensemble *e, const crn_wire *serve)
 {
     crn_member_runner *r = e->runner;
     char *rest = NULL, *address;
-    leave_server(r);
+    leave_server(r, true);
     r->incarnation = serve->incarnation;
     CRN_FAIL_IF(!r->addresses, CAIRN_ENOMEM, "no memory for an address");
     if (!r->addresses[0]) /* there is none at present */

@@ -243,6 +243,13 @@ void crn_link_free(crn_link *l)
     free(l);
 }
 
+void crn_link_drop(crn_link *l)
+{
+    if (l && l->socket)
+        (void)set_int(l, ZMQ_LINGER, 0);
+    crn_link_free(l);
+}
+
 const char *crn_link_address(const crn_link *l)
 {
     return l->address;
@@ -389,6 +396,11 @@ cairn_status crn_link_connect(const crn_keys *keys, const char *address, const c
 }
 
 void crn_link_free(crn_link *l)
+{
+    (void)l;
+}
+
+void crn_link_drop(crn_link *l)
 {
     (void)l;
 }

@@ -30,6 +30,7 @@ cairn_status crn_link_listen(const crn_keys *keys, const char *host, unsigned po
 cairn_status crn_link_connect(const crn_keys *keys, const char *address, const char *name,
                               crn_link **ret);
 void crn_link_free(crn_link *l); /* what was sent a moment ago may still get there; NULL allowed */
+void crn_link_drop(crn_link *l); /* the hub is dead: nothing gets there, and is waited for */
 const char *crn_link_address(const crn_link *l);
 uint64_t crn_link_refused(const crn_link *l); /* connections to a hub with another key */
 

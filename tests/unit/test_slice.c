@@ -157,16 +157,22 @@ static void test_parts_are_what_a_walk_finds(void **state)
     }
 }
 
-/* The elements of a box of a field are numbered from next on; the number after the last. */
-static uint64_t assert_elements_follow(const crn_state_field *field, const cairn_field *box,
-                                       uint64_t next)
+static void check_boxes(const crn_state_layout *l, size_t f, const unsigned char *slice)
 {
-    crn_state_field p = *field;
-    memcpy(p.offset, box->offset, sizeof p.offset);
-    memcpy(p.count, box->count, sizeof p.count);
-    for (uint64_t i = 0; i < nelements(&p); i++)
-        assert_int_equal(global_of(&p, i), next++);
-    return next;
+    cairn_field box[CRN_SLICE_BOXES];
+    uint64_t next, end;
+    crn_slice_range(l, f, &next, &end);
+    const size_t nboxes = crn_slice_boxes(l, f, slice, box);
+    assert_true(nboxes <= CRN_SLICE_BOXES);
+    for (size_t b = 0; b < nboxes; b++) {
+        crn_state_field p = l->field.at[f];
+        memcpy(p.offset, box[b].offset, sizeof p.offset);
+        memcpy(p.count, box[b].count, sizeof p.count);
+        assert_ptr_equal(box[b].data, slice + crn_slice_at(l, f, next));
+        for (uint64_t i = 0; i < nelements(&p); i++)
+            assert_int_equal(global_of(&p, i), next++);
+    }
+    assert_int_equal(next, end);
 }
 
 /* Boxes of a slice, one behind the other, are its elements in their order. */
@@ -176,23 +182,13 @@ static void test_boxes_fill_the_slice(void **state)
     unsigned seed = 3;
     for (int c = 0; c < CASES; c++) {
         crn_state_layout l;
-        cairn_field box[CRN_SLICE_BOXES];
         random_layout(&seed, &l);
         const uint32_t n = 1 + (uint32_t)below(&seed, 5);
         crn_layout_slice(&l, (uint32_t)below(&seed, n), n);
         unsigned char *slice = calloc(1, crn_slice_nbytes(&l) + 1);
         assert_non_null(slice);
-        for (size_t f = 0; f < FIELDS; f++) {
-            uint64_t next, end;
-            crn_slice_range(&l, f, &next, &end);
-            const size_t nboxes = crn_slice_boxes(&l, f, slice, box);
-            assert_true(nboxes <= CRN_SLICE_BOXES);
-            for (size_t b = 0; b < nboxes; b++) {
-                assert_ptr_equal(box[b].data, slice + crn_slice_at(&l, f, next));
-                next = assert_elements_follow(&l.field.at[f], &box[b], next);
-            }
-            assert_int_equal(next, end);
-        }
+        for (size_t f = 0; f < FIELDS; f++)
+            check_boxes(&l, f, slice);
         free(slice);
         crn_layout_done(&l);
     }
