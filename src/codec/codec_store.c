@@ -271,9 +271,9 @@ static bool find_specials(task *t)
             if (t->naside == most)
                 return false;
             t->aside[t->naside++] = (uint32_t)i;
-        } else if (size > 0) {
-            t->least = fmin(t->least, size);
-            t->most = fmax(t->most, size);
+        } else if (size > 0) { /* none is NaN: no call for that */
+            t->least = size < t->least ? size : t->least;
+            t->most = size > t->most ? size : t->most;
         }
     }
     return true;
