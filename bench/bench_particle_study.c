@@ -6,7 +6,7 @@
  * next one from there itself, in each task. Of the first cycle, in which all caches are cold,
  * nothing counts.
  *
- * NEEDS: zmq
+ * NEEDS: zmq jansson
  *
  *     bench_particle_study [model]   model: be a runner
  */
@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <jansson.h>
 #include <mpi.h>
 
 #include <cairn/ensemble.h>

@@ -4,9 +4,8 @@
  * replayed in turns, on two ranks, which most machines have cores for: a rank that waits for a core
  * waits in a call, and a replay has no calls that wait for cores. Lossless, and at 0 per cent.
  *
- * NEEDS: zstd
+ * NEEDS: zstd jansson
  */
-#include <jansson.h>
 #include <limits.h>
 #include <unistd.h>
 

@@ -13,6 +13,9 @@ class Cairn(CMakePackage):
     version("main", branch="main")
 
     # one for each -DCAIRN_WITH_..., by the same name
+    variant("jansson", default=True, description="event log, JSON, reports")
+    variant("inih", default=True, description="configuration files")
+    variant("random123", default=True, description="studies, simulated plans")
     variant("lz4", default=True, description="codec lz4")
     variant("zstd", default=True, description="codec zstd, traces")
     variant("zfp", default=False, description="codec zfp")
@@ -30,9 +33,9 @@ class Cairn(CMakePackage):
     depends_on("pkgconfig", type="build")
     depends_on("mpi")
     depends_on("xxhash")
-    depends_on("jansson")
-    depends_on("inih")
-    depends_on("random123", type="build")
+    depends_on("jansson", when="+jansson")
+    depends_on("inih", when="+inih")
+    depends_on("random123", type="build", when="+random123")
     depends_on("lz4", when="+lz4")
     depends_on("zstd", when="+zstd")
     depends_on("zfp", when="+zfp")
@@ -47,8 +50,8 @@ class Cairn(CMakePackage):
     depends_on("cmocka", type="test")
 
     def cmake_args(self):
-        parts = ("lz4", "zstd", "zfp", "fpzip", "isal", "liburing", "libunwind", "hdf5",
-                 "zmq", "lapacke", "python")
+        parts = ("jansson", "inih", "random123", "lz4", "zstd", "zfp", "fpzip", "isal",
+                 "liburing", "libunwind", "hdf5", "zmq", "lapacke", "python")
         args = [self.define(f"CAIRN_WITH_{p.upper()}", "ON" if f"+{p}" in self.spec else "OFF")
                 for p in parts]
         return args + [self.define("BUILD_TESTING", self.run_tests)]

@@ -26,6 +26,7 @@
 #include "base/base_type.h"
 #include "base/base_job.h"
 #include "base/base_load.h"
+#include "base/base_json.h"
 #include "base/base_thread.h"
 
 /* The smaller and the larger of two values without side effects. */

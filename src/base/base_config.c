@@ -13,7 +13,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#if CRN_WITH_INIH
 #include <ini.h>
+#else
+static int ini_parse_stream(char *(*reader)(char *, int, void *), void *stream,
+                            int (*handler)(void *, const char *, const char *, const char *),
+                            void *user)
+{
+    (void)reader, (void)stream, (void)handler, (void)user;
+    return 0;
+}
+#endif
 
 enum {
     FILE_MAX = 1 << 20, /* no configuration is as long; refuses what was named by mistake */
@@ -279,6 +289,10 @@ static cairn_status parse_into(crn_config *cfg, const char *name, const char *te
                 name, nbytes, FILE_MAX);
     if (nbytes == 0)
         return CAIRN_OK;
+    CRN_FAIL_IF(!CRN_WITH_INIH, CAIRN_EUNSUPPORTED,
+                "'%s': this Cairn was built without inih, which reads configurations; options can "
+                "be given in the environment, as CAIRN_<SECTION>_<KEY>",
+                name);
     source s = {.cfg = cfg, .at = text, .end = text + nbytes};
     if (nbytes >= 3 && memcmp(text, utf8_mark, 3) == 0)
         s.at += 3;

@@ -3,7 +3,54 @@
 
 #include <math.h>
 
+#if CRN_WITH_RANDOM123
+
 #include <Random123/philox.h>
+
+static uint64_t next(crn_rng *r)
+{
+    philox2x64_ctr_t ctr = {{r->n++, r->stream}};
+    philox2x64_key_t key = {{r->seed}};
+    return philox2x64(ctr, key).v[0];
+}
+
+static philox4x64_ctr_t draw_at(const crn_rng_key *k, uint64_t element)
+{
+    philox4x64_ctr_t ctr = {{element, k->member, k->cycle, 0}};
+    philox4x64_key_t key = {{k->study, k->purpose}};
+    return philox4x64(ctr, key);
+}
+
+#else
+
+#include <assert.h>
+
+typedef struct philox4x64_ctr_t {
+    uint64_t v[4];
+} philox4x64_ctr_t;
+
+static uint64_t next(crn_rng *r)
+{
+    (void)r;
+    assert(!"crn_rng_present was not asked");
+    return 0;
+}
+
+static philox4x64_ctr_t draw_at(const crn_rng_key *k, uint64_t element)
+{
+    (void)k, (void)element;
+    assert(!"crn_rng_present was not asked");
+    return (philox4x64_ctr_t){{0}};
+}
+
+#endif
+
+cairn_status crn_rng_present(const char *what)
+{
+    CRN_FAIL_IF(!CRN_WITH_RANDOM123, CAIRN_EUNSUPPORTED,
+                "this Cairn was built without Random123, which %s needs", what);
+    return CAIRN_OK;
+}
 
 crn_rng crn_rng_of(uint64_t seed, uint64_t stream)
 {
@@ -12,9 +59,7 @@ crn_rng crn_rng_of(uint64_t seed, uint64_t stream)
 
 uint64_t crn_rng_u64(crn_rng *r)
 {
-    philox2x64_ctr_t ctr = {{r->n++, r->stream}};
-    philox2x64_key_t key = {{r->seed}};
-    return philox2x64(ctr, key).v[0];
+    return next(r);
 }
 
 uint64_t crn_rng_below(crn_rng *r, uint64_t bound)
@@ -31,13 +76,6 @@ uint64_t crn_rng_below(crn_rng *r, uint64_t bound)
 double crn_rng_unit(crn_rng *r)
 {
     return (double)(crn_rng_u64(r) >> 11) * 0x1p-53;
-}
-
-static philox4x64_ctr_t draw_at(const crn_rng_key *k, uint64_t element)
-{
-    philox4x64_ctr_t ctr = {{element, k->member, k->cycle, 0}};
-    philox4x64_key_t key = {{k->study, k->purpose}};
-    return philox4x64(ctr, key);
 }
 
 uint64_t crn_rng_at(const crn_rng_key *key, uint64_t element)

@@ -8,6 +8,12 @@
 
 #include <stdint.h>
 
+#include "base/base_err.h"
+
+/* CAIRN_EUNSUPPORTED in a build without Random123, with a sentence about what needs it: "a study".
+ * Asked before anything is drawn. */
+cairn_status crn_rng_present(const char *what);
+
 typedef struct crn_rng {
     uint64_t seed, stream, n; /* n: the next draw */
 } crn_rng;

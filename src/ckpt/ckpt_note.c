@@ -3,7 +3,6 @@
  * Writing into the event log of a run from outside, while no program has it.
  */
 #include <cairn/keep.h>
-#include <jansson.h>
 
 #include "base/base.h"
 #include "store/store.h"
@@ -37,6 +36,7 @@ static cairn_status append(const char *path, const char *name, json_t *event)
 int cairn_note(const char *trail, const char *run, const char *event)
 {
     CRN_FAIL_IF(!trail || !run || !event, CAIRN_EINVAL, "cairn_note: an argument is NULL");
+    CRN_TRY(crn_json_present("the event log"));
     json_t *object = json_loads(event, 0, NULL);
     cairn_status rc;
     if (json_is_string(json_object_get(object, "event")))

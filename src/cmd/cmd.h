@@ -21,7 +21,6 @@
 #include <stddef.h>
 
 #include <cairn/trail.h>
-#include <jansson.h>
 
 #include "base/base.h"
 

@@ -32,19 +32,23 @@ static void add_up(cmd_totals *sum, cmd_totals more)
 
 static cmd_variable *find(const cmd_contents *c, const char *name)
 {
-    const json_t *at = json_object_get(c->index, name);
-    return at ? &c->vars.at[json_integer_value(at)] : NULL;
+    size_t probe = 0;
+    uint32_t at;
+    while (crn_index_next(&c->index, crn_hash_text(name), &probe, &at))
+        if (strcmp(c->vars.at[at].name, name) == 0)
+            return &c->vars.at[at];
+    return NULL;
 }
 
 static cmd_variable *add_variable(cmd_contents *c, const cairn_variable_info *info, bool pieces)
 {
     cmd_variable v = {.first = *info, .pieces = pieces ? json_array() : NULL};
-    json_t *at = json_integer((json_int_t)c->vars.n);
-    if (json_object_set_new_nocheck(c->index, info->name, at) == 0 &&
-        crn_strdup(info->name, &v.name) == CAIRN_OK &&
-        crn_strdup(info->type, &v.type) == CAIRN_OK && crn_vec_push(&c->vars, v) == CAIRN_OK)
+    if (crn_vec_reserve(&c->vars, 1) == CAIRN_OK && crn_strdup(info->name, &v.name) == CAIRN_OK &&
+        crn_strdup(info->type, &v.type) == CAIRN_OK &&
+        crn_index_add(&c->index, crn_hash_text(info->name), c->vars.n) == CAIRN_OK) {
+        (void)crn_vec_push(&c->vars, v); /* for which there is room */
         return &c->vars.at[c->vars.n - 1];
-    json_object_del(c->index, info->name);
+    }
     free(v.name);
     free(v.type);
     json_decref(v.pieces);
@@ -114,7 +118,6 @@ int cmd_contents_read(cairn_trail *trail, size_t run, size_t mark, bool pieces, 
     ret->info.struct_bytes = sizeof ret->info;
     if (cairn_trail_mark(trail, run, mark, &ret->info) < 0)
         return cmd_fail("%s", cairn_error_text());
-    ret->index = json_object();
     ret->in_trail = ret->info.levels & IN_TRAIL;
     for (uint32_t rank = 0, nbad = 0; ret->in_trail && rank < ret->info.nranks; rank++) {
         int one = add_rank(trail, run, mark, rank, pieces, ret);
@@ -126,8 +129,7 @@ int cmd_contents_read(cairn_trail *trail, size_t run, size_t mark, bool pieces, 
                         ret->info.version, BAD_RANKS, ret->info.nranks - rank - 1);
         break;
     }
-    json_decref(ret->index);
-    ret->index = NULL;
+    crn_index_done(&ret->index);
     return code;
 }
 

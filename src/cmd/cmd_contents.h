@@ -26,7 +26,7 @@ typedef struct cmd_contents {
     uint64_t file_bytes; /* of the parts, which hold other marks, too */
     cmd_totals sum;
     CRN_VEC(cmd_variable) vars;
-    json_t *index; /* from a name to its place in vars, while reading */
+    crn_index index; /* of vars by their names, while reading */
 } cmd_contents;
 
 /*

@@ -105,6 +105,14 @@ static const char *wrong_word(char **argv, char *buf, size_t cap)
     return buf;
 }
 
+static void take(const cmd_option *o)
+{
+    if (o->flag)
+        *o->flag = true;
+    else
+        *o->text = optarg;
+}
+
 bool cmd_parse(const char *usage, const cmd_option *options, int *argc, char ***argv, int *ret)
 {
     getopt_tables t = tables_of(options);
@@ -120,12 +128,13 @@ bool cmd_parse(const char *usage, const cmd_option *options, int *argc, char ***
             *ret = report_unknown(usage, options, wrong_word(*argv, word, sizeof word));
         else if (o == &help_option)
             *ret = print_help((*argv)[0], usage, options);
-        if (!o || o == &help_option)
-            return false;
-        if (o->flag)
-            *o->flag = true;
-        else
-            *o->text = optarg;
+        else if (o->flag && strcmp(o->name, "json") == 0 && crn_json_present("--json") < 0)
+            *ret = cmd_fail("%s", crn_err_peek()->text);
+        else {
+            take(o);
+            continue;
+        }
+        return false;
     }
     *argc -= optind;
     *argv += optind;

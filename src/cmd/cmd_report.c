@@ -183,6 +183,8 @@ int cmd_report(int argc, char **argv)
         return cmd_misuse(usage, "a trail must be named");
     if (!c->first != !c->second || (c->bound && !c->first))
         return cmd_misuse(usage, "a comparison needs --first and --second");
+    if (crn_json_present("a report") < 0)
+        return cmd_fail("%s", crn_err_peek()->text);
     json_t *data = collect(&job, argv);
     if (!data)
         return CMD_UNKNOWN;

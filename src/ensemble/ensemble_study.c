@@ -434,6 +434,8 @@ cairn_status crn_study_enter(crn_study *s, const char *name)
 cairn_status crn_study_open(const char *file, crn_study **ret)
 {
     crn_study *s;
+    CRN_TRY(crn_rng_present("a study"));
+    CRN_TRY(crn_json_present("a study"));
     CRN_TRY(crn_alloc(&s, 1));
     cairn_status rc = crn_strdup(file, &s->file);
     if (rc == CAIRN_OK)

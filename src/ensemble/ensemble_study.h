@@ -15,8 +15,6 @@
 #ifndef CAIRN_ENSEMBLE_STUDY_H
 #define CAIRN_ENSEMBLE_STUDY_H
 
-#include <jansson.h>
-
 #include "base/base.h"
 #include "ensemble/ensemble_zmq.h"
 #include "filter/filter.h"

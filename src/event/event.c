@@ -297,6 +297,8 @@ bool crn_event_decode(const char *line, const crn_event_filter *filter, crn_even
     crn_event_kind kind;
     const bool seen = filter && see_kind(line, &kind);
     *ret = (crn_event){0};
+    if (!CRN_WITH_JANSSON) /* not even the times, which are read without it */
+        return false;
     if (seen && !may_be_wanted(filter, kind, line))
         return false;
     if (seen && take_time(filter, kind, line, ret))

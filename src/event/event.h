@@ -9,8 +9,6 @@
 #ifndef CAIRN_EVENT_H
 #define CAIRN_EVENT_H
 
-#include <jansson.h>
-
 #include "base/base.h"
 #include "event/event_table.h"
 

@@ -205,6 +205,7 @@ static cairn_status check_trial(const crn_plan_model *m, const crn_plan_trial *t
 cairn_status crn_plan_simulate(const crn_plan_model *m, const cairn_plan_schedule *s,
                                const crn_plan_trial *trial, crn_plan_result *ret)
 {
+    CRN_TRY(crn_rng_present("a simulation"));
     CRN_TRY(check(m, s, trial->work, trial->wall_max));
     CRN_TRY(check_trial(m, trial));
     crn_plan_result res = {0};

@@ -12,12 +12,6 @@
 enum { NUMBERS_MAX = 1 << 20 };
 enum { ID_WORLD = 1, ID_SELF = 2, BY_GROUP = 3 }; /* more than any rank makes of one parent: none */
 
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-    crn_rng r = crn_rng_of(a, b);
-    return crn_rng_u64(&r);
-}
-
 /* ---- communicators ---- */
 
 static cairn_status set_comm(crn_tally *t, int64_t number, crn_tally_comm c)
@@ -52,7 +46,7 @@ static uint64_t id_of_ranks(const int64_t *world, size_t n)
 {
     uint64_t id = n;
     for (size_t i = 0; i < n; i++)
-        id = mix(id, world ? (uint64_t)world[i] : i);
+        id = crn_hash_mix(id, world ? (uint64_t)world[i] : i);
     return id;
 }
 
@@ -63,11 +57,11 @@ static uint64_t id_of_new(const crn_traced_event *e, crn_list ranks, crn_tally_c
     const uint64_t tag = (uint64_t)crn_event_value(e, CRN_KIND_INT, 0, 0);
     switch (e->place->call) {
     case CRN_CALL_MPI_Intercomm_create:
-        return mix(group + id_of_ranks(e->comm.world, (size_t)e->comm.size), tag);
+        return crn_hash_mix(group + id_of_ranks(e->comm.world, (size_t)e->comm.size), tag);
     case CRN_CALL_MPI_Comm_create_group: /* of which the parent's other members know nothing */
-        return mix(mix(parent->id, group), mix(BY_GROUP, tag));
+        return crn_hash_mix(crn_hash_mix(parent->id, group), crn_hash_mix(BY_GROUP, tag));
     default:
-        return mix(mix(parent->id, group), parent->nmade++);
+        return crn_hash_mix(crn_hash_mix(parent->id, group), parent->nmade++);
     }
 }
 
@@ -129,9 +123,10 @@ static void spread(const crn_traced_event *e, crn_coll_share *s)
 /* What must be the same on all members, or MPI would take one call for another. */
 uint64_t crn_meeting_what(const crn_player *p, const crn_traced_event *e)
 {
-    uint64_t what = mix(e->place->call, (uint64_t)crn_event_value(e, CRN_KIND_ROOT, 0, 0));
+    uint64_t what = crn_hash_mix(e->place->call, (uint64_t)crn_event_value(e, CRN_KIND_ROOT, 0, 0));
     if (crn_event_find(e, CRN_KIND_OP, 0) >= 0)
-        what = mix(what, crn_play_type_of(p, crn_event_value(e, CRN_KIND_TYPE, 0, -1))->nbytes);
+        what = crn_hash_mix(what,
+                            crn_play_type_of(p, crn_event_value(e, CRN_KIND_TYPE, 0, -1))->nbytes);
     return what;
 }
 

@@ -229,9 +229,8 @@ const crn_play_type *crn_play_type_of(const crn_player *p, int64_t type)
 
 static void fill(char *at, size_t nbytes, uint64_t seed)
 {
-    crn_rng rng = crn_rng_of(seed, UINT64_MAX);
     for (size_t i = 0; i < nbytes; i += 8) {
-        uint64_t v = crn_rng_u64(&rng);
+        uint64_t v = crn_hash_mix(seed, i);
         memcpy(at + i, &v, CRN_MIN(nbytes - i, 8));
     }
 }

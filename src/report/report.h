@@ -8,7 +8,6 @@
 
 #include <cairn/planner.h>
 #include <cairn/trail.h>
-#include <jansson.h>
 
 #include "base/base.h"
 #include "event/event.h"

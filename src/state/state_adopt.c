@@ -105,8 +105,8 @@ static void search_done(search *f)
 static cairn_status adopt_some(cairn_shelf *s, const search *f, holding *h)
 {
     enum { TRIES = 16 };
-    crn_rng rng = crn_rng_of(crn_wall_ns(), (uint64_t)getpid());
-    const size_t start = f->writer.n > 0 ? crn_rng_below(&rng, f->writer.n) : 0;
+    const uint64_t any = crn_hash_mix(crn_wall_ns(), (uint64_t)getpid());
+    const size_t start = f->writer.n > 0 ? any % f->writer.n : 0;
     int tries = 0;
     for (size_t i = 0; i < f->writer.n && tries < TRIES; i++) {
         const known_writer *w = &f->writer.at[(start + i) % f->writer.n];

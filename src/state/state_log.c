@@ -7,7 +7,6 @@
 #include "state/state_log.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 
 struct state_log {
     pthread_mutex_t mutex; /* the program's thread and the engine's tell of events one at a time */

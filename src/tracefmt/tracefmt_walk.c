@@ -359,6 +359,7 @@ cairn_status crn_walk_open(const crn_trace *t, size_t lane, uint32_t rank, uint6
                 CAIRN_ENOTFOUND, "the trace has no thread %zu of rank %u", lane, rank);
     crn_walk *w;
     cairn_status rc;
+    CRN_TRY(crn_rng_present("reading events of a trace"));
     CRN_TRY(crn_alloc(&w, 1));
     w->t = t;
     w->lane = &t->lane[lane];

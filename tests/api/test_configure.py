@@ -9,7 +9,8 @@ import api
 PARTS = re.findall(r"^crn(?:_library)?_part\((\w+)",
                    (api.SOURCE / "cmake" / "CairnParts.cmake").read_text(), flags=re.M)
 # What stands in for a missing part.
-STAND_INS = ("codec/codec_missing", "erasure/erasure_none", "io/io_queue", "tracefmt/tracefmt_pack",
+STAND_INS = ("base/base_config", "base/base_json", "base/base_rng", "event/event",
+             "codec/codec_missing", "erasure/erasure_none", "io/io_queue", "tracefmt/tracefmt_pack",
              "exchange/exchange_none", "diff/diff_hdf5_none", "codec/codec_program")
 
 

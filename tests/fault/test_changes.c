@@ -4,6 +4,8 @@
  * cancelled marks, failing disks, crashes and resumes, with the kernel tracking writes. What step n
  * of the program does follows from the seed and n alone, so that the model of any mark is made by
  * taking the steps again. Every mark that counts is read back and compared, and every resume.
+ *
+ * NEEDS: inih random123
  */
 #include "harness/harness.h"
 

@@ -4,7 +4,7 @@
  * afterwards is, bit for bit, what was once written, or is refused with a sentence; nothing
  * crashes, and nothing allocates by a number that was not checked.
  *
- * NEEDS: lz4 zstd zfp fpzip
+ * NEEDS: lz4 zstd zfp fpzip random123
  */
 #include "fault/history.h"
 #include "harness/heal.h"

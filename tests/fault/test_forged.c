@@ -4,7 +4,7 @@
  * trail find them damaged, and all others good. Decoded in place, about every second one would end
  * the test.
  *
- * NEEDS: lz4 zstd zfp fpzip
+ * NEEDS: lz4 zstd zfp fpzip random123
  */
 #include "harness/encode.h"
 #include "harness/heal.h"

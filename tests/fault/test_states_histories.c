@@ -6,6 +6,8 @@
  * of what was closed, operations on files that fail, a shelf that vanishes, an index that is lost,
  * and clocks that differ by hours. CAIRN_SEED gives others, and an argument another number of
  * histories; tests/fault/test_states_killed.c has real processes that are killed.
+ *
+ * NEEDS: inih random123
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,6 +5,8 @@
  * copies from shelf to shelf, of drops, of taking over what a dead writer left. What was
  * acknowledged is there, wholly, and what was not is there wholly or not at all. CAIRN_SEED gives
  * others, and an argument another number of rounds.
+ *
+ * NEEDS: random123
  */
 #include <signal.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
  * taking the steps again, and no two futures are alike.
  *
  * TEST: ranks 4
+ * NEEDS: inih random123
  */
 #include "harness/session.h"
 

@@ -5,6 +5,7 @@
  * function of run, mark, variable and index, so that any rank knows all of them.
  *
  * TEST: ranks self 2 4
+ * NEEDS: inih random123
  */
 #include "harness/session.h"
 

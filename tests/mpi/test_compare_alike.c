@@ -5,6 +5,7 @@
  * anything else nobody knows what belongs to what.
  *
  * TEST: ranks 2 3
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

@@ -5,6 +5,7 @@
  * copies that all ranks have. Of damaged blocks the values are left out, and nothing else is.
  *
  * TEST: ranks self 2 4
+ * NEEDS: inih random123
  */
 #include "harness/session.h"
 

@@ -4,6 +4,7 @@
  * blocks are written over, when some have been read and others have not. That is no damage.
  *
  * TEST: ranks self
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

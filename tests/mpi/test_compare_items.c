@@ -4,6 +4,7 @@
  * is compared wherever it lies, and what is missing is told.
  *
  * TEST: ranks 2 4
+ * NEEDS: inih random123
  */
 #include "harness/session.h"
 

@@ -4,6 +4,7 @@
  * prove what agrees, so that it is not read; also against a golden file, and while a run goes on.
  *
  * TEST: ranks self 2
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

@@ -4,6 +4,7 @@
  * ranks have its pieces; what only some ranks have of their own is told.
  *
  * TEST: ranks self 2 3
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

@@ -5,6 +5,7 @@
  * and values differ on both sides of where they are cut.
  *
  * TEST: ranks self 2
+ * NEEDS: inih random123
  */
 #include "harness/session.h"
 

@@ -5,6 +5,7 @@
  * all of the matrix.
  *
  * TEST: ranks 8
+ * NEEDS: inih
  */
 #include "ckpt/ckpt_session.h"
 #include "harness/session.h"

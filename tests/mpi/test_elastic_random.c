@@ -6,6 +6,7 @@
  * cases, CAIRN_CASES more of them.
  *
  * TEST: ranks 5
+ * NEEDS: inih random123
  */
 #include "ckpt/ckpt_session.h"
 #include "harness/session.h"

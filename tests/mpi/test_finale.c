@@ -5,6 +5,7 @@
  * With "single" MPI is for one thread, and marks are shared in the program's calls.
  *
  * TEST: ranks 1 2 4
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

@@ -4,6 +4,7 @@
  * that names it, and what cannot be told is never taken for a difference, nor for the same.
  *
  * TEST: ranks self 2
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

@@ -3,6 +3,7 @@
  * A run is not another experiment's: what programs say of themselves, and tasks of job arrays.
  *
  * TEST: ranks self 2
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

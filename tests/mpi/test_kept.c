@@ -5,6 +5,7 @@
  * have all again; comparing does not look at what is not there.
  *
  * TEST: ranks self 1 2 4
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

@@ -4,6 +4,7 @@
  * larger memory.
  *
  * TEST: ranks self 2
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

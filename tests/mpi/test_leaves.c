@@ -6,6 +6,7 @@
  * what differs is read.
  *
  * TEST: ranks self 2
+ * NEEDS: inih random123
  */
 #include "harness/session.h"
 

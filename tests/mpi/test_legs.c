@@ -5,6 +5,7 @@
  * not. Each leg is a process of its own.
  *
  * TEST: ranks self
+ * NEEDS: inih
  */
 #include "harness/mpi.h"
 

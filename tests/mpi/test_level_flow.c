@@ -3,6 +3,7 @@
  * Between ranks: parcels and flows in random patterns arrive whole and never block each other.
  *
  * TEST: ranks self 1 2 3 5 8
+ * NEEDS: random123
  */
 #include "harness/mpi.h"
 #include "level/level_ops.h"

@@ -3,6 +3,7 @@
  * Node-local directories that Cairn chooses itself: what another user has prepared is not used.
  *
  * TEST: ranks self
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

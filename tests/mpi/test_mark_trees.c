@@ -4,6 +4,7 @@
  * back to them, and the marks around them do not notice.
  *
  * TEST: ranks self 2
+ * NEEDS: inih random123
  */
 #include "harness/session.h"
 #include "io/io.h"

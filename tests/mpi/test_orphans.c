@@ -3,6 +3,7 @@
  * What runs have left on node-local storage: who removes it, and what stays.
  *
  * TEST: ranks self
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

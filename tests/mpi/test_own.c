@@ -5,6 +5,7 @@
  * it can be.
  *
  * TEST: ranks self 2
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

@@ -4,11 +4,11 @@
  * part; what cannot be compared is said in the event log and harms nothing.
  *
  * TEST: ranks self 2 3
+ * NEEDS: jansson
  */
 #include "harness/session.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 
 enum { ROWS = 36, COLUMNS = 50, MARKS = 5, KICKED = 3 };
 

@@ -4,6 +4,7 @@
  * when it is left at any step and started again, with every option; and what is refused.
  *
  * TEST: ranks self 1 2
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

@@ -4,6 +4,7 @@
  * program go on as it would; of 1,000 random programs that are right it finds nothing.
  *
  * TEST: ranks self 2
+ * NEEDS: inih random123
  */
 #include "harness/session.h"
 

@@ -5,6 +5,7 @@
  * What comes back is right, or there is a sentence and the mark before stands.
  *
  * TEST: ranks self 2
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

@@ -5,6 +5,7 @@
  * makes it; and without any nothing is found, in a run and in one that is resumed.
  *
  * TEST: ranks self 2
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

@@ -4,6 +4,7 @@
  * any step end bit for bit as undisturbed ones; and what contradicts itself is refused.
  *
  * TEST: ranks self 2
+ * NEEDS: inih
  */
 #define CAIRN_SHORT_NAMES
 #include "harness/session.h"

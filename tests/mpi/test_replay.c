@@ -5,7 +5,7 @@
  *
  * TEST: ranks 1 2 4
  *
- * NEEDS: zstd
+ * NEEDS: zstd random123
  */
 #include "harness/mpi.h"
 #include "harness/small_trace.h"

@@ -4,6 +4,7 @@
  * programs that have their own mind about them.
  *
  * TEST: ranks self
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

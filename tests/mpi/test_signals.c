@@ -4,6 +4,7 @@
  * without Cairn. Each program is a process of its own.
  *
  * TEST: ranks self
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

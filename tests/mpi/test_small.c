@@ -5,6 +5,7 @@
  * writes one block; what storage loses comes back with a later mark; and the run can be resumed.
  *
  * TEST: ranks self 2
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

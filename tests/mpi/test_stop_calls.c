@@ -4,6 +4,7 @@
  * mark is one reduction together, in either order; so is each of them alone.
  *
  * TEST: ranks 1 2 4
+ * NEEDS: inih
  */
 #include "harness/session.h"
 

@@ -5,7 +5,7 @@
  *
  * TEST: ranks self 2
  *
- * NEEDS: lz4 zstd zfp fpzip
+ * NEEDS: lz4 zstd zfp fpzip random123
  */
 #include "harness/session.h"
 

@@ -4,10 +4,10 @@
  * timed: what is checked holds whatever the machine takes for a mark.
  *
  * TEST: ranks self 2
+ * NEEDS: jansson
  */
 #include "harness/session.h"
 
-#include <jansson.h>
 #include <time.h>
 
 enum { CELLS = 50000 };

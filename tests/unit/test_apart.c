@@ -3,7 +3,7 @@
  * Decoding in a process of its own: forged blocks, decoders that misbehave (bad_decoder.c), and
  * what the calling program notices of it all, which is nothing.
  *
- * NEEDS: lz4 zstd zfp fpzip
+ * NEEDS: lz4 zstd zfp fpzip random123
  */
 #include "codec/codec_worker.h"
 #include "harness/harness.h"

@@ -2,6 +2,8 @@
  *
  * Boxes against counting every element: stretches, tilings made by cutting at random, overlaps,
  * holes.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 

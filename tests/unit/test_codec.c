@@ -3,7 +3,7 @@
  * Every codec of the table goes through the same cases. All memory that a codec gets ends at a page
  * that cannot be touched, so that one byte too far ends the test, also inside a library.
  *
- * NEEDS: lz4 zstd zfp fpzip
+ * NEEDS: lz4 zstd zfp fpzip random123
  */
 #include "codec/codec.h"
 #include "harness/harness.h"

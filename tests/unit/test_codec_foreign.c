@@ -3,7 +3,7 @@
  * Codecs of shared objects: nothing of what they make is believed (bad_codec.c lies in every way),
  * what is stored comes back, and a reader who lacks the file gets a sentence.
  *
- * NEEDS: lz4 zstd zfp fpzip
+ * NEEDS: lz4 zstd zfp fpzip random123
  */
 #include <math.h>
 

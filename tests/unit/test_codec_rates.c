@@ -5,7 +5,7 @@
  * once in blocks of 64 KiB, within 1%, and by the bytes of a file, within 4%. And what becomes of
  * the rate of whole arrays when they are cut into blocks.
  *
- * NEEDS: lz4 zstd zfp fpzip
+ * NEEDS: lz4 zstd zfp fpzip random123
  */
 #include "harness/encode.h"
 #include "harness/model.h"

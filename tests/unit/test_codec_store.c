@@ -3,7 +3,7 @@
  * Settings, and what they promise: every setting goes through the same values, in 1 to 4
  * dimensions, and each value that a reader gets is judged in long arithmetic of the test's own.
  *
- * NEEDS: lz4 zstd zfp fpzip
+ * NEEDS: lz4 zstd zfp fpzip random123
  */
 #include "codec/codec.h"
 #include "harness/harness.h"

@@ -3,6 +3,8 @@
  * What a mark keeps, for 10,000 random programs with loops, branches on values and boxes, against
  * an oracle that looks at every element's future; a restart with all else poisoned ends as the
  * undisturbed run does; and OPS's rule never keeps less.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 

@@ -2,6 +2,8 @@
  *
  * Sums are exact, and so the same in whatever order and groups they are made; their roots neither
  * overflow nor underflow.
+ *
+ * NEEDS: random123
  */
 #include "diff/diff.h"
 #include "harness/harness.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * NEEDS: random123
+ */
 #include "harness/harness.h"
 #include "hash/hash.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The arithmetic of stripes against a plain walk over all of them, for all small sets.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 #include "level/level_encoded.h"

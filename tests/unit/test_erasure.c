@@ -3,7 +3,7 @@
  * The code against field arithmetic written out bit by bit, and every way to lose blocks of small
  * stripes.
  *
- * NEEDS: isal
+ * NEEDS: isal random123
  */
 #include "harness/harness.h"
 #include "erasure/erasure.h"

@@ -2,6 +2,8 @@
  *
  * Numbers of all types within bounds: integers exactly, complex numbers by modulus, structures
  * member by member; and their tolerant digests, which never call equal what differs.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 #include "hash/hash.h"

@@ -3,7 +3,7 @@
  * Every filter of the table goes through the same cases; those of the Kalman filter's family are
  * held against the Kalman filter itself.
  *
- * NEEDS: lapacke
+ * NEEDS: lapacke random123
  */
 #include "filter/filter.h"
 #include "harness/harness.h"

@@ -3,7 +3,7 @@
  * A linear model without noise, more members than variables: the ETKF, and the LETKF without a
  * limit, are the Kalman filter, cycle after cycle, with any operator and with correlated errors.
  *
- * NEEDS: lapacke
+ * NEEDS: lapacke random123
  */
 #include "filter/filter.h"
 #include "harness/harness.h"

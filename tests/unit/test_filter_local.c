@@ -3,7 +3,7 @@
  * Local analyses: with an infinite radius the global ones; with cells the same as without; on
  * planes, around periods and on spheres. Relaxation of perturbations and of spread.
  *
- * NEEDS: lapacke
+ * NEEDS: lapacke random123
  */
 #include "filter/filter.h"
 #include "harness/harness.h"

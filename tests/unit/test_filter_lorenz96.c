@@ -7,7 +7,7 @@
  * median, since with little inflation a filter loses the truth for a while in about one study of
  * eight, as a separate program in numpy does, too.
  *
- * NEEDS: lapacke
+ * NEEDS: lapacke random123
  */
 #include "filter/filter.h"
 #include "harness/harness.h"

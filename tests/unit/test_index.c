@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The hash index against a plain list: items come, go and move; hashes collide on purpose.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 

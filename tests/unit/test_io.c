@@ -3,7 +3,7 @@
  * The queue, over every backend: random reads and writes in flight against a model in memory,
  * vectors, depth, ends of files, and what callers may rely on.
  *
- * NEEDS: liburing
+ * NEEDS: liburing random123
  */
 #include "harness/scratch.h"
 #include "io/io.h"

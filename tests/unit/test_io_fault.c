@@ -2,6 +2,8 @@
  *
  * The fault gate: every kind of fault at every operation, over every backend and the blocking
  * forms; counting, also by several threads; the watcher; a disk that is really full.
+ *
+ * NEEDS: random123
  */
 #include "harness/scratch.h"
 #include "io/io_fault.h"

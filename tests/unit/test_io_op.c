@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The life of one operation, with outcomes that a real kernel seldom gives.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 #include "io/io_impl.h"

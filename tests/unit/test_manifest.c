@@ -2,6 +2,8 @@
  *
  * Manifests of many marks, which are changed without being written anew: against a plain list, cut
  * and damaged everywhere behind it, and with writes that fail.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 #include "io/io.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Watching a run from outside: its signs of life, and what others add to its log.
+ *
+ * NEEDS: jansson
  */
 #include "harness/small_trail.h"
 

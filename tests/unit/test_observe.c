@@ -3,7 +3,7 @@
  * Observations from text: columns, operators, what is left out, blocks of covariances; the same
  * bits for any decomposition. Files in HDF5: tests/system/test_observe.py, with h5py.
  *
- * NEEDS: hdf5
+ * NEEDS: hdf5 random123
  */
 #include "harness/harness.h"
 #include "observe/observe.h"

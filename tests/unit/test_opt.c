@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The option table and the configuration that is read over it.
+ *
+ * NEEDS: inih
  */
 #include "harness/harness.h"
 

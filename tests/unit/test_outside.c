@@ -2,6 +2,8 @@
  *
  * Blocks outside of parts: where the bytes of a piece lie in a global array, which arrays the
  * variables of many ranks make, and what is said when they do not agree.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 

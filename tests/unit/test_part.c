@@ -2,7 +2,7 @@
  *
  * Part files: random histories against a model, retention, bounded size, identity, locks.
  *
- * NEEDS: lz4 zstd zfp fpzip
+ * NEEDS: lz4 zstd zfp fpzip random123
  */
 #include "harness/model.h"
 #include "harness/scratch.h"

@@ -5,7 +5,7 @@
  * stays within its bound of what the program had, no block is encoded again that did not change,
  * and what was resumed comes back as it is however often that happens.
  *
- * NEEDS: lz4 zstd zfp fpzip
+ * NEEDS: lz4 zstd zfp fpzip random123
  */
 #include "harness/encode.h"
 #include "harness/model.h"

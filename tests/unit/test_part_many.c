@@ -2,6 +2,8 @@
  *
  * Parts with many small variables: pages of the record that marks share, blocks that share sectors,
  * and what comes back after all kinds of retention.
+ *
+ * NEEDS: random123
  */
 #include "harness/scratch.h"
 #include "store/store_part.h"

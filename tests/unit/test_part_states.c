@@ -2,6 +2,8 @@
  *
  * Parts with states: begun, read and dropped in any order, against a plain model in memory; equal
  * blocks are stored once, and what nobody refers to any more is free.
+ *
+ * NEEDS: random123
  */
 #include "harness/scratch.h"
 #include "store/store_part.h"

@@ -5,7 +5,7 @@
  * Kalman filter for a linear model, to which mean and variance converge as one over the root of the
  * number of members.
  *
- * NEEDS: lapacke
+ * NEEDS: lapacke random123
  */
 #include <math.h>
 

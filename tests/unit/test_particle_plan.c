@@ -2,6 +2,8 @@
  *
  * The plan of a cycle: against an exhaustive search where that is possible, against its own bounds
  * everywhere.
+ *
+ * NEEDS: random123
  */
 #include <math.h>
 

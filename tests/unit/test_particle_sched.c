@@ -3,6 +3,8 @@
  * The schedule under a virtual clock: thousands of random ensembles, with crashes, late runners,
  * small caches and uneven tasks. tests/harness/virtual_cycle.h holds the schedule against caches of
  * its own; here results are held against each other.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 #include "harness/virtual_cycle.h"

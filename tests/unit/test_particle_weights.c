@@ -2,6 +2,8 @@
  *
  * Weights and resampling: exact counts where a scheme promises them, unbiased by a chi-squared test
  * over 100,000 draws.
+ *
+ * NEEDS: random123
  */
 #include <math.h>
 

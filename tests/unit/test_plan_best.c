@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The optimum: closed forms against their equations, the search against trying everything.
+ *
+ * NEEDS: random123
  */
 #include <math.h>
 

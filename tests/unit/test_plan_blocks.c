@@ -2,6 +2,8 @@
  *
  * The choice of a block size, against an oracle that compares the bytes of two states in blocks of
  * each size.
+ *
+ * NEEDS: random123
  */
 #include <math.h>
 

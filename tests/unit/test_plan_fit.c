@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Curves from samples: exact data give the curve back, odd data give something sane.
+ *
+ * NEEDS: random123
  */
 #include <math.h>
 

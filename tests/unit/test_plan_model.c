@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The prediction: its limits, and equality with the Markov chain solved state by state.
+ *
+ * NEEDS: random123
  */
 #include <math.h>
 

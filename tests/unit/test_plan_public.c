@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * <cairn/planner.h>: the same answers as inside, and structures that carry their size.
+ *
+ * NEEDS: random123
  */
 #include <cairn/planner.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The simulator: histories followed by hand, and agreement with the prediction.
+ *
+ * NEEDS: random123
  */
 #include <math.h>
 

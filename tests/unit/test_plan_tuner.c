@@ -2,6 +2,8 @@
  *
  * The tuner, driven by a program that exists only as a model: marks cost what its curves say, with
  * some noise, and restarts take what it says; the tuner is told nothing else.
+ *
+ * NEEDS: random123
  */
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * At 0 per cent only the shape is kept, and distributions: sums over all ranks, call by call and
  * site by site, are still those of the lossless trace, up to what histograms lose.
  *
- * NEEDS: zstd
+ * NEEDS: zstd random123
  */
 #include "harness/opened_trace.h"
 

@@ -3,7 +3,7 @@
  * What a rank of a replay makes of the times of a trace: drawn, they add up to what was recorded;
  * and waiting goes to the ranks that waited.
  *
- * NEEDS: zstd
+ * NEEDS: zstd random123
  */
 #include "harness/small_trace.h"
 #include "harness/virtual_run.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Random numbers: the published answers, purity, and the absence of coarse bias.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What storage has damaged of earlier marks is found with time, and not inherited any more.
+ *
+ * NEEDS: random123
  */
 #include "harness/model.h"
 

@@ -4,6 +4,8 @@
  * any bound and the nastiest values. No false positives: noise below w/4 with bits, and below a
  * hundredth of the bound with bytes, gives the reference's digest, always. Distances are taken in
  * long double. The source is included, so that the kernels for other processors can be called.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 #include "hash/hash_sketch.c" // NOLINT(bugprone-suspicious-include)

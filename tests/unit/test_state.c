@@ -2,6 +2,8 @@
  *
  * Named states in one process without MPI, which is never initialised here. Several open shelves
  * stand for several writers and readers.
+ *
+ * NEEDS: inih
  */
 #include <cairn/state.h>
 

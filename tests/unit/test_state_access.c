@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Who may read a shelf, what is not followed, and what is no key.
+ *
+ * NEEDS: inih
  */
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What happens to a shelf is in the log of whoever owns it: in its file, or with the program.
+ *
+ * NEEDS: inih
  */
 #include <unistd.h>
 

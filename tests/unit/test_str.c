@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Quantities, safe names and the nearest word.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 

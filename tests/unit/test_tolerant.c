@@ -5,6 +5,8 @@
  * form cells, and the two ends of a cell must not differ. Distances are taken in long double, which
  * has more bits than the values. The source is included, so that the kernels for other processors
  * can be called.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 #include "hash/hash_tolerant.c" // NOLINT(bugprone-suspicious-include)

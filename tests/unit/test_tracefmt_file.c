@@ -2,7 +2,7 @@
  *
  * Trace files: whole, cut, changed, of the future, and what a killed run leaves.
  *
- * NEEDS: zstd
+ * NEEDS: zstd random123
  */
 #include "harness/harness.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Folding against the plain sequence: whatever a program does, expansion gives it back.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 

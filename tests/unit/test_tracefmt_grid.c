@@ -3,7 +3,7 @@
  * Peers on grids: the arithmetic; tori of all sorts whose ranks become alike and come back exactly;
  * and what must not be taken for a torus.
  *
- * NEEDS: zstd
+ * NEEDS: zstd random123
  */
 #include "harness/small_trace.h"
 

@@ -4,7 +4,7 @@
  * rank's events must be what the rank did. Programs differ between ranks the way real ones do:
  * boundaries, rows, butterflies, data-dependent counts, a master.
  *
- * NEEDS: zstd
+ * NEEDS: zstd random123
  */
 #include "harness/harness.h"
 

@@ -4,7 +4,7 @@
  * down by a fifth or more, the right one is named in 95 of 100, and nobody in 95 of 100 of those
  * whose ranks are alike, whose traces do not grow by it.
  *
- * NEEDS: zstd
+ * NEEDS: zstd random123
  */
 #include "harness/virtual_run.h"
 #include "traceview/traceview.h"

@@ -2,6 +2,8 @@
  *
  * Bytes of collectives by one rule, whichever call gives the same data away; the names of files,
  * and calls of Cairn's own.
+ *
+ * NEEDS: random123
  */
 #include "harness/small_trace.h"
 #include "traceview/traceview.h"

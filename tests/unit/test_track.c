@@ -4,6 +4,8 @@
  * written. Every route is followed by the same question: is there a block that differs from what it
  * was and is said to be clean? And, so that "everything is written" is no way out, whether blocks
  * that nobody touched are clean.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 

@@ -2,6 +2,8 @@
  *
  * The tree against the plainest possible model: leaves compared one by one, nodes made by recursion
  * from the leaves that they stand for.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 #include "hash/hash.h"

@@ -2,6 +2,8 @@
  *
  * Statistics of ensembles against a naive reference in quadruple precision: each formula as it is
  * printed, without a downdate, a shift or a block.
+ *
+ * NEEDS: random123
  */
 #include <math.h>
 

@@ -2,6 +2,8 @@
  *
  * Values are compared as the formula says, whatever the sieve thinks of them; and blocks with equal
  * tolerant digests never have values that differ.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 #include "hash/hash.h"

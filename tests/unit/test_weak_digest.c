@@ -3,6 +3,8 @@
  * What marks promise rests on the digest alone. With digests of one byte, blocks that change and
  * keep their digest stay what they were, exactly those, and nothing notices; with whole digests
  * there is none.
+ *
+ * NEEDS: random123
  */
 #include "harness/harness.h"
 
