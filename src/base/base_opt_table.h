@@ -78,7 +78,7 @@ CRN_OPT_ROW(VARIABLE_DIFFERENTIAL, "variable", "differential", WORD, "auto", "au
 CRN_OPT_ROW(VARIABLE_CODEC, "variable", "codec", TEXT, "none", "",
             "blocks in fewer bytes: none, lz4, zstd[:level=N], zfp, fpzip, auto[:space]; with loss "
             "zfp:accuracy=|precision=|rate=, fpzip:precision=, round:bits=, f32, f16; "
-            "file.so[:options]: a codec of your own")
+            "file.so[:options]: your own")
 CRN_OPT_ROW(VARIABLE_LOSS, "variable", "loss", TEXT, "", "",
             "the largest error that a codec may make, checked for each value, as 'abs 1e-6', 'rel "
             "1e-4' or both; with zfp, fpzip, round or auto: as few bytes as it allows")

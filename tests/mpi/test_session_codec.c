@@ -68,7 +68,7 @@ static void begin(place *p, crn_comm *comm)
              "[level]\nlocal = @/local\nnode_size = 1\npartner = %d\nglobal = 3\n"
              "[keep]\nlocal = all\nglobal = all\n[variable]\nblock = 16KiB\ncodec = zstd\n"
              "[variable smooth]\ncodec = fpzip\n[variable raw]\ncodec = none\n"
-             "[variable few]\ncodec = auto\n[codec]\nthreads = 3\n",
+             "[variable few]\ncodec = auto:space\n[codec]\nthreads = 3\n",
              crn_comm_size(comm) > 1 ? 2 : 0);
     place_init(p, comm, text);
 }
