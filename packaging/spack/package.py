@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Spack recipe. In a repository of your own: spack repo create here && cp package.py
 here/packages/cairn/. tests/api/test_packaging.py holds its variants against the build's options.
+The sources come from the repository that CAIRN_GIT names, or from the one in which spack is
+started.
 """
+import os
+
 from spack.package import *
 
 
 class Cairn(CMakePackage):
     """Checkpoint and restart, comparison and tracing of MPI programs."""
+
+    git = os.environ.get("CAIRN_GIT", ".")
 
     license("BSD-3-Clause")
 
@@ -34,7 +40,7 @@ class Cairn(CMakePackage):
     depends_on("mpi")
     depends_on("xxhash")
     depends_on("jansson", when="+jansson")
-    depends_on("inih", when="+inih")
+    depends_on("libinih", when="+inih")
     depends_on("random123", type="build", when="+random123")
     depends_on("lz4", when="+lz4")
     depends_on("zstd", when="+zstd")
