@@ -79,6 +79,17 @@ crn_library_part(LIBURING liburing liburing.h uring "input and output by io_urin
     io_uring_submit_and_wait_timeout)
 crn_library_part(LIBUNWIND libunwind libunwind.h unwind "call stacks in traces")
 
+# What reads debugging information is not linked but loaded, when source lines are asked for.
+crn_part(LIBDW "source lines of call sites in traces")
+set(libdw_found FALSE)
+if(NOT CAIRN_WITH_LIBDW STREQUAL "OFF")
+    crn_find(LIBDW libdw elfutils/libdwfl.h dw)
+    if(TARGET CairnDep::LIBDW)
+        set(libdw_found TRUE)
+    endif()
+endif()
+crn_part_is(LIBDW ${libdw_found} "source lines of call sites in traces")
+
 # HDF5 is not linked but loaded (src/hdf5/hdf5.h says why): a serial one is best, any will do.
 crn_part(HDF5 "HDF5 files")
 set(hdf5_found FALSE)

@@ -64,7 +64,8 @@ typedef struct cairn_trace_info {
     uint64_t nevents;  /* over all ranks; expected ones where loops are known by distribution */
     uint64_t ndropped; /* events that were not kept */
     size_t nplaces, nloops; /* that the trace is made of */
-    uint64_t nall_threads;  /* over all ranks */
+    bool limited;           /* are only some ranks looked at? */
+    uint64_t nall_threads;  /* over all ranks that are looked at (cairn_trace_limit) */
 } cairn_trace_info;
 
 /* Describe the trace. Not collective. CAIRN_EINVAL (struct_bytes). */
@@ -82,12 +83,36 @@ CAIRN_API const char *cairn_trace_stack(cairn_trace *t, uint32_t site);
  */
 CAIRN_API char *cairn_trace_site(const cairn_trace *t, uint32_t site, char *buf, size_t cap);
 
+/*
+ * Name call sites by functions, files and lines from now on, in all that follows: "exchange
+ * (halo.c:132) < main (heat2d.c:77)". Debugging information is read from the very programs and
+ * libraries that ran, known by their build ids: in the directories of search (separated by colons;
+ * NULL: none), where they lay, and in separate debug files. Where there is none, sites stay
+ * addresses. Not collective. CAIRN_EUNSUPPORTED: there is no libdw.
+ */
+CAIRN_API CAIRN_CHECK int cairn_trace_lines(cairn_trace *t, const char *search);
+
+/* Why sites that were asked for stayed addresses, a line for each module; NULL: none did. Stays
+ * until the next site is asked for. Not collective. */
+CAIRN_API const char *cairn_trace_unnamed(cairn_trace *t);
+
+/*
+ * Look at these events only, in all that follows but replays: terms separated by blanks, all of
+ * which must hold, such as "rank=0-3,7 call=MPI_*send site=exchange comm!=0 file=*.h5 layer=p2p
+ * thread=0". Patterns are those of file names in the shell; of a site a part of its stack is
+ * enough. NULL: all events again. Sites are limited by as much as is known of them
+ * (cairn_trace_lines). Not collective. CAIRN_EINVAL.
+ */
+CAIRN_API CAIRN_CHECK int cairn_trace_limit(cairn_trace *t, const char *where);
+
 /* One message of an event. */
 typedef struct cairn_trace_message {
     bool sent;       /* by the rank; else it is to be received */
     int64_t peer;    /* rank of the world; -1: any, -2: MPI_PROC_NULL, below: not known */
     uint64_t nbytes; /* of a receive: room */
     int64_t nbytes_step;
+    int64_t tag;   /* -1: any */
+    uint64_t comm; /* the same for all ranks of its communicator; 0: not known */
 } cairn_trace_message;
 
 /* One parameter. */
@@ -142,6 +167,31 @@ CAIRN_API CAIRN_CHECK int cairn_trace_visit(cairn_trace *t, uint32_t rank, cairn
 CAIRN_API CAIRN_CHECK int cairn_trace_walk(cairn_trace *t, uint32_t rank, uint32_t thread,
                                            cairn_trace_event_fn *fn, void *arg);
 
+/* A message that leaves the rank in an event, or has arrived when the event ends. */
+typedef struct cairn_trace_flow {
+    bool leaves;
+    uint64_t id; /* the same at both ends, and of no other message */
+} cairn_trace_flow;
+
+/* An event in the expected course of the whole run. */
+typedef struct cairn_trace_moment {
+    size_t struct_bytes;
+    const cairn_trace_event *event; /* as in a walk */
+    double start, seconds; /* since the start of the run; of means, which are no single event's */
+    const cairn_trace_flow *flow;
+    size_t nflows; /* 0 in traces that are lossy or incomplete or have several threads */
+} cairn_trace_moment;
+
+typedef int cairn_trace_moment_fn(void *arg, const cairn_trace_moment *m);
+
+/*
+ * All events of all ranks and threads, rank by rank, each in order, at the times that are expected
+ * from means, on one clock: collectives of all ranks end at the same time on all of them. Not
+ * collective. What is drawn is as in cairn_trace_walk.
+ */
+CAIRN_API CAIRN_CHECK int cairn_trace_timeline(cairn_trace *t, cairn_trace_moment_fn *fn,
+                                               void *arg);
+
 /* A piece of the structure: a loop or a place. */
 typedef struct cairn_trace_piece {
     size_t struct_bytes;
@@ -195,6 +245,7 @@ typedef struct cairn_trace_row {
     double seconds_max; /* of one call */
     uint32_t shortest_rank, longest_rank; /* whose calls were shortest and longest: on average where
                                              ranks differ, else of one call */
+    bool unmodelled; /* by call: recorded, but no replay knows it, so that it refuses the trace */
 } cairn_trace_row;
 
 typedef int cairn_trace_row_fn(void *arg, const cairn_trace_row *row);

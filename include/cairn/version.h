@@ -18,7 +18,7 @@
 #define CAIRN_VERSION_PATCH 0
 
 #define CAIRN_FORMAT       2 /* part files; it reads those of format 1, too */
-#define CAIRN_TRACE_FORMAT 3 /* traces; it reads those of formats 1 and 2, too */
+#define CAIRN_TRACE_FORMAT 4 /* traces; it reads those of formats 1 to 3, too */
 
 #if defined(__GNUC__)
 #define CAIRN_API       __attribute__((visibility("default")))

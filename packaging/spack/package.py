@@ -29,6 +29,7 @@ class Cairn(CMakePackage):
     variant("isal", default=True, description="level encoded")
     variant("liburing", default=True, description="input and output by io_uring")
     variant("libunwind", default=True, description="call stacks in traces")
+    variant("libdw", default=True, description="source lines of call sites in traces")
     variant("hdf5", default=True, description="HDF5 files")
     variant("zmq", default=True, description="ensembles")
     variant("lapacke", default=True, description="filters of ensembles")
@@ -49,6 +50,7 @@ class Cairn(CMakePackage):
     depends_on("isa-l", when="+isal")
     depends_on("liburing", when="+liburing")
     depends_on("libunwind", when="+libunwind")
+    depends_on("elfutils", when="+libdw")
     depends_on("hdf5@1.10:~mpi", when="+hdf5")
     depends_on("libzmq+libsodium", when="+zmq")
     depends_on("openblas", when="+lapacke")
@@ -57,7 +59,7 @@ class Cairn(CMakePackage):
 
     def cmake_args(self):
         parts = ("jansson", "inih", "random123", "lz4", "zstd", "zfp", "fpzip", "isal",
-                 "liburing", "libunwind", "hdf5", "zmq", "lapacke", "python")
+                 "liburing", "libunwind", "libdw", "hdf5", "zmq", "lapacke", "python")
         args = [self.define(f"CAIRN_WITH_{p.upper()}", "ON" if f"+{p}" in self.spec else "OFF")
                 for p in parts]
         return args + [self.define("BUILD_TESTING", self.run_tests)]

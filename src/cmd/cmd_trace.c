@@ -6,11 +6,11 @@
 
 static const char usage[] =
     "cairn trace record [-o FILE] [--precision P] [--no-times] -- COMMAND [ARGUMENT ...]\n"
-    "cairn trace show [--json] FILE\n"
-    "cairn trace stat [--top N] [--own] [--json] FILE\n"
-    "cairn trace dump --rank R [--thread N] [--json] FILE\n"
-    "cairn trace diff [--only WHAT] [--json] FILE FILE\n"
-    "cairn trace export [--format FORMAT] [-o FILE] FILE\n"
+    "cairn trace show [--where TERMS] [--json] FILE\n"
+    "cairn trace stat [--where TERMS] [--top N] [--own] [--json] FILE\n"
+    "cairn trace dump --rank R [--thread N] [--where TERMS] [--json] FILE\n"
+    "cairn trace diff [--only WHAT] [--where TERMS] [--json] FILE FILE\n"
+    "cairn trace export [--format FORMAT] [--where TERMS] [-o FILE] FILE\n"
     "mpirun -n RANKS cairn trace replay [--speed F | --no-delay] [--no-io] [--scratch DIR] "
     "[--keep] "
     "[--patience TIME] [--json] FILE";
@@ -64,6 +64,38 @@ int cmd_trace_open(const char *path, cairn_trace **ret, cairn_trace_info *info)
         cmd_fail("'%s' is incomplete: %s", path, info->incomplete);
     *ret = t;
     return CMD_YES;
+}
+
+int cmd_trace_look_at(const char *path, const cmd_trace_look *look, cairn_trace **ret,
+                      cairn_trace_info *info)
+{
+    cairn_trace *t;
+    if (cmd_trace_open(path, &t, info) != CMD_YES)
+        return CMD_UNKNOWN;
+    /* without libdw, addresses are what there is */
+    int rc = look->addresses ? CAIRN_OK : cairn_trace_lines(t, look->modules);
+    if (rc < 0 && rc != CAIRN_EUNSUPPORTED)
+        cmd_fail("'%s': %s", path, cairn_error_text());
+    rc = cairn_trace_limit(t, look->where);
+    if (rc == CAIRN_OK)
+        rc = cairn_trace_describe(t, info);
+    if (rc < 0) {
+        cmd_fail("%s%s", look->where ? "--where: " : "", cairn_error_text());
+        cairn_trace_close(t);
+        return CMD_UNKNOWN;
+    }
+    *ret = t;
+    return CMD_YES;
+}
+
+void cmd_trace_done(cairn_trace *t)
+{
+    const char *why = cairn_trace_unnamed(t);
+    for (size_t n; why && *why; why += n + (why[n] == '\n')) {
+        n = strcspn(why, "\n");
+        cmd_fail("%.*s", (int)n, why);
+    }
+    cairn_trace_close(t);
 }
 
 int cmd_trace_beside(const char *trail, const char *run, char **ret)

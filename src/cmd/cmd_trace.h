@@ -12,6 +12,27 @@
 cmd_function cmd_trace_record, cmd_trace_show, cmd_trace_stat, cmd_trace_dump, cmd_trace_diff,
     cmd_trace_export, cmd_trace_replay;
 
+/* How a trace is looked at: options that all analyses have. */
+typedef struct cmd_trace_look {
+    bool addresses;      /* sites as addresses, not as source lines */
+    const char *modules; /* directories where programs and libraries are now */
+    const char *where;   /* events that are looked at */
+} cmd_trace_look;
+
+#define CMD_TRACE_LOOK(look)                                                                       \
+    CMD_TEXT('w', "where", "TERMS", &(look)->where,                                                \
+             "only events that fit: 'rank=0-3 call=*send'"),                                       \
+        CMD_FLAG(0, "addresses", &(look)->addresses, "sites as addresses, not as source lines"),   \
+        CMD_TEXT(0, "modules", "DIRS", &(look)->modules,                                           \
+                 "where the program and its libraries are now, separated by colons")
+
+/* Open a trace to look at it so; else as cmd_trace_open. */
+int cmd_trace_look_at(const char *path, const cmd_trace_look *look, cairn_trace **ret,
+                      cairn_trace_info *info);
+
+/* Say why sites are addresses, if any that were printed are; then close the trace. */
+void cmd_trace_done(cairn_trace *t);
+
 /*
  * Open a trace and describe it; one that is incomplete is said to be so on standard error. CMD_YES,
  * or CMD_UNKNOWN after saying why.

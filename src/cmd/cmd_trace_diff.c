@@ -5,7 +5,7 @@
  */
 #include "cmd/cmd_trace.h"
 
-static const char usage[] = "cairn trace diff [--only WHAT] [--json] FILE FILE";
+static const char usage[] = "cairn trace diff [--only WHAT] [--where TERMS] [--json] FILE FILE";
 
 typedef struct subject {
     const char *name;
@@ -201,17 +201,18 @@ int cmd_trace_diff(int argc, char **argv)
     cairn_trace *a, *b;
     cairn_trace_info info, second;
     const char *only = NULL;
+    cmd_trace_look look = {0};
     int code;
     const cmd_option options[] = {
         CMD_TEXT(0, "only", "WHAT", &only, "compare only calls, pairs, files or times"),
-        CMD_JSON(&c.json), CMD_END};
+        CMD_TRACE_LOOK(&look), CMD_JSON(&c.json), CMD_END};
     if (!cmd_parse(usage, options, &argc, &argv, &code))
         return code;
     if (argc != 2)
         return cmd_misuse(usage, "two traces must be named");
-    if ((only && !is_subject(only)) || cmd_trace_open(argv[0], &a, &info) != CMD_YES)
+    if ((only && !is_subject(only)) || cmd_trace_look_at(argv[0], &look, &a, &info) != CMD_YES)
         return CMD_UNKNOWN;
-    if (cmd_trace_open(argv[1], &b, &second) != CMD_YES) {
+    if (cmd_trace_look_at(argv[1], &look, &b, &second) != CMD_YES) {
         cairn_trace_close(a);
         return CMD_UNKNOWN;
     }

@@ -4,7 +4,7 @@
  */
 #include "cmd/cmd_trace.h"
 
-static const char usage[] = "cairn trace dump --rank R [--thread N] [--json] FILE";
+static const char usage[] = "cairn trace dump --rank R [--thread N] [--where TERMS] [--json] FILE";
 
 typedef struct dumper {
     cairn_trace *t;
@@ -98,13 +98,14 @@ static int dump(dumper *d, const char *path, uint32_t rank, uint32_t thread)
 int cmd_trace_dump(int argc, char **argv)
 {
     dumper d = {.code = CMD_YES};
+    cmd_trace_look look = {0};
     cairn_trace_info info;
     const char *rank = NULL, *thread = NULL;
     uint64_t r = 0, n = 0;
     int code;
     const cmd_option options[] = {
         CMD_TEXT('r', "rank", "R", &rank, "whose events"),
-        CMD_TEXT('t', "thread", "N", &thread, "of which thread (0)"),
+        CMD_TEXT('t', "thread", "N", &thread, "of which thread (0)"), CMD_TRACE_LOOK(&look),
         CMD_FLAG('j', "json", &d.json, "print an object of JSON on a line for each event"),
         CMD_END};
     if (!cmd_parse(usage, options, &argc, &argv, &code))
@@ -113,10 +114,10 @@ int cmd_trace_dump(int argc, char **argv)
         return cmd_misuse(usage, "one trace and a rank must be named");
     if (cmd_trace_number("--rank", rank, UINT32_MAX, &r) != CMD_YES ||
         (thread && cmd_trace_number("--thread", thread, UINT32_MAX, &n) != CMD_YES) ||
-        cmd_trace_open(argv[0], &d.t, &info) != CMD_YES)
+        cmd_trace_look_at(argv[0], &look, &d.t, &info) != CMD_YES)
         return CMD_UNKNOWN;
     code = dump(&d, argv[0], (uint32_t)r, (uint32_t)n);
     crn_buf_done(&d.values);
-    cairn_trace_close(d.t);
+    cmd_trace_done(d.t);
     return code;
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * cairn trace export: all events of all ranks for other tools. A folded trace has statistics of
- * times, not each time, so events are placed by mean times: the order within a rank is real, the
- * moments are expected ones.
+ * times, not each time, so events are placed by mean times (cairn_trace_timeline): the order within
+ * a rank is real, the moments are expected ones.
  */
 #include "cmd/cmd_trace.h"
 
 #include <errno.h>
 
-static const char usage[] = "cairn trace export [--format FORMAT] [-o FILE] FILE";
+static const char usage[] = "cairn trace export [--format FORMAT] [--where TERMS] [-o FILE] FILE";
 
 typedef struct exporter exporter;
 
 typedef struct format {
     const char *name;
     void (*begin)(exporter *x);
-    void (*event)(exporter *x, const cairn_trace_event *e, double start, double seconds);
+    void (*event)(exporter *x, const cairn_trace_moment *m);
     void (*end)(exporter *x);
 } format;
 
@@ -24,9 +24,7 @@ struct exporter {
     const cairn_trace_info *info;
     FILE *to;
     const format *format;
-    uint64_t n;         /* events so far */
-    double now;         /* of the thread, seconds */
-    double inner_start; /* of the first event within the call to come; below 0: none */
+    uint64_t n; /* events so far */
 };
 
 /* The rank that is sent to, else received from; -1 without. */
@@ -58,11 +56,12 @@ static void csv_begin(exporter *x)
     fputs("rank,thread,call,layer,within,start,seconds,nbytes,peer,file,site\n", x->to);
 }
 
-static void csv_event(exporter *x, const cairn_trace_event *e, double start, double seconds)
+static void csv_event(exporter *x, const cairn_trace_moment *m)
 {
+    const cairn_trace_event *e = m->event;
     fprintf(x->to, "%" PRIu32 ",%" PRIu32 ",%s,%s,%s,%.9f,%.9f,%" PRIu64 ",%" PRId64 ",", e->rank,
-            e->thread, e->call, e->layer, e->within ? e->within : "", start, seconds, e->nbytes,
-            peer_of(e));
+            e->thread, e->call, e->layer, e->within ? e->within : "", m->start, m->seconds,
+            e->nbytes, peer_of(e));
     put_text(x->to, e->file ? e->file : "", true);
     fputc(',', x->to);
     put_text(x->to, cmd_trace_site(x->t, e->site), true);
@@ -116,14 +115,26 @@ static void chrome_values(exporter *x, const cairn_trace_event *e)
         fputs(",\"expected\":true", x->to);
 }
 
-/* Microseconds; a rank is a process. */
-static void chrome_event(exporter *x, const cairn_trace_event *e, double start, double seconds)
+/* An arrow from the middle of the event that sends a message to the middle of the one that has it.
+ */
+static void chrome_flow(exporter *x, const cairn_trace_moment *m, const cairn_trace_flow *f)
 {
+    fprintf(x->to,
+            ",\n{\"name\":\"message\",\"cat\":\"message\",\"ph\":\"%s\",\"id\":\"%016" PRIx64
+            "\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"ts\":%.3f}",
+            f->leaves ? "s" : "f\",\"bp\":\"e", f->id, m->event->rank, m->event->thread,
+            (m->start + m->seconds / 2) * 1e6);
+}
+
+/* Microseconds; a rank is a process. */
+static void chrome_event(exporter *x, const cairn_trace_moment *m)
+{
+    const cairn_trace_event *e = m->event;
     fprintf(x->to,
             "%s\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
             ",\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"nbytes\":%" PRIu64,
-            x->n > 0 ? "," : "", e->call, e->layer, e->rank, e->thread, start * 1e6, seconds * 1e6,
-            e->nbytes);
+            x->n > 0 ? "," : "", e->call, e->layer, e->rank, e->thread, m->start * 1e6,
+            m->seconds * 1e6, e->nbytes);
     if (e->nmessages > 0)
         fprintf(x->to, ",\"peer\":%" PRId64, peer_of(e));
     if (e->file) {
@@ -136,6 +147,8 @@ static void chrome_event(exporter *x, const cairn_trace_event *e, double start, 
     }
     chrome_values(x, e);
     fputs("}}", x->to);
+    for (size_t i = 0; i < m->nflows; i++)
+        chrome_flow(x, m, &m->flow[i]);
 }
 
 static void chrome_end(exporter *x)
@@ -148,20 +161,10 @@ static const format formats[] = {{"chrome", chrome_begin, chrome_event, chrome_e
 
 enum { NFORMATS = sizeof formats / sizeof *formats };
 
-/* What was made within a call comes before the call itself, which then began no later. */
-static int on_event(void *arg, const cairn_trace_event *e)
+static int on_moment(void *arg, const cairn_trace_moment *m)
 {
     exporter *x = arg;
-    double start = x->now + e->gap;
-    if (e->within && x->inner_start < 0)
-        x->inner_start = start;
-    if (!e->within && x->inner_start >= 0) {
-        start = x->inner_start;
-        x->inner_start = -1;
-    }
-    double end = CRN_MAX(start + e->seconds, x->now);
-    x->format->event(x, e, start, end - start);
-    x->now = end;
+    x->format->event(x, m);
     x->n++;
     return ferror(x->to);
 }
@@ -170,14 +173,8 @@ static int export_all(exporter *x, const cairn_trace_info *info, const char *pat
 {
     x->info = info;
     x->format->begin(x);
-    for (uint32_t r = 0; r < info->nranks; r++) {
-        for (uint32_t thread = 0; thread < info->nthreads; thread++) {
-            x->now = 0;
-            x->inner_start = -1;
-            if (cairn_trace_walk(x->t, r, thread, on_event, x) < 0)
-                return cmd_fail("'%s': %s", path, cairn_error_text());
-        }
-    }
+    if (cairn_trace_timeline(x->t, on_moment, x) < 0)
+        return cmd_fail("'%s': %s", path, cairn_error_text());
     x->format->end(x);
     return CMD_YES;
 }
@@ -211,19 +208,21 @@ int cmd_trace_export(int argc, char **argv)
 {
     exporter x = {.n = 0};
     cairn_trace_info info;
+    cmd_trace_look look = {0};
     const char *out = NULL, *name = "chrome";
     int code;
     const cmd_option options[] = {
         CMD_TEXT('f', "format", "FORMAT", &name, "chrome (for Perfetto, too) or csv"),
-        CMD_TEXT('o', "output", "FILE", &out, "write there, not to standard output"), CMD_END};
+        CMD_TEXT('o', "output", "FILE", &out, "write there, not to standard output"),
+        CMD_TRACE_LOOK(&look), CMD_END};
     if (!cmd_parse(usage, options, &argc, &argv, &code))
         return code;
     if (argc != 1)
         return cmd_misuse(usage, "one trace must be named");
     x.format = find_format(name);
-    if (!x.format || cmd_trace_open(argv[0], &x.t, &info) != CMD_YES)
+    if (!x.format || cmd_trace_look_at(argv[0], &look, &x.t, &info) != CMD_YES)
         return CMD_UNKNOWN;
     code = export_to(&x, &info, argv[0], out);
-    cairn_trace_close(x.t);
+    cmd_trace_done(x.t);
     return code;
 }

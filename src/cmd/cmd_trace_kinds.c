@@ -119,7 +119,7 @@ int cmd_trace_kinds(cairn_trace *t, const cairn_trace_info *info, unsigned own, 
     kind_rows all = {0};
     int code = CMD_YES;
     const double nothers = CRN_MAX((double)info->nranks - 1, 1);
-    if (info->nranks < 2)
+    if (info->nranks < 2 || info->limited) /* to some ranks: the others are not all there */
         return CMD_YES;
     if (cmd_trace_sum(t, CAIRN_TRACE_BY_RANK | CAIRN_TRACE_BY_LAYER | CAIRN_TRACE_BY_CALL | own,
                       &rows) != CMD_YES)

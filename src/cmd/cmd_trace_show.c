@@ -4,7 +4,7 @@
  */
 #include "cmd/cmd_trace.h"
 
-static const char usage[] = "cairn trace show [--json] FILE";
+static const char usage[] = "cairn trace show [--where TERMS] [--json] FILE";
 
 typedef struct shower {
     cairn_trace *t;
@@ -83,14 +83,15 @@ static int on_piece(void *arg, const cairn_trace_piece *p)
 int cmd_trace_show(int argc, char **argv)
 {
     shower s = {.json = false};
+    cmd_trace_look look = {0};
     cairn_trace_info info;
     int code;
-    const cmd_option options[] = {CMD_JSON(&s.json), CMD_END};
+    const cmd_option options[] = {CMD_TRACE_LOOK(&look), CMD_JSON(&s.json), CMD_END};
     if (!cmd_parse(usage, options, &argc, &argv, &code))
         return code;
     if (argc != 1)
         return cmd_misuse(usage, "one trace must be named");
-    if (cmd_trace_open(argv[0], &s.t, &info) != CMD_YES)
+    if (cmd_trace_look_at(argv[0], &look, &s.t, &info) != CMD_YES)
         return CMD_UNKNOWN;
     if (s.json)
         s.list = json_array();
@@ -102,6 +103,6 @@ int cmd_trace_show(int argc, char **argv)
     if (s.json)
         code = cmd_print_json(
             cmd_json_merge(cmd_trace_json(&info), json_pack("{s:o}", "outline", s.list)), code);
-    cairn_trace_close(s.t);
+    cmd_trace_done(s.t);
     return code;
 }

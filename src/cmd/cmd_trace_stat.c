@@ -4,7 +4,7 @@
  */
 #include "cmd/cmd_trace.h"
 
-static const char usage[] = "cairn trace stat [--top N] [--own] [--json] FILE";
+static const char usage[] = "cairn trace stat [--where TERMS] [--top N] [--own] [--json] FILE";
 
 typedef struct stat_job {
     cairn_trace *t;
@@ -88,7 +88,8 @@ static json_t *call_members(const stat_job *job, const cairn_trace_row *r)
 {
     (void)job;
     return cmd_json_merge(json_call(r),
-                          json_pack("{s:o}", "seconds_max", cmd_trace_seconds(r->seconds_max)));
+                          json_pack("{s:o, s:b}", "seconds_max", cmd_trace_seconds(r->seconds_max),
+                                    "replayed", !r->unmodelled));
 }
 
 static void site_cells(const stat_job *job, cmd_columns *c, const cairn_trace_row *r)
@@ -515,6 +516,25 @@ static int print_shares(const stat_job *job)
     return CMD_YES;
 }
 
+/* Calls that a replay refuses. */
+static int print_unmodelled(const stat_job *job)
+{
+    cmd_trace_rows rows;
+    crn_buf text = {0};
+    if (cmd_trace_sum(job->t, CAIRN_TRACE_BY_LAYER | CAIRN_TRACE_BY_CALL | own(job), &rows) !=
+        CMD_YES)
+        return CMD_UNKNOWN;
+    for (size_t i = 0; i < rows.row.n; i++)
+        if (rows.row.at[i].unmodelled)
+            crn_put_text(&text, "%s %s (%" PRIu64 ")", text.n ? "," : "", rows.row.at[i].call,
+                         rows.row.at[i].nevents);
+    if (text.n > 0)
+        cmd_line("recorded, but not replayed:%s", crn_buf_text(&text));
+    crn_buf_done(&text);
+    cmd_trace_rows_done(&rows);
+    return CMD_YES;
+}
+
 static int print_all(const stat_job *job, const char *path)
 {
     char lasted[CRN_NUMBER_TEXT];
@@ -523,7 +543,7 @@ static int print_all(const stat_job *job, const char *path)
              job->info.nevents,
              crn_format_seconds((double)job->info.lasted_ns * 1e-9, lasted, sizeof lasted),
              job->info.precision);
-    if (print_shares(job) != CMD_YES ||
+    if (print_shares(job) != CMD_YES || print_unmodelled(job) != CMD_YES ||
         cmd_trace_slow(job->t, &job->info, job->top, NULL) != CMD_YES ||
         do_sections(job, NULL) != CMD_YES ||
         cmd_trace_kinds(job->t, &job->info, own(job), NULL) != CMD_YES)
@@ -565,6 +585,7 @@ static int print_json(const stat_job *job)
 int cmd_trace_stat(int argc, char **argv)
 {
     stat_job job = {.top = 10};
+    cmd_trace_look look = {0};
     bool json = false;
     const char *top = NULL;
     uint64_t n;
@@ -572,7 +593,7 @@ int cmd_trace_stat(int argc, char **argv)
     const cmd_option options[] = {
         CMD_TEXT('n', "top", "N", &top, "lines of lists that can be long (10)"),
         CMD_FLAG(0, "own", &job.own, "with the calls that the Cairn library makes for itself"),
-        CMD_JSON(&json), CMD_END};
+        CMD_TRACE_LOOK(&look), CMD_JSON(&json), CMD_END};
     if (!cmd_parse(usage, options, &argc, &argv, &code))
         return code;
     if (argc != 1)
@@ -581,9 +602,9 @@ int cmd_trace_stat(int argc, char **argv)
         return CMD_UNKNOWN;
     if (top)
         job.top = n;
-    if (cmd_trace_open(argv[0], &job.t, &job.info) != CMD_YES)
+    if (cmd_trace_look_at(argv[0], &look, &job.t, &job.info) != CMD_YES)
         return CMD_UNKNOWN;
     code = json ? print_json(&job) : print_all(&job, argv[0]);
-    cairn_trace_close(job.t);
+    cmd_trace_done(job.t);
     return code;
 }

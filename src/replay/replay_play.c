@@ -250,9 +250,51 @@ static const char *find_unknown(const crn_trace *t)
     for (size_t i = 0; i < t->nlanes; i++)
         for (size_t k = 0; k < t->lane[i].nsymbols; k++) {
             const uint32_t call = t->lane[i].symbol[k].call;
-            if (call != CRN_CALL_NONE && !crn_play_rows[call].play)
+            if (call != CRN_CALL_NONE && crn_call_has(call, CRN_TRAIT_UNMODELLED))
                 return crn_call_row(call)->name;
         }
+    return NULL;
+}
+
+enum { COUNT_MAX = 1 << 30 };
+
+/* A value of either sequence of which a group's values are sums is that large. */
+static bool is_large(const crn_seq *s)
+{
+    crn_seq_iter it;
+    int64_t v, stride;
+    uint64_t n;
+    bool large = false;
+    crn_seq_iter_init(&it, s);
+    while (!large && crn_seq_next_run(&it, UINT32_MAX, &v, &stride, &n)) {
+        large = v > COUNT_MAX / 2 || v + (int64_t)(n - 1) * stride > COUNT_MAX / 2;
+        if (s->n == 0)
+            break; /* one value for all */
+    }
+    return large;
+}
+
+static bool has_large(const crn_symbol *s)
+{
+    bool large = false;
+    for (size_t c = 1; c < s->ncolumns; c++) {
+        const unsigned kind = crn_symbol_kind(s, c);
+        const crn_column *column = &s->column[c];
+        if (kind != CRN_KIND_COUNT && kind != CRN_KIND_TOTAL)
+            continue;
+        for (size_t g = 0; g < column->ngroups && !large; g++)
+            large = is_large(&column->group[g].base) || is_large(&column->group[g].value);
+    }
+    return large;
+}
+
+/* A call with counts that the replay cannot hand to the calls that it makes; NULL: none. */
+static const char *find_large(const crn_trace *t)
+{
+    for (size_t i = 0; i < t->nlanes; i++)
+        for (size_t k = 0; k < t->lane[i].nsymbols; k++)
+            if (t->lane[i].symbol[k].call != CRN_CALL_NONE && has_large(&t->lane[i].symbol[k]))
+                return crn_call_row(t->lane[i].symbol[k].call)->name;
     return NULL;
 }
 
@@ -269,6 +311,11 @@ static cairn_status check(const cairn_trace *trace, int size)
     const char *unknown = find_unknown(trace->t);
     CRN_FAIL_IF(unknown, CAIRN_EUNSUPPORTED, "'%s' has calls of %s, which cannot be replayed",
                 trace->path, unknown);
+    const char *large = find_large(trace->t);
+    CRN_FAIL_IF(
+        large, CAIRN_EUNSUPPORTED,
+        "'%s' has calls of %s with half a billion elements or more, which cannot be replayed",
+        trace->path, large);
     return CAIRN_OK;
 }
 

@@ -7,7 +7,7 @@
  *     trace_event.c                from a wrapped call to a crn_record
  *     trace_param.c                its parameters
  *     trace_handle.c, trace_comm.c, trace_type.c, trace_request.c   numbers for MPI's handles
- *     trace_stack.c                call sites
+ *     trace_stack.c, trace_loaded.c  call sites, and where they lie
  *     trace_fd.c, trace_open.c, trace_move.c, trace_file.c, trace_stdio.c   the system's files
  *     trace_state.c                the process: configuration, threads, lanes
  *     trace_finish.c               merging over the ranks, the file, what is kept of a dying run
@@ -30,6 +30,13 @@
 #include <sys/types.h>
 
 #include "tracefmt/tracefmt.h"
+
+/* As MPI_Pready_list has them: MPICH 4.0 forgot that it changes nothing. */
+#if defined MPICH_NUMVERSION && MPICH_NUMVERSION < 40100000
+#define CRN_PARTITION int
+#else
+#define CRN_PARTITION const int
+#endif
 
 #define CRN_EXPORT __attribute__((visibility("default")))
 
@@ -70,6 +77,7 @@ typedef struct crn_recorder {
     pid_t pid;
     uint32_t precision;
     bool times, want_plain;
+    bool refused;        /* that nothing is recorded was said */
     char *out;           /* the trace file */
     uint64_t budget;     /* bytes of memory, for everything below */
     _Atomic size_t held; /* bytes, as of when each thread looked last */
@@ -158,6 +166,9 @@ void *crn_next(_Atomic(void *) *at, const char *name);
 uint32_t crn_stack_site(crn_thread *t, const void *ret, const void *frame);
 void crn_stack_free(crn_frame_cache *c);
 size_t crn_stack_nbytes(const crn_frame_cache *c);
+
+/* Know the module of this name, which lies at start, from now on (trace_loaded.c). */
+void crn_module_note(const char *name, uintptr_t start);
 
 /* ---- handles: numbers instead of pointers ---- */
 
@@ -318,6 +329,32 @@ void crn_quiet_leave(crn_quiet q);
 
 /* ---- parameters, by the words of calls.table; c is the column (trace_param.c) ---- */
 
+/* An array of whole numbers of either size; NULL for none. */
+typedef struct crn_whole {
+    const int *small;
+    const MPI_Count *large;
+} crn_whole;
+
+static inline crn_whole crn_small(const int *v)
+{
+    return (crn_whole){v, NULL};
+}
+
+static inline crn_whole crn_large(const MPI_Count *v)
+{
+    return (crn_whole){NULL, v};
+}
+
+static inline bool crn_whole_given(crn_whole v)
+{
+    return v.small || v.large;
+}
+
+static inline int64_t crn_whole_at(crn_whole v, int64_t i)
+{
+    return v.small ? v.small[i] : v.large[i];
+}
+
 static inline void crn_ev_int(crn_ev *e, int c, int64_t v)
 {
     e->r.value[c] = v;
@@ -331,17 +368,17 @@ void crn_ev_comm(crn_ev *e, int c, MPI_Comm comm);
 void crn_ev_op(crn_ev *e, int c, MPI_Op op);
 void crn_ev_whence(crn_ev *e, int c, int whence);
 void crn_ev_split_type(crn_ev *e, int c, int type);
-void crn_ev_list(crn_ev *e, int c, const int *v, int n);
-void crn_ev_counts(crn_ev *e, int c, const int *counts, int64_t n);
-void crn_ev_send_counts(crn_ev *e, int c, const int *counts, const void *buf);
-void crn_ev_root_counts(crn_ev *e, int c, const int *counts, int root);
-void crn_ev_type_counts(crn_ev *e, int c, const int *counts, const MPI_Datatype *types);
-void crn_ev_send_type_counts(crn_ev *e, int c, const int *counts, const MPI_Datatype *types,
+void crn_ev_list(crn_ev *e, int c, crn_whole v, int n);
+void crn_ev_counts(crn_ev *e, int c, crn_whole counts, int64_t n);
+void crn_ev_send_counts(crn_ev *e, int c, crn_whole counts, const void *buf);
+void crn_ev_root_counts(crn_ev *e, int c, crn_whole counts, int root);
+void crn_ev_type_counts(crn_ev *e, int c, crn_whole counts, const MPI_Datatype *types);
+void crn_ev_send_type_counts(crn_ev *e, int c, crn_whole counts, const MPI_Datatype *types,
                              const void *buf);
-void crn_ev_neighbor_counts(crn_ev *e, int c, const int *counts, MPI_Comm comm, bool out);
-void crn_ev_neighbor_type_counts(crn_ev *e, int c, const int *counts, const MPI_Datatype *types,
+void crn_ev_neighbor_counts(crn_ev *e, int c, crn_whole counts, MPI_Comm comm, bool out);
+void crn_ev_neighbor_type_counts(crn_ev *e, int c, crn_whole counts, const MPI_Datatype *types,
                                  MPI_Comm comm, bool out);
-void crn_ev_cart_dims(crn_ev *e, int c, const int *dims, MPI_Comm comm);
+void crn_ev_cart_dims(crn_ev *e, int c, crn_whole dims, MPI_Comm comm);
 void crn_ev_new_comm(crn_ev *e, int c, MPI_Comm comm);
 void crn_ev_old_comm(crn_ev *e, int c, MPI_Comm comm);
 void crn_ev_old_file(crn_ev *e, int c, MPI_File file);

@@ -142,11 +142,11 @@ static void add_match(crn_ev *e, const MPI_Status *status) CRN_RARE;
 /* Who a wildcard receive got its message from. */
 static void add_match(crn_ev *e, const MPI_Status *status)
 {
-    int nbytes = 0;
+    MPI_Count nbytes = 0;
     crn_ev match = {.t = e->t};
     if (status->MPI_SOURCE < 0)
         return; /* from nobody, or of a receive that was never started */
-    PMPI_Get_count(status, MPI_BYTE, &nbytes);
+    PMPI_Get_elements_x(status, MPI_BYTE, &nbytes);
     match.r = (crn_record){.call = CRN_CALL_match, .site = e->r.site, .ncolumns = 3};
     match.r.value[0] = status->MPI_SOURCE;
     match.r.value[1] = status->MPI_TAG;

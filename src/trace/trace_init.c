@@ -55,36 +55,34 @@ CRN_EXPORT int MPI_Abort(MPI_Comm comm, int code)
     return PMPI_Abort(comm, code);
 }
 
+#if CRN_HAS_SESSIONS
+/* A program may do without MPI_Init; then there is no world to merge the ranks' traces over. */
+CRN_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
+{
+    add_simple(CRN_CALL_MPI_Session_init, 0, 0, HERE);
+    return PMPI_Session_init(info, handler, session);
+}
+
+CRN_EXPORT int MPI_Session_finalize(MPI_Session *session)
+{
+    int initialised = 0;
+    PMPI_Initialized(&initialised);
+    if (!initialised && atomic_load(&crn_rec.state) == CRN_BEFORE && !crn_rec.refused) {
+        crn_rec.refused = true;
+        crn_rec_refuse("the program uses MPI by sessions alone (MPI_Session_init); the recorder "
+                       "begins with MPI_Init");
+    }
+    add_simple(CRN_CALL_MPI_Session_finalize, 0, 0, HERE);
+    return PMPI_Session_finalize(session);
+}
+#endif
+
 CRN_EXPORT int MPI_Type_free(MPI_Datatype *type)
 {
     if (crn_rec_running())
         crn_type_drop(*type);
     return PMPI_Type_free(type);
 }
-
-/* ---- what is not recorded, but opens files on MPI's own behalf ---- */
-
-#define QUIET(name, params, args)                                                                  \
-    CRN_EXPORT int name params                                                                     \
-    {                                                                                              \
-        crn_quiet q = crn_quiet_enter();                                                           \
-        int rc = P##name args;                                                                     \
-        crn_quiet_leave(q);                                                                        \
-        return rc;                                                                                 \
-    }
-
-QUIET(MPI_Comm_spawn,
-      (const char *command, char *argv[], int n, MPI_Info info, int root, MPI_Comm comm,
-       MPI_Comm *ret, int codes[]),
-      (command, argv, n, info, root, comm, ret, codes))
-QUIET(MPI_Comm_spawn_multiple,
-      (int ncommands, char *commands[], char **argvs[], const int n[], const MPI_Info info[],
-       int root, MPI_Comm comm, MPI_Comm *ret, int codes[]),
-      (ncommands, commands, argvs, n, info, root, comm, ret, codes))
-QUIET(MPI_Comm_accept, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *ret),
-      (port, info, root, comm, ret))
-QUIET(MPI_Comm_connect, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *ret),
-      (port, info, root, comm, ret))
 
 /* ---- marks ---- */
 

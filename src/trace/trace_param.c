@@ -170,86 +170,86 @@ void crn_ev_name(crn_ev *e, const char *name, size_t n)
 
 /* ---- lists ---- */
 
-void crn_ev_list(crn_ev *e, int c, const int *v, int n)
+void crn_ev_list(crn_ev *e, int c, crn_whole v, int n)
 {
     crn_ints *list = &e->t->list[c];
     list->n = 0;
-    if (n > 0 && v && crn_vec_reserve(list, (size_t)n) == 0) {
+    if (n > 0 && crn_whole_given(v) && crn_vec_reserve(list, (size_t)n) == 0) {
         for (int i = 0; i < n; i++)
-            list->at[list->n++] = v[i];
+            list->at[list->n++] = crn_whole_at(v, i);
     }
     e->r.value[c] = 0;
     e->r.list[c] = (crn_list){list->at, list->n};
 }
 
 /* Two columns: the sum, and the counts. */
-void crn_ev_counts(crn_ev *e, int c, const int *counts, int64_t n)
+void crn_ev_counts(crn_ev *e, int c, crn_whole counts, int64_t n)
 {
     int64_t total = 0;
-    for (int64_t i = 0; counts && i < n; i++)
-        total += counts[i];
+    for (int64_t i = 0; crn_whole_given(counts) && i < n; i++)
+        total += crn_whole_at(counts, i);
     e->r.value[c] = total;
     crn_ev_list(e, c + 1, counts, (int)n);
 }
 
 /* In place a call has no counts to send by, and what the program gives for them is not read. */
-void crn_ev_send_counts(crn_ev *e, int c, const int *counts, const void *buf)
+void crn_ev_send_counts(crn_ev *e, int c, crn_whole counts, const void *buf)
 {
     crn_ev_counts(e, c, counts, buf == MPI_IN_PLACE ? 0 : e->r.comm_size);
 }
 
 /* Only the root has counts. Between groups it says so itself: ranks are those of its group. */
-void crn_ev_root_counts(crn_ev *e, int c, const int *counts, int root)
+void crn_ev_root_counts(crn_ev *e, int c, crn_whole counts, int root)
 {
     bool here = e->between ? root == MPI_ROOT : root == e->r.comm_rank;
     crn_ev_counts(e, c, counts, here ? e->r.comm_size : 0);
 }
 
-static int64_t type_nbytes(int count, MPI_Datatype type)
+static int64_t type_nbytes(int64_t count, MPI_Datatype type)
 {
-    int size = 0;
+    MPI_Count size = 0;
     if (count > 0) /* else the type need not be one */
-        PMPI_Type_size(type, &size);
-    return (int64_t)count * size;
+        PMPI_Type_size_x(type, &size);
+    return count * size;
 }
 
-void crn_ev_type_counts(crn_ev *e, int c, const int *counts, const MPI_Datatype *types)
+void crn_ev_type_counts(crn_ev *e, int c, crn_whole counts, const MPI_Datatype *types)
 {
     int64_t total = 0;
-    for (int64_t i = 0; counts && types && i < e->r.comm_size; i++)
-        total += type_nbytes(counts[i], types[i]);
+    for (int64_t i = 0; crn_whole_given(counts) && types && i < e->r.comm_size; i++)
+        total += type_nbytes(crn_whole_at(counts, i), types[i]);
     e->r.value[c] = total;
 }
 
-void crn_ev_send_type_counts(crn_ev *e, int c, const int *counts, const MPI_Datatype *types,
+void crn_ev_send_type_counts(crn_ev *e, int c, crn_whole counts, const MPI_Datatype *types,
                              const void *buf)
 {
-    crn_ev_type_counts(e, c, buf == MPI_IN_PLACE ? NULL : counts, types);
+    crn_ev_type_counts(e, c, buf == MPI_IN_PLACE ? crn_small(NULL) : counts, types);
 }
 
-void crn_ev_neighbor_counts(crn_ev *e, int c, const int *counts, MPI_Comm comm, bool out)
+void crn_ev_neighbor_counts(crn_ev *e, int c, crn_whole counts, MPI_Comm comm, bool out)
 {
     crn_ev_counts(e, c, counts, crn_comm_neighbors(comm, out));
 }
 
 /* As above, but bytes: each neighbour has its own type. */
-void crn_ev_neighbor_type_counts(crn_ev *e, int c, const int *counts, const MPI_Datatype *types,
+void crn_ev_neighbor_type_counts(crn_ev *e, int c, crn_whole counts, const MPI_Datatype *types,
                                  MPI_Comm comm, bool out)
 {
     crn_ints *list = &e->t->list[c + 1];
     int n = crn_comm_neighbors(comm, out);
     list->n = 0;
     e->r.value[c] = e->r.value[c + 1] = 0;
-    if (n > 0 && counts && types && crn_vec_reserve(list, (size_t)n) == 0) {
+    if (n > 0 && crn_whole_given(counts) && types && crn_vec_reserve(list, (size_t)n) == 0) {
         for (int i = 0; i < n; i++) {
-            list->at[list->n++] = type_nbytes(counts[i], types[i]);
+            list->at[list->n++] = type_nbytes(crn_whole_at(counts, i), types[i]);
             e->r.value[c] += list->at[i];
         }
     }
     e->r.list[c + 1] = (crn_list){list->at, list->n};
 }
 
-void crn_ev_cart_dims(crn_ev *e, int c, const int *dims, MPI_Comm comm)
+void crn_ev_cart_dims(crn_ev *e, int c, crn_whole dims, MPI_Comm comm)
 {
     int n = 0;
     PMPI_Cartdim_get(comm, &n);
@@ -258,17 +258,13 @@ void crn_ev_cart_dims(crn_ev *e, int c, const int *dims, MPI_Comm comm)
 
 /* ---- requests ---- */
 
-static bool starts_persistent(uint32_t call)
-{
-    return call >= CRN_CALL_MPI_Send_init && call <= CRN_CALL_MPI_Recv_init;
-}
-
 void crn_ev_new_request(crn_ev *e, int c, const MPI_Request *request)
 {
     e->r.value[c] = CRN_REQ_NULL;
     if (request && !crn_ev_only_counts(e)) {
         crn_requests_lock();
-        e->r.value[c] = crn_request_new(request, &e->key, starts_persistent(e->r.call), e->wild);
+        e->r.value[c] =
+            crn_request_new(request, &e->key, crn_call_has(e->r.call, CRN_TRAIT_PREPARES), e->wild);
         crn_requests_unlock();
     }
     e->wild = false; /* who it got is known when it completes */
@@ -332,7 +328,7 @@ void crn_ev_index(crn_ev *e, int c, int index)
 void crn_ev_indices(crn_ev *e, int c, int n, const int *index)
 {
     n = n == MPI_UNDEFINED ? 0 : n;
-    crn_ev_list(e, c, index, n);
+    crn_ev_list(e, c, crn_small(index), n);
     e->some = index;
     e->nsome = n;
 }

@@ -225,7 +225,11 @@ static uint32_t remember(crn_thread *t, size_t set, const void *ret, const void 
     walk *w = &t->stack->way[set][t->stack->next[set]++ % WAYS];
     w->ret = ret;
     w->frame = frame;
-    w->site = intern(at, walk_stack(w, at));
+    const int n = walk_stack(w, at);
+    w->site = intern(at, n);
+    for (int i = 0; i < n; i++)
+        if (i == 0 || at[i].start != at[i - 1].start)
+            crn_module_note(at[i].module, at[i].start);
     return w->site;
 }
 

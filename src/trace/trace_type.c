@@ -48,12 +48,34 @@ static crn_combiner combiner_of(int combiner)
 /* Only what is worth its room: the contents of giant types would outweigh the trace. */
 enum { CONTENTS_MAX = 1 << 16, CONTENTS_FEW = 32 };
 
+/* What MPI_Type_get_contents would give of a type; none, CRN_COMBINER_OTHER, if its numbers are
+ * beyond an int, which it refuses to give. */
+static int envelope(MPI_Datatype type, crn_contents *c)
+{
+    int combiner;
+#if CRN_HAS_LARGE
+    MPI_Count nints, naddrs, nlarge, ntypes;
+    PMPI_Type_get_envelope_c(type, &nints, &naddrs, &nlarge, &ntypes, &combiner);
+    if (nlarge > 0) {
+        *c = (crn_contents){.combiner = CRN_COMBINER_OTHER};
+        return combiner;
+    }
+#else
+    int nints, naddrs, ntypes;
+    PMPI_Type_get_envelope(type, &nints, &naddrs, &ntypes, &combiner);
+#endif
+    *c = (crn_contents){.combiner = combiner_of(combiner),
+                        .nints = (uint32_t)nints,
+                        .naddrs = (uint32_t)naddrs,
+                        .ntypes = (uint32_t)ntypes};
+    return combiner;
+}
+
 /* Types that MPI_Type_get_contents gives are ours to free, unless they are predefined. */
 static void free_if_derived(MPI_Datatype type)
 {
-    int ni, na, nd, combiner;
-    PMPI_Type_get_envelope(type, &ni, &na, &nd, &combiner);
-    if (combiner != MPI_COMBINER_NAMED)
+    crn_contents c;
+    if (envelope(type, &c) != MPI_COMBINER_NAMED)
         PMPI_Type_free(&type);
 }
 
@@ -86,9 +108,9 @@ static void get_contents(MPI_Datatype type, crn_contents *c, int64_t *value)
 
 static crn_type measured(MPI_Datatype type)
 {
-    int size = 0;
+    MPI_Count size = 0;
     MPI_Aint lb = 0, extent = 0;
-    PMPI_Type_size(type, &size);
+    PMPI_Type_size_x(type, &size);
     PMPI_Type_get_extent(type, &lb, &extent);
     return (crn_type){.nbytes = size > 0 ? (uint64_t)size : 0, .lb = lb, .extent = extent};
 }
@@ -142,20 +164,15 @@ static void remember(MPI_Datatype type, uint32_t index)
 static uint32_t look_up(MPI_Datatype type)
 {
     int64_t number = crn_handles_find(&handles, (uintptr_t)type);
-    int nints, naddrs, ntypes, combiner;
+    crn_contents c;
     uint32_t index = 0;
     if (number >= 0)
         return index_of.at[number];
-    PMPI_Type_get_envelope(type, &nints, &naddrs, &ntypes, &combiner);
-    if (combiner == MPI_COMBINER_NAMED) {
+    if (envelope(type, &c) == MPI_COMBINER_NAMED) {
         if (describe_named(type, &index) == CAIRN_OK)
             remember(type, index);
         return index;
     }
-    crn_contents c = {.combiner = combiner_of(combiner),
-                      .nints = (uint32_t)nints,
-                      .naddrs = (uint32_t)naddrs,
-                      .ntypes = (uint32_t)ntypes};
     (void)describe_derived(type, c, &index); /* or 0: it goes on without */
     return index;
 }

@@ -17,6 +17,7 @@ typedef struct crn_tables {
     crn_index pattern_index; /* of the strings that are patterns of names */
     CRN_VEC(crn_site) site;
     crn_index site_index;
+    CRN_VEC(crn_module) module; /* few */
     CRN_VEC(crn_type) type;
     CRN_VEC(int64_t) contents; /* of types that have such: as they were given, for comparing */
     crn_index contents_index;
@@ -27,6 +28,8 @@ cairn_status crn_tables_init(crn_tables *t);
 void crn_tables_done(crn_tables *t);
 cairn_status crn_tables_string(crn_tables *t, const char *s, uint32_t *ret);
 cairn_status crn_tables_site(crn_tables *t, crn_site site, uint32_t *ret);
+bool crn_tables_has_module(const crn_tables *t, uint32_t name);
+cairn_status crn_tables_module(crn_tables *t, crn_module module);
 
 /* How much memory they hold. */
 size_t crn_tables_nbytes(const crn_tables *t);

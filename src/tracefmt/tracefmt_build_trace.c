@@ -177,6 +177,10 @@ static cairn_status fill(crn_trace *t, crn_build *const *build, size_t nbuilds,
     CRN_TRY(crn_alloc(&t->site, tables->site.n));
     t->nsites = tables->site.n;
     memcpy(t->site, tables->site.at, t->nsites * sizeof *t->site);
+    CRN_TRY(crn_alloc(&t->module, tables->module.n));
+    t->nmodules = tables->module.n;
+    if (t->nmodules > 0)
+        memcpy(t->module, tables->module.at, t->nmodules * sizeof *t->module);
     CRN_TRY(copy_types(tables, t));
     CRN_TRY(crn_alloc(&t->lane, nbuilds));
     t->nlanes = nbuilds;

@@ -111,7 +111,8 @@ enum {
     CRN_TRAIT_WRITES = 1 << 16,
     CRN_TRAIT_SHARED = 1 << 17,
     CRN_TRAIT_COLLECTIVE = 1 << 18,
-    CRN_TRAIT_EACH = 1 << 19 /* collectives: the count is of what goes to each */
+    CRN_TRAIT_EACH = 1 << 19,      /* collectives: the count is of what goes to each */
+    CRN_TRAIT_UNMODELLED = 1 << 20 /* recorded, but no replay knows what it does */
 };
 
 typedef struct crn_call {

@@ -117,6 +117,16 @@ void crn_hist_merge(crn_hist *h, const crn_hist *other)
         add_bin(h, other->bin[i]);
 }
 
+void crn_hist_share(crn_hist *h, uint64_t n)
+{
+    for (int32_t i = 0; i < h->nbins; i++) {
+        crn_bin *bin = &h->bin[i];
+        const uint64_t all = bin->n;
+        bin->n = CRN_MAX((all + n / 2) / n, 1);
+        bin->m2 *= (double)bin->n / (double)all;
+    }
+}
+
 uint64_t crn_hist_count(const crn_hist *h)
 {
     uint64_t n = 0;

@@ -60,6 +60,9 @@ static inline void crn_hist_add(crn_hist *h, int64_t v, uint64_t n, int32_t rank
 
 void crn_hist_merge(crn_hist *h, const crn_hist *other);
 
+/* What one of n ranks has of the values of all, at least one in each bin that any has. */
+void crn_hist_share(crn_hist *h, uint64_t n);
+
 uint64_t crn_hist_count(const crn_hist *h);
 double crn_hist_mean(const crn_hist *h);
 double crn_hist_variance(const crn_hist *h);

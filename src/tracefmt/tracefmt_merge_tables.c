@@ -54,6 +54,20 @@ static cairn_status map_site(crn_trace *a, crn_site site, size_t i, uint32_t *re
     return CAIRN_OK;
 }
 
+/* The same build is the same module, wherever a node has it. */
+static cairn_status add_module(crn_trace *a, const crn_module *module)
+{
+    for (size_t k = 0; k < a->nmodules; k++) {
+        const crn_module *known = &a->module[k];
+        if (known->name == module->name && known->nbuild == module->nbuild &&
+            memcmp(known->build, module->build, module->nbuild) == 0)
+            return CAIRN_OK;
+    }
+    CRN_TRY(crn_realloc(&a->module, a->nmodules + 1));
+    a->module[a->nmodules++] = *module;
+    return CAIRN_OK;
+}
+
 static cairn_status renumber_types(crn_seq *s, uint32_t n, const uint32_t *number)
 {
     crn_seq_build b = {0};
@@ -106,6 +120,11 @@ cairn_status crn_merge_tables(crn_trace *a, crn_trace *b, crn_table_map *m)
         site.outer = m->site[site.outer];
         site.module = m->string[site.module];
         CRN_TRY(map_site(a, site, i, &m->site[i]));
+    }
+    for (size_t i = 0; i < b->nmodules; i++) {
+        b->module[i].name = m->string[b->module[i].name];
+        b->module[i].path = m->string[b->module[i].path];
+        CRN_TRY(add_module(a, &b->module[i]));
     }
     return map_types(a, b, m);
 }

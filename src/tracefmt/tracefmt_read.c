@@ -372,6 +372,26 @@ static cairn_status get_sites(reader *r)
     return crn_cursor_status(&r->c, "the call sites of a trace");
 }
 
+static cairn_status get_modules(reader *r)
+{
+    crn_trace *t = r->t;
+    size_t n = r->version < 4 ? 0 : get_count(r);
+    spend(r, n * sizeof *t->module);
+    CRN_TRY(crn_cursor_status(&r->c, "the modules of a trace"));
+    CRN_TRY(crn_alloc(&t->module, n));
+    t->nmodules = n;
+    for (size_t i = 0; i < n; i++) {
+        crn_module *m = &t->module[i];
+        m->name = (uint32_t)crn_get_var_max(&r->c, t->nstrings - 1);
+        m->path = (uint32_t)crn_get_var_max(&r->c, t->nstrings - 1);
+        m->nbuild = (uint8_t)crn_get_var_max(&r->c, CRN_BUILD_ID);
+        const void *build = crn_get_view(&r->c, m->nbuild);
+        CRN_TRY(crn_cursor_status(&r->c, "the modules of a trace"));
+        memcpy(m->build, build, m->nbuild);
+    }
+    return CAIRN_OK;
+}
+
 static cairn_status get_numbers(reader *r, crn_seq *s, uint32_t *ret_n)
 {
     *ret_n = (uint32_t)crn_get_var_max(&r->c, UINT32_MAX);
@@ -452,6 +472,7 @@ static cairn_status get_payload(reader *r)
     crn_trace *t = r->t;
     CRN_TRY(get_head(r));
     CRN_TRY(get_sites(r));
+    CRN_TRY(get_modules(r));
     CRN_TRY(get_types(r));
     CRN_TRY(get_column_set(r));
     size_t n = get_count(r);

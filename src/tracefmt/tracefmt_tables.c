@@ -33,6 +33,7 @@ void crn_tables_done(crn_tables *t)
     crn_index_done(&t->pattern_index);
     crn_vec_done(&t->site);
     crn_index_done(&t->site_index);
+    crn_vec_done(&t->module);
     crn_vec_done(&t->type);
     crn_vec_done(&t->contents);
     crn_index_done(&t->contents_index);
@@ -41,9 +42,10 @@ void crn_tables_done(crn_tables *t)
 size_t crn_tables_nbytes(const crn_tables *t)
 {
     return t->nbytes + t->string.cap * sizeof *t->string.at + t->site.cap * sizeof *t->site.at +
-           t->type.cap * sizeof *t->type.at + t->contents.cap * sizeof *t->contents.at +
-           crn_index_nbytes(&t->string_index) + crn_index_nbytes(&t->pattern_index) +
-           crn_index_nbytes(&t->site_index) + crn_index_nbytes(&t->contents_index);
+           t->module.cap * sizeof *t->module.at + t->type.cap * sizeof *t->type.at +
+           t->contents.cap * sizeof *t->contents.at + crn_index_nbytes(&t->string_index) +
+           crn_index_nbytes(&t->pattern_index) + crn_index_nbytes(&t->site_index) +
+           crn_index_nbytes(&t->contents_index);
 }
 
 cairn_status crn_tables_string(crn_tables *t, const char *s, uint32_t *ret)
@@ -90,6 +92,19 @@ cairn_status crn_tables_site(crn_tables *t, crn_site site, uint32_t *ret)
     t->site.at[t->site.n++] = site;
     *ret = (uint32_t)t->site.n - 1;
     return CAIRN_OK;
+}
+
+bool crn_tables_has_module(const crn_tables *t, uint32_t name)
+{
+    for (size_t i = 0; i < t->module.n; i++)
+        if (t->module.at[i].name == name)
+            return true;
+    return false;
+}
+
+cairn_status crn_tables_module(crn_tables *t, crn_module module)
+{
+    return crn_vec_push(&t->module, module);
 }
 
 static bool same_type(const crn_type *a, const crn_type *b)

@@ -69,6 +69,7 @@ void crn_trace_free(crn_trace *t)
     crn_seq_done(&t->cut);
     free(t->string);
     free(t->site);
+    free(t->module);
     free(t->type);
     free(t->lane);
     free(t);

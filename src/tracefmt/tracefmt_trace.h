@@ -120,6 +120,16 @@ typedef struct crn_site {
     uint64_t off;    /* of the return address in the module */
 } crn_site;
 
+/* A program or library that call sites lie in, so that it can be found and known again later. */
+enum { CRN_BUILD_ID = 64 };
+
+typedef struct crn_module {
+    uint32_t name; /* index into strings, as in crn_site */
+    uint32_t path; /* the same: where it lay */
+    uint8_t nbuild;
+    uint8_t build[CRN_BUILD_ID]; /* the linker's build id; none: nbuild is 0 */
+} crn_module;
+
 /* A datatype: a predefined one by name, or how it is made of others. */
 typedef struct crn_type {
     uint32_t name;     /* index into strings; 0 for a derived one */
@@ -160,6 +170,8 @@ typedef struct crn_trace {
     size_t nstrings;
     crn_site *site; /* an outer frame has a smaller number than the inner one */
     size_t nsites;
+    crn_module *module; /* of the sites; of one name there may be several, from other ranks */
+    size_t nmodules;
     crn_type *type;
     size_t ntypes;
     crn_lane *lane;

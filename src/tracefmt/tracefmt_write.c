@@ -263,6 +263,14 @@ static void put_tables(crn_buf *b, const crn_trace *t)
         crn_put_svar(b, (int64_t)(t->site[i].off - before));
         before = t->site[i].off;
     }
+    crn_put_var(b, t->nmodules);
+    for (size_t i = 0; i < t->nmodules; i++) {
+        const crn_module *m = &t->module[i];
+        crn_put_var(b, m->name);
+        crn_put_var(b, m->path);
+        crn_put_var(b, m->nbuild);
+        crn_put_bytes(b, m->build, m->nbuild);
+    }
     crn_put_var(b, t->ntypes);
     for (size_t i = 0; i < t->ntypes; i++)
         put_type(b, &t->type[i]);

@@ -4,13 +4,17 @@
  * MPI. Most of what it offers is <cairn/traces.h>; here is what its files and the replay share.
  *
  *     traceview_open.c     opening, describing
+ *     traceview_lines.c    call sites as text; traceview_dwarf.c finds functions and lines
  *     traceview_bind.c     what the numbers of handles stand for
  *     traceview_file.c     names of files
+ *     traceview_limit.c    which events are looked at
  *     traceview_event.c    an event of the trace as the public sees it
  *     traceview_visit.c    events without and with order
  *     traceview_pattern.c  where accesses to files go
  *     traceview_sum.c      sums by anything; gaps
  *     traceview_contrast.c ranks that differ from most
+ *     traceview_timeline.c the whole run as it is expected
+ *     traceview_flow.c     which receive gets which message
  *     traceview_outline.c  the structure
  */
 #ifndef CAIRN_TRACEVIEW_H
@@ -21,11 +25,21 @@
 #include "base/base.h"
 #include "tracefmt/tracefmt.h"
 
+/* Sites by function, file and line (traceview_lines.c). */
+typedef struct crn_lines crn_lines;
+void crn_lines_close(crn_lines *l);
+
+/* What is looked at (below). */
+typedef struct crn_limit crn_limit;
+void crn_limit_free(crn_limit *l);
+
 struct cairn_trace {
     crn_trace *t;
     char *path;
     crn_buf incomplete; /* why it is, as text; empty when it is complete */
     char **stack;       /* of each site, once it was asked for */
+    crn_lines *lines;   /* NULL: sites are addresses */
+    crn_limit *limit;   /* NULL: everything is looked at */
     char **file;        /* of each string that is a pattern of names, the same */
 };
 
@@ -34,7 +48,11 @@ struct cairn_trace {
 /* A persistent request: the message that each start of it sends or receives. */
 typedef struct crn_bound_request {
     bool known, sent;
-    int64_t peer; /* rank of the world, or below 0 */
+    bool collective;     /* no message, but bytes */
+    int64_t tag;         /* of the message, */
+    int64_t comm_number; /* in this communicator */
+    uint64_t comm;       /* the same for all its ranks, as below */
+    int64_t peer;        /* rank of the world, or below 0 */
     uint64_t nbytes;
 } crn_bound_request;
 
@@ -42,7 +60,13 @@ typedef struct crn_bound_comm {
     crn_comm_view view;  /* world is owned */
     uint64_t nneighbors; /* to which this rank sends in its topology; 0: not known */
     bool known;
+    uint64_t identity; /* the same on all its ranks; 0: not known */
 } crn_bound_comm;
+
+/* Communicators by their ranks: a hash of these, and how many were made. */
+typedef struct crn_made {
+    uint64_t ranks, n;
+} crn_made;
 
 /* Files by pattern: index of the string + 1, or 0. */
 typedef struct crn_bind {
@@ -52,6 +76,7 @@ typedef struct crn_bind {
     CRN_VEC(uint32_t) file;
     CRN_VEC(uint32_t) fd;
     CRN_VEC(crn_bound_request) request;
+    CRN_VEC(crn_made) made;
     bool conflict; /* a number came to stand for something else */
 } crn_bind;
 
@@ -60,6 +85,9 @@ void crn_bind_done(crn_bind *b);
 
 /* Learn from an event: what it makes has a number from now on. */
 cairn_status crn_bind_learn(crn_bind *b, const crn_traced_event *e);
+
+/* What the communicator of an event is on all its ranks; 0 when not known. */
+uint64_t crn_bind_identity(const crn_bind *b, const crn_traced_event *e);
 
 /* The communicator of an event; size 0 when not known. */
 crn_comm_view crn_bind_comm(const crn_bind *b, const crn_traced_event *e);
@@ -96,8 +124,12 @@ cairn_status crn_meaning_of(crn_meaning *m, const crn_bind *b, const crn_traced_
                             const crn_comm_view *comm, const int64_t *step);
 void crn_meaning_done(crn_meaning *m);
 
+/* The bytes of a collective, also of one that is only prepared. */
+uint64_t crn_collective_nbytes(const crn_bind *b, const crn_traced_event *e,
+                               const crn_comm_view *comm);
+
 /* The messages that a call with peers names, whether it starts them or only prepares them. */
-void crn_messages_of(crn_meaning *m, const crn_trace *t, const crn_traced_event *e,
+void crn_messages_of(crn_meaning *m, const crn_bind *b, const crn_traced_event *e,
                      const crn_comm_view *comm, const int64_t *step);
 
 /* ---- events as runs (traceview_visit.c) ---- */
@@ -108,8 +140,9 @@ typedef struct crn_view {
     const cairn_trace_event *event;
     const int64_t *step; /* of each column */
     const crn_lane *lane;
-    bool expected; /* values are known by distribution only */
-    uint32_t file; /* the pattern of its file's name, a string; 0: none */
+    bool expected;        /* values are known by distribution only */
+    uint32_t file;        /* the pattern of its file's name, a string; 0: none */
+    const crn_bind *bind; /* before the event */
 } crn_view;
 
 typedef int crn_view_fn(void *arg, const crn_view *v);
@@ -118,6 +151,30 @@ cairn_status crn_visit_rank(const crn_trace *t, uint32_t rank, crn_view_fn *fn, 
 
 /* The same in order, event by event, thread after thread. */
 cairn_status crn_walk_rank(const crn_trace *t, uint32_t rank, crn_view_fn *fn, void *arg);
+
+/* The same; files have their full names. */
+cairn_status crn_walk_named(const crn_trace *t, uint32_t rank, crn_view_fn *fn, void *arg);
+
+/* ---- which receive gets which message (traceview_flow.c) ---- */
+
+typedef struct crn_flows crn_flows;
+cairn_status crn_flows_open(const crn_trace *t, crn_flows **ret);
+void crn_flows_begin(crn_flows *f); /* before the first event of a rank */
+void crn_flows_close(crn_flows *f);
+
+/* The flows of the next event of the rank; they stay until the one after it. */
+cairn_status crn_flows_next(crn_flows *f, const crn_view *v, const cairn_trace_flow **ret,
+                            size_t *ret_n);
+
+/* ---- which events are looked at (traceview_limit.c); without a limit, all ---- */
+
+bool crn_limit_rank(const cairn_trace *trace, uint32_t rank);
+bool crn_limit_names_ranks(const cairn_trace *trace);
+bool crn_limit_holds(cairn_trace *trace, const crn_view *v);
+
+/* Find out which symbols have such events, before these are asked for. */
+cairn_status crn_limit_symbols(cairn_trace *trace);
+bool crn_limit_symbol(const cairn_trace *trace, size_t lane, uint32_t symbol);
 
 /* ---- accesses to files (traceview_pattern.c) ---- */
 

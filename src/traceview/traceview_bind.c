@@ -24,6 +24,7 @@ void crn_bind_done(crn_bind *b)
     crn_vec_done(&b->file);
     crn_vec_done(&b->fd);
     crn_vec_done(&b->request);
+    crn_vec_done(&b->made);
 }
 
 static bool same_comm(const crn_comm_view *a, crn_list world)
@@ -36,20 +37,50 @@ static bool same_comm(const crn_comm_view *a, crn_list world)
     return true;
 }
 
+/*
+ * Ranks make the communicators of the same group in the same order, so which of them it is says it
+ * to all. Between groups each side knows only the other.
+ */
+static cairn_status identify(crn_bind *b, crn_list world, bool member, uint64_t *ret)
+{
+    uint64_t h = crn_hash_mix(0, world.n);
+    size_t k = 0;
+    for (size_t i = 0; i < world.n; i++)
+        h = crn_hash_mix(h, (uint64_t)world.at[i]);
+    while (k < b->made.n && b->made.at[k].ranks != h)
+        k++;
+    if (k == b->made.n)
+        CRN_TRY(crn_vec_push(&b->made, (crn_made){h, 0}));
+    *ret = member ? crn_hash_mix(h, b->made.at[k].n++) | 1 : 0;
+    return CAIRN_OK;
+}
+
+static bool is_member(const crn_bind *b, crn_list world)
+{
+    for (size_t i = 0; i < world.n; i++)
+        if (world.at[i] == b->rank)
+            return true;
+    return false;
+}
+
 static cairn_status learn_comm(crn_bind *b, int64_t number, crn_list world)
 {
     int64_t *copy;
+    uint64_t identity;
     if (number < 0 || number >= NUMBERS_MAX)
         return CAIRN_OK;
     while (b->comm.n <= (size_t)number)
         CRN_TRY(crn_vec_push(&b->comm, (crn_bound_comm){.known = false}));
     crn_bound_comm *c = &b->comm.at[number];
+    CRN_TRY(identify(b, world, is_member(b, world), &identity));
+    c->identity = identity;
     if (c->known && same_comm(&c->view, world))
         return CAIRN_OK;
     CRN_TRY(crn_alloc(&copy, world.n));
     b->conflict |= c->known;
     free((void *)c->view.world);
-    *c = (crn_bound_comm){{.rank = -1, .size = (int64_t)world.n, .world = copy}, .known = true};
+    *c = (crn_bound_comm){
+        {.rank = -1, .size = (int64_t)world.n, .world = copy}, .known = true, .identity = identity};
     for (size_t i = 0; i < world.n; i++) {
         copy[i] = world.at[i];
         if (world.at[i] == b->rank)
@@ -62,7 +93,7 @@ cairn_status crn_bind_init(crn_bind *b, const crn_trace *t, uint32_t rank)
 {
     int64_t self = rank;
     *b = (crn_bind){.t = t, .rank = rank};
-    crn_bound_comm world = {{.rank = rank, .size = t->nranks}, .known = true};
+    crn_bound_comm world = {{.rank = rank, .size = t->nranks}, .known = true, .identity = 1};
     CRN_TRY(crn_vec_push(&b->comm, world));
     return learn_comm(b, CRN_COMM_SELF, (crn_list){&self, 1});
 }
@@ -84,6 +115,13 @@ static cairn_status learn_name(crn_bind *b, uint32_t **at, size_t *n, size_t *ca
     return CAIRN_OK;
 }
 
+/* The number of the communicator of an event, if it is known; else -1. */
+static int64_t comm_number(const crn_bind *b, const crn_traced_event *e)
+{
+    int i = crn_event_find(e, CRN_KIND_COMM, 0);
+    return i < 0 || e->value[i] < 0 || (size_t)e->value[i] >= b->comm.n ? -1 : e->value[i];
+}
+
 static cairn_status learn_request(crn_bind *b, const crn_traced_event *e, int64_t number)
 {
     crn_meaning m = {0};
@@ -93,19 +131,23 @@ static cairn_status learn_request(crn_bind *b, const crn_traced_event *e, int64_
     while (b->request.n <= (size_t)number)
         CRN_TRY(crn_vec_push(&b->request, (crn_bound_request){.known = false}));
     crn_bound_request *r = &b->request.at[number];
-    crn_messages_of(&m, b->t, e, &comm, NULL);
-    crn_bound_request new = {true, m.few[0].sent, m.few[0].peer, m.few[0].nbytes};
+    crn_bound_request new = {.known = true, .sent = true, .peer = CRN_PEER_NONE};
+    if (e->call->layer == CRN_LAYER_COLL) {
+        new.collective = true;
+        new.nbytes = crn_collective_nbytes(b, e, &comm);
+    } else {
+        crn_messages_of(&m, b, e, &comm, NULL);
+        new.tag = m.few[0].tag;
+        new.comm = m.few[0].comm;
+        new.comm_number = comm_number(b, e);
+        new.sent = m.few[0].sent;
+        new.peer = m.few[0].peer;
+        new.nbytes = m.few[0].nbytes;
+    }
     b->conflict |=
         r->known && (r->sent != new.sent || r->peer != new.peer || r->nbytes != new.nbytes);
     *r = new;
     return CAIRN_OK;
-}
-
-/* The number of the communicator of an event, if it is known; else -1. */
-static int64_t comm_number(const crn_bind *b, const crn_traced_event *e)
-{
-    int i = crn_event_find(e, CRN_KIND_COMM, 0);
-    return i < 0 || e->value[i] < 0 || (size_t)e->value[i] >= b->comm.n ? -1 : e->value[i];
 }
 
 /* To how many ranks this one sends in the topology of a communicator that an event makes. */
@@ -163,6 +205,12 @@ cairn_status crn_bind_learn(crn_bind *b, const crn_traced_event *e)
     if (crn_call_has(e->place->call, CRN_TRAIT_PREPARES))
         CRN_TRY(learn_request(b, e, e->value[crn_event_find(e, CRN_KIND_REQ, 0)]));
     return CAIRN_OK;
+}
+
+uint64_t crn_bind_identity(const crn_bind *b, const crn_traced_event *e)
+{
+    const int64_t number = comm_number(b, e);
+    return number < 0 ? 0 : b->comm.at[number].identity;
 }
 
 crn_comm_view crn_bind_comm(const crn_bind *b, const crn_traced_event *e)

@@ -5,6 +5,7 @@
 #include "traceview/traceview.h"
 
 typedef struct showing {
+    cairn_trace *trace;
     const crn_trace *t;
     const crn_lane *lane;
     double tests; /* that were made of the lane */
@@ -26,7 +27,8 @@ static cairn_status list_ranks(showing *s, const crn_class *class, uint32_t plac
     s->rank.n = s->text.n = 0;
     crn_seq_iter_init(&it, &class->ranks);
     while (crn_seq_next(&it, &rank)) {
-        if (!crn_column_group(s->lane->symbol[place].column, (uint32_t)rank, &base))
+        if (!crn_limit_rank(s->trace, (uint32_t)rank) ||
+            !crn_column_group(s->lane->symbol[place].column, (uint32_t)rank, &base))
             continue;
         CRN_TRY_OUT(rc, crn_vec_push(&s->rank, (uint32_t)rank));
         CRN_TRY_OUT(rc, crn_vec_push(&list, rank));
@@ -82,7 +84,8 @@ static cairn_status show_gap(showing *s, cairn_trace_contrast row, const crn_gap
 {
     const crn_symbol *from = g->from == CRN_NO_SYMBOL ? NULL : &s->lane->symbol[g->from];
     const crn_symbol *to = &s->lane->symbol[g->to];
-    if ((from && from->within != CRN_CALL_NONE) || to->within != CRN_CALL_NONE)
+    if ((from && from->within != CRN_CALL_NONE) || to->within != CRN_CALL_NONE ||
+        !crn_limit_symbol(s->trace, row.thread, g->to))
         return CAIRN_OK;
     row.from = from ? crn_call_row(from->call)->name : NULL;
     row.to = crn_call_row(to->call)->name;
@@ -96,7 +99,8 @@ static cairn_status show_call(showing *s, cairn_trace_contrast row, uint32_t pla
 {
     const crn_symbol *at = &s->lane->symbol[place];
     const crn_layer layer = crn_call_row(at->call)->layer;
-    if ((layer != CRN_LAYER_MPIIO && layer != CRN_LAYER_POSIX) || at->within != CRN_CALL_NONE)
+    if ((layer != CRN_LAYER_MPIIO && layer != CRN_LAYER_POSIX) || at->within != CRN_CALL_NONE ||
+        !crn_limit_symbol(s->trace, row.thread, place))
         return CAIRN_OK;
     row.from = "";
     row.to = crn_call_row(at->call)->name;
@@ -118,8 +122,8 @@ static cairn_status show_lane(showing *s, uint32_t thread)
 
 int cairn_trace_contrasts(cairn_trace *trace, cairn_trace_contrast_fn *fn, void *arg)
 {
-    showing s = {.t = trace->t, .fn = fn, .arg = arg};
-    cairn_status rc = CAIRN_OK;
+    showing s = {.trace = trace, .t = trace->t, .fn = fn, .arg = arg};
+    cairn_status rc = crn_limit_symbols(trace);
     for (size_t i = 0; i < s.t->nlanes && rc == CAIRN_OK && !s.stop; i++) {
         s.lane = &s.t->lane[i];
         rc = show_lane(&s, (uint32_t)i);

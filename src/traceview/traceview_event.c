@@ -62,19 +62,23 @@ static bool is_nobody(const crn_traced_event *e, int column)
 }
 
 /* Each peer has its own amount, but for MPI_Sendrecv_replace. */
-void crn_messages_of(crn_meaning *m, const crn_trace *t, const crn_traced_event *e,
+void crn_messages_of(crn_meaning *m, const crn_bind *b, const crn_traced_event *e,
                      const crn_comm_view *comm, const int64_t *step)
 {
     amount a = {0};
     int at = 0;
     const bool sends = crn_call_has(e->place->call, CRN_TRAIT_SENDS);
+    const uint64_t identity = crn_bind_identity(b, e);
     for (int i = crn_event_find(e, CRN_KIND_PEER, 0); i >= 0 && m->nmessages < CRN_MESSAGES_FEW;
          i = crn_event_find(e, CRN_KIND_PEER, i + 1)) {
-        next_amount(t, e, step, &at, &a);
+        const int tag = crn_event_find(e, CRN_KIND_TAG, i);
+        next_amount(b->t, e, step, &at, &a);
         if (is_nobody(e, i))
             a = (amount){0};
         m->few[m->nmessages] = (cairn_trace_message){.sent = sends && m->nmessages == 0,
                                                      .peer = world_rank(e->value[i], comm),
+                                                     .tag = tag < 0 ? CRN_TAG_ANY : e->value[tag],
+                                                     .comm = identity,
                                                      .nbytes = a.nbytes,
                                                      .nbytes_step = a.step};
         m->nmessages++;
@@ -86,7 +90,12 @@ static cairn_status add_started(crn_meaning *m, const crn_bind *b, int64_t numbe
     if (number < 0 || (size_t)number >= b->request.n || !b->request.at[number].known)
         return CAIRN_OK;
     const crn_bound_request *r = &b->request.at[number];
-    CRN_TRY(crn_vec_push(&m->many, (cairn_trace_message){r->sent, r->peer, r->nbytes, 0}));
+    if (!r->collective)
+        CRN_TRY(crn_vec_push(&m->many, (cairn_trace_message){.sent = r->sent,
+                                                             .peer = r->peer,
+                                                             .nbytes = r->nbytes,
+                                                             .tag = r->tag,
+                                                             .comm = r->comm}));
     m->nmessages = m->many.n;
     m->nbytes += r->sent ? r->nbytes : 0;
     return CAIRN_OK;
@@ -147,6 +156,12 @@ static amount collective_amount(const crn_bind *b, const crn_traced_event *e,
     return (amount){a.nbytes * targets, a.step * (int64_t)targets};
 }
 
+uint64_t crn_collective_nbytes(const crn_bind *b, const crn_traced_event *e,
+                               const crn_comm_view *comm)
+{
+    return collective_amount(b, e, comm, NULL).nbytes;
+}
+
 cairn_status crn_meaning_of(crn_meaning *m, const crn_bind *b, const crn_traced_event *e,
                             const crn_comm_view *comm, const int64_t *step)
 {
@@ -162,7 +177,7 @@ cairn_status crn_meaning_of(crn_meaning *m, const crn_bind *b, const crn_traced_
     if (crn_call_has(call, CRN_TRAIT_PREPARES | CRN_TRAIT_PROBES)) /* which move nothing */
         return CAIRN_OK;
     if (e->call->layer == CRN_LAYER_P2P)
-        crn_messages_of(m, b->t, e, comm, step);
+        crn_messages_of(m, b, e, comm, step);
     if (is_nobody(e, crn_event_find(e, CRN_KIND_PEER, 0)))
         return CAIRN_OK;
     if (e->call->layer == CRN_LAYER_COLL)

@@ -96,6 +96,8 @@ void cairn_trace_close(cairn_trace *trace)
         free(trace->stack[i]);
     free(trace->stack);
     crn_trace_files_done(trace);
+    crn_lines_close(trace->lines);
+    crn_limit_free(trace->limit);
     crn_buf_done(&trace->incomplete);
     crn_trace_free(trace->t);
     free(trace->path);
@@ -123,6 +125,18 @@ out:
     return rc;
 }
 
+/* Of the ranks that are looked at. */
+static uint64_t count_threads(const cairn_trace *trace, size_t lane)
+{
+    crn_seq_iter it;
+    int64_t rank;
+    uint64_t n = 0;
+    crn_seq_iter_init(&it, &trace->t->lane[lane].ranks);
+    while (trace->t->lane[lane].ranks.n > 0 && crn_seq_next(&it, &rank))
+        n += crn_limit_rank(trace, (uint32_t)rank);
+    return n;
+}
+
 int cairn_trace_describe(cairn_trace *trace, cairn_trace_info *info)
 {
     const crn_trace *t = trace->t;
@@ -135,11 +149,12 @@ int cairn_trace_describe(cairn_trace *trace, cairn_trace_info *info)
                           .precision = t->precision,
                           .began_ns = t->began,
                           .lasted_ns = t->lasted,
-                          .ndropped = t->dropped};
+                          .ndropped = t->dropped,
+                          .limited = crn_limit_names_ranks(trace)};
     for (size_t l = 0; l < t->nlanes; l++) {
         CRN_TRY(count_events(t, l, &i.nevents));
         i.times |= t->lane[l].took != NULL;
-        i.nall_threads += crn_seq_count(&t->lane[l].ranks);
+        i.nall_threads += count_threads(trace, l);
         for (size_t s = 0; s < t->lane[l].nsymbols; s++) {
             bool loop = t->lane[l].symbol[s].call == CRN_CALL_NONE;
             i.nplaces += !loop;
@@ -147,53 +162,4 @@ int cairn_trace_describe(cairn_trace *trace, cairn_trace_info *info)
         }
     }
     return crn_struct_out(&i, info);
-}
-
-/* One frame as text: "heat2d+0x2712". */
-static void put_frame(crn_buf *b, const crn_trace *t, uint32_t s)
-{
-    const char *module = t->string[t->site[s].module], *base = strrchr(module, '/');
-    crn_put_text(b, "%s%s+0x%llx", b->n ? " < " : "", base ? base + 1 : module,
-                 (unsigned long long)t->site[s].off);
-}
-
-const char *cairn_trace_stack(cairn_trace *trace, uint32_t site)
-{
-    const crn_trace *t = trace->t;
-    crn_buf b = {0};
-    if (site == 0 || site >= t->nsites)
-        return "?";
-    if (!trace->stack[site]) {
-        for (uint32_t s = site; s > 0 && s < t->nsites; s = t->site[s].outer)
-            put_frame(&b, t, s);
-        if (crn_buf_text(&b))
-            trace->stack[site] = (char *)b.at;
-        else
-            crn_buf_done(&b);
-    }
-    return trace->stack[site];
-}
-
-/* Whole frames only: a part of an address is a wrong address. */
-char *cairn_trace_site(const cairn_trace *trace, uint32_t site, char *buf, size_t cap)
-{
-    static const char rest[] = " < ...";
-    const crn_trace *t = trace->t;
-    crn_buf b = {0};
-    size_t fit = 0;
-    uint32_t s = site;
-    for (; s > 0 && s < t->nsites; s = t->site[s].outer) {
-        put_frame(&b, t, s);
-        const bool last = t->site[s].outer == 0 || t->site[s].outer >= t->nsites;
-        if (b.failed || b.n + (last ? 1 : sizeof rest) > cap)
-            break;
-        fit = b.n;
-    }
-    const bool whole = s == 0 || s >= t->nsites;
-    if (fit == 0)
-        snprintf(buf, cap, whole ? "?" : "...");
-    else
-        snprintf(buf, cap, "%.*s%s", (int)fit, (char *)b.at, whole ? "" : rest);
-    crn_buf_done(&b);
-    return buf;
 }

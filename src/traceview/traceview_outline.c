@@ -6,6 +6,7 @@
 #include "traceview/traceview.h"
 
 typedef struct outline {
+    cairn_trace *trace;
     const crn_trace *t;
     const crn_lane *lane;
     uint32_t thread;
@@ -42,7 +43,8 @@ static cairn_status add_ranks(outline *o)
     CRN_TRY(crn_alloc(&count, o->lane->nsymbols));
     crn_seq_iter_init(&it, &o->lane->ranks);
     while (rc == CAIRN_OK && o->lane->ranks.n > 0 && crn_seq_next(&it, &rank))
-        rc = add_rank(o, (uint32_t)rank, count);
+        if (crn_limit_rank(o->trace, (uint32_t)rank))
+            rc = add_rank(o, (uint32_t)rank, count);
     free(count);
     return rc;
 }
@@ -60,7 +62,7 @@ static cairn_status set_ranks(outline *o, const crn_symbol *s, uint32_t *ret_n)
     cairn_status rc = CAIRN_OK;
     crn_seq_iter_init(&it, &o->lane->ranks);
     while (o->lane->ranks.n > 0 && crn_seq_next(&it, &rank))
-        if (crn_column_group(c, (uint32_t)rank, &base))
+        if (crn_limit_rank(o->trace, (uint32_t)rank) && crn_column_group(c, (uint32_t)rank, &base))
             crn_seq_add(&all, rank);
     if (all.count > 0)
         rc = crn_seq_encode(&all, NULL, false, &ranks);
@@ -214,6 +216,8 @@ static cairn_status show(outline *o, uint32_t symbol, uint32_t depth)
     const crn_symbol *s = &o->lane->symbol[symbol];
     bool place = s->call != CRN_CALL_NONE, again = o->shown[symbol];
     uint32_t n;
+    if (!crn_limit_symbol(o->trace, o->thread, symbol))
+        return CAIRN_OK;
     o->values.n = 0;
     if (place)
         set_values(o, s);
@@ -249,8 +253,8 @@ out:
 
 int cairn_trace_outline(cairn_trace *trace, cairn_trace_piece_fn *fn, void *arg)
 {
-    outline o = {.t = trace->t, .fn = fn, .arg = arg};
-    cairn_status rc = CAIRN_OK;
+    outline o = {.trace = trace, .t = trace->t, .fn = fn, .arg = arg};
+    cairn_status rc = crn_limit_symbols(trace);
     for (size_t i = 0; i < trace->t->nlanes && rc == CAIRN_OK; i++) {
         o.lane = &trace->t->lane[i];
         o.thread = (uint32_t)i;

@@ -150,6 +150,8 @@ static cairn_status add(table *t, const key *k, const crn_view *v, uint64_t n, u
     at->row.nbytes +=
         n * nbytes + (uint64_t)step * (n % 2 == 0 ? n / 2 * (n - 1) : (n - 1) / 2 * n);
     at->row.expected |= v->expected;
+    at->row.unmodelled =
+        t->by & CAIRN_TRACE_BY_CALL && crn_call_has(v->e->place->call, CRN_TRAIT_UNMODELLED);
     add_times(at, v, n);
     return CAIRN_OK;
 }
@@ -210,6 +212,8 @@ static int on_view(void *arg, const crn_view *v)
     key k = key_of(t, v);
     if (!(t->by & CAIRN_TRACE_OWN) && is_own(t->t, v->e->place->site))
         return 0;
+    if (!crn_limit_holds(t->trace, v))
+        return 0;
     if (t->by & CAIRN_TRACE_BY_FILE && !v->event->file)
         return 0;
     if (t->by & CAIRN_TRACE_BY_PEER)
@@ -235,7 +239,8 @@ static int on_access(void *arg, const crn_view *v)
     const crn_step step = crn_positions_next(&a->positions, a->t->t, v);
     const key k = key_of(a->t, v);
     entry *at;
-    if (step == CRN_STEP_NONE || !v->event->file || slot_of(a->t, &k)[0] == 0)
+    if (step == CRN_STEP_NONE || !crn_limit_holds(a->t->trace, v) || !v->event->file ||
+        slot_of(a->t, &k)[0] == 0)
         return --a->left == 0;
     at = &a->t->entry.at[*slot_of(a->t, &k) - 1];
     at->row.nsteps++;
@@ -258,6 +263,8 @@ static cairn_status add_patterns(table *t)
 {
     cairn_status rc = CAIRN_OK;
     for (uint32_t r = 0; r < t->t->nranks && rc >= 0 && t->nslots > 0 && has_files(t->t); r++) {
+        if (!crn_limit_rank(t->trace, r))
+            continue;
         accesses a = {.t = t, .left = PATTERN_EVENTS};
         rc = crn_walk_rank(t->t, r, on_access, &a);
         crn_positions_done(&a.positions);
@@ -292,6 +299,8 @@ int cairn_trace_sum(cairn_trace *trace, unsigned by, cairn_trace_row_fn *fn, voi
         t.by |= CAIRN_TRACE_OWN;
     cairn_status rc = CAIRN_OK;
     for (uint32_t r = 0; r < trace->t->nranks && rc == CAIRN_OK; r++) {
+        if (!crn_limit_rank(trace, r))
+            continue;
         rc = crn_visit_rank(trace->t, r, on_view, &t);
         rc = t.rc < 0 ? t.rc : rc;
     }
@@ -306,9 +315,53 @@ int cairn_trace_sum(cairn_trace *trace, unsigned by, cairn_trace_row_fn *fn, voi
     return rc;
 }
 
-static cairn_trace_gap gap_of(const crn_lane *l, uint32_t thread, const crn_gap *g)
+/* Ranks of a lane that are looked at and come to a symbol. */
+static uint64_t count_ranks(const cairn_trace *trace, const crn_lane *l, uint32_t symbol)
 {
-    const crn_hist *h = &g->time.all;
+    crn_seq_iter it;
+    int64_t rank, base;
+    uint64_t n = 0;
+    crn_seq_iter_init(&it, &l->ranks);
+    while (l->ranks.n > 0 && crn_seq_next(&it, &rank))
+        n += crn_limit_rank(trace, (uint32_t)rank) &&
+             crn_column_group(l->symbol[symbol].column, (uint32_t)rank, &base);
+    return n;
+}
+
+/* How many ranks' times a histogram of a gap holds. */
+static uint64_t ranks_of(const crn_gap *g, const crn_hist *h, uint64_t nranks)
+{
+    for (size_t i = 0; i < g->time.nclasses; i++)
+        if (h == &g->time.class[i].hist)
+            return CRN_MAX(g->time.class[i].nranks, 1);
+    return CRN_MAX(nranks, 1);
+}
+
+/* The times of the ranks that are looked at, those of a class being alike. */
+static crn_hist hist_of(const cairn_trace *trace, const crn_lane *l, const crn_gap *g)
+{
+    const cairn_trace all = {.t = trace->t};
+    crn_hist h = {0};
+    crn_seq_iter it;
+    int64_t rank, base;
+    if (!crn_limit_names_ranks(trace))
+        return g->time.all;
+    const uint64_t nranks = count_ranks(&all, l, g->to);
+    crn_seq_iter_init(&it, &l->ranks);
+    while (l->ranks.n > 0 && crn_seq_next(&it, &rank)) {
+        if (!crn_limit_rank(trace, (uint32_t)rank) ||
+            !crn_column_group(l->symbol[g->to].column, (uint32_t)rank, &base))
+            continue;
+        crn_hist share = *crn_timing_of(&g->time, (uint32_t)rank);
+        crn_hist_share(&share, ranks_of(g, crn_timing_of(&g->time, (uint32_t)rank), nranks));
+        crn_hist_merge(&h, &share);
+    }
+    return h;
+}
+
+static cairn_trace_gap gap_of(const crn_lane *l, uint32_t thread, const crn_gap *g,
+                              const crn_hist *h)
+{
     const crn_symbol *from = g->from == CRN_NO_SYMBOL ? NULL : &l->symbol[g->from];
     const crn_symbol *to = &l->symbol[g->to];
     return (cairn_trace_gap){.struct_bytes = sizeof(cairn_trace_gap),
@@ -335,12 +388,16 @@ static bool is_computing(const crn_lane *l, const crn_gap *g)
 
 int cairn_trace_gaps(cairn_trace *trace, cairn_trace_gap_fn *fn, void *arg)
 {
+    CRN_TRY(crn_limit_symbols(trace));
     for (size_t i = 0; i < trace->t->nlanes; i++) {
         const crn_lane *l = &trace->t->lane[i];
         for (size_t k = 0; k < l->ngaps; k++) {
-            if (!is_computing(l, &l->gap[k]))
+            if (!is_computing(l, &l->gap[k]) || !crn_limit_symbol(trace, i, l->gap[k].to))
                 continue;
-            cairn_trace_gap g = gap_of(l, (uint32_t)i, &l->gap[k]);
+            const crn_hist h = hist_of(trace, l, &l->gap[k]);
+            if (h.nbins == 0)
+                continue;
+            cairn_trace_gap g = gap_of(l, (uint32_t)i, &l->gap[k], &h);
             if (fn(arg, &g))
                 return CAIRN_NOTHING;
         }

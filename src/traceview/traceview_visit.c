@@ -153,7 +153,13 @@ static cairn_status give(visit *v, uint64_t n)
         expected |= e->hist[i] != NULL;
     set_values(v);
     set_times(v, &event);
-    crn_view view = {e, &event, v->step, v->lane, expected, crn_bind_file(&v->bind, e)};
+    const crn_view view = {.e = e,
+                           .event = &event,
+                           .step = v->step,
+                           .lane = v->lane,
+                           .expected = expected,
+                           .file = crn_bind_file(&v->bind, e),
+                           .bind = &v->bind};
     v->stop = v->fn(v->arg, &view);
     return CAIRN_OK;
 }
@@ -411,14 +417,18 @@ static cairn_status learn_all(visit *v)
     return CAIRN_OK;
 }
 
-static cairn_status visit_rank(const crn_trace *t, uint32_t rank, bool ordered, crn_view_fn *fn,
+typedef enum order { ANY_ORDER, IN_ORDER, IN_ORDER_NAMED } order;
+
+static cairn_status visit_rank(const crn_trace *t, uint32_t rank, order how, crn_view_fn *fn,
                                void *arg)
 {
+    const bool ordered = how != ANY_ORDER;
     visit *v;
     cairn_status rc;
     CRN_TRY(crn_alloc(&v, 1));
     v->t = t;
     v->rank = rank;
+    v->walks = how == IN_ORDER_NAMED;
     v->fn = fn;
     v->arg = arg;
     CRN_TRY_OUT(rc, crn_bind_init(&v->bind, t, rank));
@@ -437,17 +447,23 @@ out:
 
 cairn_status crn_visit_rank(const crn_trace *t, uint32_t rank, crn_view_fn *fn, void *arg)
 {
-    return visit_rank(t, rank, false, fn, arg);
+    return visit_rank(t, rank, ANY_ORDER, fn, arg);
 }
 
 cairn_status crn_walk_rank(const crn_trace *t, uint32_t rank, crn_view_fn *fn, void *arg)
 {
-    return visit_rank(t, rank, true, fn, arg);
+    return visit_rank(t, rank, IN_ORDER, fn, arg);
+}
+
+cairn_status crn_walk_named(const crn_trace *t, uint32_t rank, crn_view_fn *fn, void *arg)
+{
+    return visit_rank(t, rank, IN_ORDER_NAMED, fn, arg);
 }
 
 /* ---- the public line ---- */
 
 typedef struct outside {
+    cairn_trace *trace;
     cairn_trace_event_fn *fn;
     void *arg;
 } outside;
@@ -455,21 +471,23 @@ typedef struct outside {
 static int give_outside(void *arg, const crn_view *v)
 {
     const outside *o = arg;
-    return o->fn(o->arg, v->event);
+    return crn_limit_holds(o->trace, v) ? o->fn(o->arg, v->event) : 0;
 }
 
 int cairn_trace_visit(cairn_trace *trace, uint32_t rank, cairn_trace_event_fn *fn, void *arg)
 {
-    outside o = {fn, arg};
+    outside o = {trace, fn, arg};
     CRN_FAIL_IF(rank >= trace->t->nranks, CAIRN_EINVAL, "'%s' has ranks 0 to %u, not %u",
                 trace->path, trace->t->nranks - 1, rank);
+    if (!crn_limit_rank(trace, rank))
+        return CAIRN_OK;
     return crn_visit_rank(trace->t, rank, give_outside, &o);
 }
 
 int cairn_trace_walk(cairn_trace *trace, uint32_t rank, uint32_t thread, cairn_trace_event_fn *fn,
                      void *arg)
 {
-    outside o = {fn, arg};
+    outside o = {trace, fn, arg};
     visit *v;
     cairn_status rc;
     CRN_FAIL_IF(rank >= trace->t->nranks, CAIRN_EINVAL, "'%s' has ranks 0 to %u, not %u",

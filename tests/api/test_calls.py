@@ -44,6 +44,22 @@ class Calls(api.TestCase):
                                 "MPI_File_get_view mpiio - file\n")
         self.assertNotIn("get_view", c)
 
+    def test_large_and_persistent_calls_follow_from_others(self):
+        rows = ("MPI_Bcast coll coll buf count type root comm\n%needs LARGE\n"
+                "MPI_Bcast_c =large MPI_Bcast\nMPI_Bcast_init_c =init+large MPI_Bcast\n")
+        c = self.make("c", rows)
+        self.assertIn("#if CRN_HAS_LARGE\nCRN_EXPORT int MPI_Bcast_c(void *a0, MPI_Count a1,", c)
+        self.assertIn("int MPI_Bcast_init_c(void *a0, MPI_Count a1, MPI_Datatype a2, int a3, "
+                      "MPI_Comm a4, MPI_Info a5, MPI_Request *a6)", c)
+        self.assertNotIn("MPI_Bcast_c", self.make("fortran", rows))
+        self.assertIn("[CRN_CALL_MPI_Bcast_c] = {crn_play_coll, issue_MPI_Bcast}",
+                      self.make("replay", rows))
+        self.assertIn("CRN_TRAIT_PREPARES | CRN_TRAIT_UNMODELLED", self.make("table", rows))
+        for row in ("MPI_Bcast_c =large MPI_Beast\n", "MPI_Bcast_c =huge MPI_Bcast\n"):
+            code, output = self.run_on("table", rows + row)
+            self.assertNotEqual(code, 0, row)
+            self.assertIn("calls.table:5:", output)
+
     def test_unknown_words_are_refused(self):
         for row in ("MPI_Send p2p send+fast cbuf\n", "MPI_Send p2p send kbuf\n",
                     "MPI_Send p2p send\n"):

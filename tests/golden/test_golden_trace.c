@@ -7,6 +7,7 @@
  *     good-trace-1    peers relative to the rank
  *     good-trace-2    peers on a grid
  *     good-trace-3    a slow rank
+ *     good-trace-4    where the program lay, and its build id
  *
  * NEEDS: zstd
  */
@@ -104,22 +105,46 @@ static void test_slow_rank(void **state)
 static void test_good_traces(void **state)
 {
     (void)state;
+    expect_trace("good-trace-4");
     expect_trace("good-trace-3");
     expect_trace("good-trace-1");
     expect_trace("good-trace-2");
 }
 
+static const uint8_t build[] = {0xca, 0x00, 0x17, 0x42};
+
+static void test_modules(void **state)
+{
+    crn_trace *t;
+    (void)state;
+    assert_ok(crn_trace_load(TESTS_DIR "/golden/good-trace-4", &t));
+    assert_int_equal(t->nmodules, 1);
+    assert_string_equal(t->string[t->module[0].name], "small");
+    assert_string_equal(t->string[t->module[0].path], "MPI_DOUBLE");
+    assert_int_equal(t->module[0].nbuild, sizeof build);
+    assert_memory_equal(t->module[0].build, build, sizeof build);
+    crn_trace_free(t);
+}
+
+/* The program lies in a file that has the only other name that its trace knows. */
 static void write_trace(void)
 {
     char path[256];
+    crn_trace *t = small_merged(RANKS, 100, true, program);
     snprintf(path, sizeof path, "%s/golden/good-trace-%d", TESTS_DIR, CAIRN_TRACE_FORMAT);
-    small_trace(path, RANKS, 100, true, program);
+    assert_ok(crn_alloc(&t->module, 1));
+    t->nmodules = 1;
+    t->module[0] = (crn_module){.name = 1, .path = 2, .nbuild = sizeof build};
+    memcpy(t->module[0].build, build, sizeof build);
+    assert_ok(crn_trace_save(t, path));
+    crn_trace_free(t);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_good_traces),
-                                       cmocka_unit_test(test_slow_rank)};
+                                       cmocka_unit_test(test_slow_rank),
+                                       cmocka_unit_test(test_modules)};
     if (argc > 1 && strcmp(argv[1], "--write") == 0) {
         write_trace();
         return 0;

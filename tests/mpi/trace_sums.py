@@ -37,7 +37,7 @@ def logged(folder):
 
 def traced(cairn, trace, calls):
     """The same of a trace; a call stack counts for its innermost frame."""
-    text = subprocess.run([cairn, "trace", "stat", "--json", trace], check=True,
+    text = subprocess.run([cairn, "trace", "stat", "--addresses", "--json", trace], check=True,
                           stdout=subprocess.PIPE).stdout
     sums = collections.defaultdict(lambda: [0, 0])
     for row in json.loads(text)["sites"]:
