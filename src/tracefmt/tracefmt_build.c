@@ -139,11 +139,12 @@ static cairn_status find_place(crn_build *b, const crn_record *r, uint32_t *ret)
 
 /* ---- columns ---- */
 
-bool crn_kind_is_drawn(unsigned kind)
+bool crn_kind_is_drawn(unsigned kind, uint32_t precision)
 {
     switch (kind) {
-    case CRN_KIND_COUNT:
     case CRN_KIND_PEER:
+        return precision == 0;
+    case CRN_KIND_COUNT:
     case CRN_KIND_TAG:
     case CRN_KIND_TOTAL:
     case CRN_KIND_BYTES:
@@ -159,13 +160,16 @@ bool crn_kind_is_drawn(unsigned kind)
     }
 }
 
-size_t crn_hist_pick(const crn_hist *hist, size_t n, int64_t v, uint32_t precision)
+size_t crn_hist_pick(const crn_hist *hist, size_t n, int64_t low, int64_t high, uint32_t precision)
 {
-    double margin = 1 - precision / 100.0;
+    const double margin = 1 - precision / 100.0;
     for (size_t i = 0; i < n; i++) {
-        double mean = crn_hist_mean(&hist[i]);
-        double apart = fabs((double)v - mean), size = CRN_MAX(fabs((double)v), fabs(mean));
-        if (precision == 0 || apart <= margin * size)
+        const crn_hist *h = &hist[i];
+        const double first = h->nbins ? (double)CRN_MIN(h->bin[0].min, low) : (double)low;
+        const double last =
+            h->nbins ? (double)CRN_MAX(h->bin[h->nbins - 1].max, high) : (double)high;
+        const double middle = fabs(first + last) / 2;
+        if (precision == 0 || (last - first) / 2 <= margin * middle)
             return i;
     }
     return n;
@@ -173,7 +177,7 @@ size_t crn_hist_pick(const crn_hist *hist, size_t n, int64_t v, uint32_t precisi
 
 static void add_drawn(crn_build *b, crn_column_build *c, int64_t v, uint64_t n)
 {
-    size_t i = crn_hist_pick(c->hist.at, c->hist.n, v, b->precision);
+    size_t i = crn_hist_pick(c->hist.at, c->hist.n, v, v, b->precision);
     if (i == c->hist.n && crn_vec_push(&c->hist, (crn_hist){0}) < 0) {
         b->failed = true;
         return;
@@ -213,7 +217,7 @@ static void add_value(crn_build *b, crn_column_build *c, int64_t v)
         return;
     }
     crn_seq_add(&c->value, v);
-    if (b->precision < 100 && crn_kind_is_drawn(c->kind) &&
+    if (b->precision < 100 && crn_kind_is_drawn(c->kind, b->precision) &&
         crn_seq_build_irregular(&c->value) > DRAW_NBYTES)
         start_drawing(b, c);
 }

@@ -31,10 +31,10 @@ static void drawing_done(drawing *d)
     crn_vec_done(&d->member);
 }
 
-/* The number of the histogram for v, made if there is none yet. */
-static cairn_status pick(drawing *d, int64_t v, size_t *ret)
+/* The number of the histogram for values from low to high, made if there is none yet. */
+static cairn_status pick(drawing *d, int64_t low, int64_t high, size_t *ret)
 {
-    size_t i = crn_hist_pick(d->hist.at, d->hist.n, v, d->precision);
+    size_t i = crn_hist_pick(d->hist.at, d->hist.n, low, high, d->precision);
     if (i == d->hist.n)
         CRN_TRY(crn_vec_push(&d->hist, (crn_hist){0}));
     *ret = i;
@@ -44,7 +44,7 @@ static cairn_status pick(drawing *d, int64_t v, size_t *ret)
 static cairn_status draw_value(drawing *d, crn_seq_build *b, int64_t v, uint64_t n, int32_t rank)
 {
     size_t i;
-    CRN_TRY(pick(d, v, &i));
+    CRN_TRY(pick(d, v, v, &i));
     crn_hist_add(&d->hist.at[i], v, n, rank);
     crn_seq_add_run(b, (int64_t)i, 0, n);
     return CAIRN_OK;
@@ -72,7 +72,8 @@ static cairn_status draw_exact(drawing *d, crn_seq_build *b, const crn_group *g,
 static cairn_status join_hists(drawing *d, const crn_group *g, size_t *number)
 {
     for (size_t i = 0; i < g->nhists; i++) {
-        CRN_TRY(pick(d, (int64_t)crn_hist_mean(&g->hist[i]), &number[i]));
+        const crn_hist *h = &g->hist[i];
+        CRN_TRY(pick(d, h->bin[0].min, h->bin[h->nbins - 1].max, &number[i]));
         crn_hist_merge(&d->hist.at[number[i]], &g->hist[i]);
     }
     return CAIRN_OK;
@@ -192,17 +193,26 @@ static cairn_status finish(drawing *d)
     return CAIRN_OK;
 }
 
-/* Draw the groups of a column together, if there are fewer then, or if forced. */
-static cairn_status draw_groups(crn_column *c, uint32_t precision, bool force)
+/* Is it worth it? Bytes of histograms are harder to compress than those of values. */
+static bool is_smaller(const crn_column *drawn, const crn_column *exact, const crn_seq *all)
+{
+    const size_t now = crn_column_size(drawn, all), before = crn_column_size(exact, all);
+    return now > 0 && now + now / 2 < before;
+}
+
+/* Draw the groups of a column together, of the ranks of a lane, unless that takes more room. */
+static cairn_status draw_groups(crn_column *c, uint32_t precision, const crn_seq *all)
 {
     drawing d = {.precision = precision};
     cairn_status rc = CAIRN_OK;
     for (size_t i = 0; i < c->ngroups; i++)
         CRN_TRY_OUT(rc, draw_group(&d, &c->group[i]));
-    if (d.ngroups == 0 || (!force && d.ngroups >= c->ngroups))
+    if (d.ngroups == 0)
         goto out;
     CRN_TRY_OUT(rc, finish(&d));
     crn_column drawn = {.enc = c->enc, .group = d.group, .ngroups = d.ngroups};
+    if (!is_smaller(&drawn, c, all))
+        goto out;
     crn_column_done(c);
     *c = drawn;
     d.group = NULL;
@@ -267,11 +277,11 @@ static cairn_status find_meetings(const crn_lane *l, bool **ret)
     return CAIRN_OK;
 }
 
-static bool may_draw(const crn_symbol *s, size_t column, bool meets)
+static bool may_draw(const crn_symbol *s, size_t column, bool meets, uint32_t precision)
 {
     if (column == 0)
         return !meets && !s->optional;
-    return crn_kind_is_drawn(crn_symbol_kind(s, column));
+    return crn_kind_is_drawn(crn_symbol_kind(s, column), precision);
 }
 
 /* Longer than a histogram needs. */
@@ -281,16 +291,14 @@ static bool is_long(const crn_column *c)
 }
 
 static cairn_status draw_column(uint32_t precision, crn_symbol *s, size_t column, bool meets,
-                                bool last)
+                                bool last, const crn_seq *all)
 {
     crn_column *c = &s->column[column];
     unsigned kind = crn_symbol_kind(s, column);
     if (c->ngroups > 1 && precision == 0 && (kind == CRN_KIND_REQS || kind == CRN_KIND_LIST))
         return keep_one_list(c);
-    if (c->ngroups > 1 && may_draw(s, column, meets))
-        CRN_TRY(draw_groups(c, precision, false));
-    if (last && is_long(c) && may_draw(s, column, meets))
-        CRN_TRY(draw_groups(c, precision, true));
+    if ((c->ngroups > 1 || (last && is_long(c))) && may_draw(s, column, meets, precision))
+        CRN_TRY(draw_groups(c, precision, all));
     for (size_t i = 0; last && i < c->ngroups; i++)
         c->group[i].reads = 0; /* it was for the merge */
     return CAIRN_OK;
@@ -303,7 +311,7 @@ cairn_status crn_lane_draw(crn_lane *l, uint32_t precision, bool last)
     CRN_TRY(find_meetings(l, &meets));
     for (size_t i = 0; i < l->nsymbols; i++) {
         for (size_t k = 0; k < l->symbol[i].ncolumns; k++)
-            CRN_TRY_OUT(rc, draw_column(precision, &l->symbol[i], k, meets[i], last));
+            CRN_TRY_OUT(rc, draw_column(precision, &l->symbol[i], k, meets[i], last, &l->ranks));
     }
 out:
     free(meets);

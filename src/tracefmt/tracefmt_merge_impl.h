@@ -47,4 +47,7 @@ cairn_status crn_align(const uint32_t *a, size_t na, const uint32_t *b, size_t n
  */
 cairn_status crn_lane_draw(crn_lane *l, uint32_t precision, bool last);
 
+/* Bytes of a column in a file, of the ranks of a lane; 0 without memory (tracefmt_write.c). */
+size_t crn_column_size(const crn_column *c, const crn_seq *all);
+
 #endif

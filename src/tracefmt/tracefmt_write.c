@@ -5,6 +5,7 @@
  */
 #include "tracefmt/tracefmt.h"
 #include "tracefmt/tracefmt_file.h"
+#include "tracefmt/tracefmt_merge_impl.h"
 
 #include <math.h>
 
@@ -86,6 +87,15 @@ static void put_column(crn_buf *b, const crn_column *c, const crn_seq *all)
         crn_put_var(b, c->nothers);
     for (size_t i = 0; i < c->nothers; i++)
         put_group(b, &c->other[i], all);
+}
+
+size_t crn_column_size(const crn_column *c, const crn_seq *all)
+{
+    crn_buf b = {0};
+    put_column(&b, c, all);
+    const size_t n = b.failed ? 0 : b.n;
+    crn_buf_done(&b);
+    return n;
 }
 
 static size_t column_start(const column_set *set, uint32_t i)
