@@ -12,6 +12,6 @@ cp "$module" "$scratch/first.so"
 cp "$module" "$scratch/second.so"
 "$top/tools/mpi-test" "$mpi" 1 env LD_PRELOAD="$recorder" CAIRN_TRACE_OUT="$scratch/run.ctr" \
     "$program" "$scratch/first.so" "$scratch/second.so"
-"$cairn" trace show "$scratch/run.ctr" > "$scratch/shown" 2>&1
+"$cairn" trace show --addresses "$scratch/run.ctr" > "$scratch/shown" 2>&1
 grep -q 'first\.so+' "$scratch/shown" && grep -q 'second\.so+' "$scratch/shown" ||
     { cat "$scratch/shown"; exit 1; }
