@@ -134,16 +134,15 @@ cairn_status crn_build_trace(crn_build *const *build, size_t nbuilds, const crn_
                              uint32_t rank, uint32_t nranks, crn_trace **ret);
 
 /*
- * Does a column of this kind give way to a histogram at this precision? Peers do at 0 per cent only:
- * else no rank is to speak to one that it never spoke to.
+ * Does a column of this kind give way to a histogram at this precision? Peers do at 0 per cent
+ * only: else no rank is to speak to one that it never spoke to.
  */
 bool crn_kind_is_drawn(unsigned kind, uint32_t precision);
 
 /*
- * The histogram of hist[0..n) that the values from low to high belong to at this precision, so that
- * none of its values is further than the margin from the middle of them all; n if none.
+ * The histogram of hist[0..n) that the values from low to high belong to at this precision, so
+ * that none of its values is further than the margin from the middle of them all; n if none.
  */
-size_t crn_hist_pick(const crn_hist *hist, size_t n, int64_t low, int64_t high,
-                     uint32_t precision);
+size_t crn_hist_pick(const crn_hist *hist, size_t n, int64_t low, int64_t high, uint32_t precision);
 
 #endif

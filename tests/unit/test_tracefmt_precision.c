@@ -90,8 +90,7 @@ static void test_sums(void **state)
     assert_ok(cairn_trace_sum(t, CAIRN_TRACE_BY_RANK | CAIRN_TRACE_BY_PEER, add_pair, &lossy));
     cairn_trace_close(t);
     assert_true(fabs((double)lossy.nbytes - (double)whole.nbytes) < 0.01 * (double)whole.nbytes);
-    assert_true(fabs((double)lossy.nevents - (double)whole.nevents) <
-                0.01 * (double)whole.nevents);
+    assert_true(fabs((double)lossy.nevents - (double)whole.nevents) < 0.01 * (double)whole.nevents);
 }
 
 int main(void)
