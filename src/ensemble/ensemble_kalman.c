@@ -86,6 +86,8 @@ static cairn_status give_member(crn_server *s, crn_runner_row *r, uint32_t membe
     w.number = to - from;
     w.more = s->study->spin + (s->cycle - 1) * s->study->steps + from;
     w.rank = crn_states_keep_background(s) && last ? CRN_TASK_KEEP : 0;
+    if (s->study->side) /* a model with noise of its own has the same in all ensembles */
+        snprintf(w.text, sizeof w.text, "%u", member % s->study->members);
     crn_server_task(s, r, &w);
     CRN_TRY(order_send(s, &w, r, from > 0));
     crn_gather_send(s, r, &w, from > 0 ? s->background[member] : s->analysis[member]);

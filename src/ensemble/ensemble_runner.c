@@ -475,6 +475,12 @@ static cairn_status open_shelf(cairn_ensemble *e)
     return CAIRN_OK;
 }
 
+/* As the model knows it: of ensembles side by side, the same in each. */
+static uint32_t member_of(const crn_wire *task)
+{
+    return task->text[0] ? (uint32_t)strtoul(task->text, NULL, 10) : task->member;
+}
+
 static int begin_task(cairn_ensemble *e, const crn_wire *task, cairn_task *ret)
 {
     crn_member_runner *r = e->runner;
@@ -493,7 +499,7 @@ static int begin_task(cairn_ensemble *e, const crn_wire *task, cairn_task *ret)
                         .nsteps = task->number,
                         .step = task->more,
                         .cycle = task->cycle,
-                        .member = task->member,
+                        .member = member_of(task),
                         .attempt = task->attempt};
     return 1;
 }

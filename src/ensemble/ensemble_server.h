@@ -294,6 +294,8 @@ cairn_status crn_ledger_read(crn_server *s);
 cairn_status crn_side_first(crn_server *s);  /* members of all ensembles from background[0] */
 cairn_status crn_side_update(crn_server *s); /* the update of ensemble 0, applied to all */
 bool crn_side_must_wait(crn_server *s);      /* validators do not keep up */
+/* The normalised weights of a particle filter, of ensemble 0; update: resample all by them. */
+cairn_status crn_side_weigh(crn_server *s, bool update, double *ret);
 
 /* observations at their times: which steps of the cycle a member's next task has; whether a result
  * is of an earlier one; the state that it has reached, and whether that is the cycle's end */

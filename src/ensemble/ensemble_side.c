@@ -187,27 +187,49 @@ static cairn_status update_all(crn_server *s, size_t *ret_nobs)
     return rc;
 }
 
-/* Equal weights, as Kalman filters and free runs have them. */
-static cairn_status write_ready(crn_server *s)
+/* Weights: equal ones, as Kalman filters and free runs have them, or those of a particle filter. */
+static cairn_status write_ready(const crn_server *s, const double *weight)
 {
     char name[48];
     crn_buf b = {0};
     for (uint32_t p = 0; p < s->study->members; p++)
-        crn_put_text(&b, "%.17g\n", 1.);
+        crn_put_text(&b, "%.17g\n", weight ? weight[p] : 1.);
     return write_text(s, crn_side_name(s->cycle, "ready", name), &b);
+}
+
+/* The members of the next cycle, from their parents; before the validators may begin, since a new
+ * server must find the same. */
+static cairn_status update_particles(crn_server *s, bool more)
+{
+    double *weight;
+    CRN_TRY(crn_alloc(&weight, s->study->members));
+    cairn_status rc = crn_side_weigh(s, more, weight);
+    if (rc == CAIRN_OK)
+        rc = write_ready(s, weight);
+    free(weight);
+    return rc;
+}
+
+static cairn_status update_members(crn_server *s, size_t *ret_nobs)
+{
+    for (uint32_t m = 0; m < s->nmembers; m++)
+        memcpy(s->analysis[m], s->background[m], s->layout.nbytes);
+    if (s->obs && !crn_filter_is_free(s->study->filter))
+        CRN_TRY(update_all(s, ret_nobs));
+    return CAIRN_OK;
 }
 
 cairn_status crn_side_update(crn_server *s)
 {
+    const bool particles = s->study->particle.on, more = s->cycle < s->study->cycles;
     size_t nobs = 0;
     crn_keeper_join(s);
-    CRN_TRY(write_ready(s)); /* all backgrounds are on the shelf */
-    if (s->cycle >= s->study->cycles)
+    /* all backgrounds are on the shelf */
+    CRN_TRY(particles ? update_particles(s, more) : write_ready(s, NULL));
+    if (!more)
         return CAIRN_OK;
-    for (uint32_t m = 0; m < s->nmembers; m++)
-        memcpy(s->analysis[m], s->background[m], s->layout.nbytes);
-    if (s->obs && !crn_filter_is_free(s->study->filter))
-        CRN_TRY(update_all(s, &nobs));
+    if (!particles)
+        CRN_TRY(update_members(s, &nobs));
     crn_study_event(s->study, "analysis", "{s:i,s:i,s:I}", "cycle", s->cycle, "members",
                     (int)s->nmembers, "observations", (json_int_t)nobs);
     return prepare_all(s);

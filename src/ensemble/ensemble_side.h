@@ -10,6 +10,7 @@
  * a second ensemble without loss stands beside the first.
  *
  *     c<cycle>.rates    what coding before the cycle's propagation gained, as the server wrote it
+ *     c<cycle>.carried  of a particle filter: log-weights from the cycles before
  *     c<cycle>.ready    weights; all backgrounds of the cycle are on the shelf
  *     c<cycle>.s<n>     sums of a slice, as a validator left them
  *     c<cycle>.csv      statistics of the cycle: it is validated
