@@ -127,6 +127,39 @@ CAIRN_API CAIRN_CHECK int cairn_state_put_begin(cairn_shelf *s, const char *key,
                                                 size_t n, cairn_transfer **ret);
 
 /*
+ * Store a field by a codec in the puts of this shelf that follow, whatever the configuration says.
+ *   codec  [in]  in the words of [variable] codec, such as "zfp:accuracy=1e-8"; NULL: as the
+ *                configuration says
+ * What was chosen is recorded with the state. Not collective; but the processes of a group choose
+ * the same. CAIRN_EINVAL: there is no such codec; CAIRN_EUNSUPPORTED, CAIRN_ENOMEM.
+ */
+CAIRN_API CAIRN_CHECK int cairn_shelf_set_codec(cairn_shelf *s, const char *field,
+                                                const char *codec);
+
+/* By which codec was a field of a state stored, where a program has chosen it? CAIRN_NOTHING: it
+ * has not, or only one without loss. CAIRN_ENOTFOUND, and as cairn_state_describe. */
+enum { CAIRN_CODEC_TEXT = 96 };
+CAIRN_API CAIRN_CHECK int cairn_state_codec(cairn_shelf *s, const char *key, uint64_t version,
+                                            const char *field, char codec[CAIRN_CODEC_TEXT]);
+
+/* What a codec made of a field. */
+typedef struct cairn_coded {
+    size_t struct_bytes;     /* <cairn/version.h> */
+    uint64_t nbytes, stored; /* in memory; as they would be stored */
+    double error;            /* the largest |x - y| of finite values */
+    double seconds;          /* to encode, decode and check */
+} cairn_coded;
+
+/*
+ * Learn what readers would get of a field of floating-point values, bit for bit, if this process
+ * put it by a codec: its piece is encoded and decoded, and nothing is put.
+ *   reads  [out] as large as the piece; it may be the field's own data; NULL: not wanted
+ * Not collective. CAIRN_EINVAL, CAIRN_EUNSUPPORTED, CAIRN_ENOMEM.
+ */
+CAIRN_API CAIRN_CHECK int cairn_field_code(const cairn_shelf *s, const cairn_field *field,
+                                           const char *codec, void *reads, cairn_coded *ret);
+
+/*
  * Get fields of a state into memory, whoever put it. Not collective: each process gets what it
  * needs. A field with dimensions is any box of the global array, whatever pieces the writers had; a
  * list any stretch of it, cells any of them; another one is that of a writer of one process, and

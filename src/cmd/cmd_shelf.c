@@ -148,6 +148,8 @@ int cmd_shelf_ls(const char *name, bool json)
 /* --- show --------------------------------------------------------------------------------- */
 
 typedef struct fields {
+    cairn_shelf *shelf;
+    const cairn_state_info *state;
     cmd_columns *t; /* NULL: JSON */
     json_t *list;
 } fields;
@@ -169,9 +171,15 @@ static int take_field(void *arg, const cairn_field *f)
 {
     fields *all = arg;
     const char *type = cairn_type_name(f->type) ? cairn_type_name(f->type) : "structure";
+    char codec[CAIRN_CODEC_TEXT];
+    if (cairn_state_codec(all->shelf, all->state->key, all->state->version, f->name, codec) < 0)
+        codec[0] = 0;
     if (all->t) {
         char shape[200];
         shape_of(f, shape, sizeof shape);
+        const size_t n = strlen(shape);
+        if (codec[0])
+            snprintf(shape + n, sizeof shape - n, ", %s", codec);
         cmd_cell(all->t, "%s", f->name);
         cmd_cell(all->t, "%s", type);
         cmd_cell(all->t, "%s", shape);
@@ -184,6 +192,8 @@ static int take_field(void *arg, const cairn_field *f)
         json_array_append_new(shape, json_integer((json_int_t)f->count[0]));
     json_t *facts =
         json_pack("{s:o, s:s, s:o}", "field", cmd_json_text(f->name), "type", type, "shape", shape);
+    if (codec[0])
+        json_object_set_new(facts, "codec", json_string(codec));
     if (f->kind != CAIRN_FIELD_ARRAY)
         json_object_set_new(facts, "kind",
                             json_string(f->kind == CAIRN_FIELD_LIST ? "list" : "cells"));
@@ -197,7 +207,8 @@ static int show_state(const cmd_shelf_place *p, const cairn_state_info *s, bool 
 {
     cmd_columns t = {.align = "lll"};
     cairn_state_info info = {.struct_bytes = sizeof info};
-    fields all = {.t = json ? NULL : &t, .list = json ? json_array() : NULL};
+    fields all = {
+        .shelf = p->shelf, .state = s, .t = json ? NULL : &t, .list = json ? json_array() : NULL};
     char date[CMD_WORDS], nbytes[CRN_NUMBER_TEXT];
     if (cairn_state_describe(p->shelf, s->key, s->version, &info, take_field, &all) < 0) {
         json_decref(all.list);

@@ -42,16 +42,23 @@ static cairn_status add_codings(crn_codings *list, const char *word)
     }
 }
 
-static cairn_status read_settings(const crn_study *s, crn_side *side)
+cairn_status crn_codings_parse(const char *words, crn_codings *ret)
 {
     char *text, *rest = NULL;
-    CRN_TRY(crn_strdup(text_of(s, CRN_STUDY_SETTINGS), &text));
+    CRN_TRY(crn_strdup(words, &text));
     cairn_status rc = CAIRN_OK;
     for (char *w = strtok_r(text, " \t", &rest); rc == CAIRN_OK && w;
          w = strtok_r(NULL, " \t", &rest))
-        if ((rc = add_codings(&side->coding, w)) < 0)
-            crn_err_prefix("'%s': validate.settings: ", s->file);
+        rc = add_codings(ret, w);
     free(text);
+    return rc;
+}
+
+static cairn_status read_settings(const crn_study *s, crn_side *side)
+{
+    cairn_status rc = crn_codings_parse(text_of(s, CRN_STUDY_SETTINGS), &side->coding);
+    if (rc < 0)
+        crn_err_prefix("'%s': validate.settings: ", s->file);
     return rc;
 }
 
@@ -88,10 +95,7 @@ static cairn_status read_listing(const crn_study *s, crn_side *side)
     char *path;
     if (!name[0])
         return CAIRN_OK;
-    int n = name[0] == '/'
-                ? asprintf(&path, "%s", name)
-                : asprintf(&path, "%.*s/%s", (int)(strrchr(s->path, '/') - s->path), s->path, name);
-    CRN_FAIL_IF(n < 0, CAIRN_ENOMEM, "no memory for a path");
+    CRN_TRY(crn_study_beside(s, name, &path));
     cairn_status rc = crn_listing_read(path, &side->coding, &side->variable);
     free(path);
     return rc;

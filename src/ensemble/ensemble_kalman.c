@@ -88,6 +88,8 @@ static cairn_status give_member(crn_server *s, crn_runner_row *r, uint32_t membe
     w.rank = crn_states_keep_background(s) && last ? CRN_TASK_KEEP : 0;
     if (s->study->side) /* a model with noise of its own has the same in all ensembles */
         snprintf(w.text, sizeof w.text, "%u", member % s->study->members);
+    if ((w.rank & CRN_TASK_KEEP) != 0)
+        CRN_TRY(crn_dynamic_task(s, &w));
     crn_server_task(s, r, &w);
     CRN_TRY(order_send(s, &w, r, from > 0));
     crn_gather_send(s, r, &w, from > 0 ? s->background[member] : s->analysis[member]);
@@ -121,6 +123,7 @@ cairn_status crn_kalman_first(crn_server *s)
     CRN_TRY(s->study->side ? crn_side_first(s) : crn_analysis_first(s));
     CRN_TRY(place(s));
     crn_keeper_start(s, 0);
+    crn_keeper_join(s); /* runners that have had a task have no first state for another server */
     crn_server_next_cycle(s);
     return CAIRN_OK;
 }
@@ -148,6 +151,8 @@ static cairn_status take_result(crn_server *s, crn_runner_row *r, const crn_wire
     m->state = whole ? CRN_MEMBER_DONE : CRN_MEMBER_TODO;
     s->ndone += whole;
     crn_schedule_took(s, w->seconds);
+    if (w->more > 0)
+        crn_dynamic_stored(s, w->cycle, w->member, (double)w->more * 1e-9);
     crn_study_event(s->study, "done", "{s:i,s:i,s:o,s:o}", "cycle", s->cycle, "member", w->member,
                     "runner", json_sprintf("r%u", r->number), "seconds",
                     crn_study_real(w->seconds));

@@ -635,7 +635,8 @@ static uint32_t wanted_runners(const crn_study *study, crn_study_mode mode)
 {
     if (mode == CRN_MODE_CHECK)
         return CRN_CHECK_RUNNERS;
-    return mode == CRN_MODE_RUN ? study->runners : 1;
+    const bool many = mode == CRN_MODE_RUN || mode == CRN_MODE_PLAIN || mode == CRN_MODE_NOISE;
+    return many ? study->runners : 1;
 }
 
 cairn_status crn_launcher_run(crn_study *study, crn_study_mode mode, const char *program,

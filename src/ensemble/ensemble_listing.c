@@ -10,11 +10,13 @@
  *
  * An accuracy p means 10^-p. What is unknown is refused, with its line.
  */
-#include "ensemble/ensemble_side.h"
+#include "ensemble/ensemble_dynamic.h"
 
 #include <math.h>
 
 typedef struct listing {
+    const char *method;  /* that is wanted */
+    crn_ladders *ladder; /* NULL: of dynamic mode only what is wrong is looked for */
     const char *path;
     char *text;
     crn_codings *coding;
@@ -163,14 +165,25 @@ static bool is_variable(const listing *l, const char *name)
     return false;
 }
 
-/* Of dynamic mode only what is wrong is looked for. */
-static cairn_status check_dynamic(listing *l, json_t *list, size_t nth)
+static cairn_status add_ladder(listing *l, const char *name, double sigma, crn_codings *coding)
+{
+    crn_ladder mine = {.sigma = sigma, .coding = *coding};
+    snprintf(mine.field, sizeof mine.field, "%s", name);
+    if (!l->ladder) {
+        crn_vec_done(coding);
+        return CAIRN_OK;
+    }
+    cairn_status rc = crn_vec_push(l->ladder, mine);
+    if (rc < 0)
+        crn_vec_done(coding);
+    return rc;
+}
+
+static cairn_status read_dynamic(listing *l, json_t *list, size_t nth)
 {
     static const char *const known[] = {"name", "sigma", "mode", "type", "parameter", NULL};
     json_t *entry;
     size_t i;
-    listing nothing = *l;
-    nothing.coding = NULL;
     if (list && !json_is_array(list))
         return refuse(l, line_of(l, "dynamic", 0), "\"dynamic\" is a list");
     json_array_foreach(list, i, entry)
@@ -182,7 +195,15 @@ static cairn_status check_dynamic(listing *l, json_t *list, size_t nth)
                           "'%s' is not one of \"variables\"", name ? name : "");
         if (!json_is_number(json_object_get(entry, "sigma")))
             return refuse(l, line_of(l, "name", i), "an entry of \"dynamic\" needs \"sigma\"");
-        CRN_TRY(read_entry(&nothing, entry, nth + i));
+        crn_codings coding = {0};
+        listing mine = *l;
+        mine.coding = &coding;
+        cairn_status rc = read_entry(&mine, entry, nth + i);
+        if (rc < 0) {
+            crn_vec_done(&coding);
+            return rc;
+        }
+        CRN_TRY(add_ladder(l, name, json_number_value(json_object_get(entry, "sigma")), &coding));
     }
     return CAIRN_OK;
 }
@@ -221,12 +242,16 @@ static cairn_status read_root(listing *l, json_t *root)
     CRN_TRY(read_variables(l, json_object_get(root, "variables")));
     json_t *validation = json_object_get(compression, "validation");
     CRN_TRY(read_validation(l, validation));
-    return check_dynamic(l, json_object_get(compression, "dynamic"), json_array_size(validation));
+    if (strcmp(method, l->method) != 0)
+        return refuse(l, line_of(l, "method", 0),
+                      "\"method\" is '%s', and the study uses it for %s", method, l->method);
+    return read_dynamic(l, json_object_get(compression, "dynamic"), json_array_size(validation));
 }
 
-cairn_status crn_listing_read(const char *path, crn_codings *ret, crn_name_list *ret_variables)
+static cairn_status read_file(listing *given)
 {
-    listing l = {.path = path, .coding = ret, .variable = ret_variables};
+    listing l = *given;
+    const char *path = l.path;
     json_error_t error;
     const char *slash = strrchr(path, '/');
     char *dir;
@@ -239,5 +264,25 @@ cairn_status crn_listing_read(const char *path, crn_codings *ret, crn_name_list 
         root ? read_root(&l, root) : refuse(&l, (unsigned)CRN_MAX(error.line, 1), "%s", error.text);
     json_decref(root);
     free(l.text);
+    return rc;
+}
+
+cairn_status crn_listing_read(const char *path, crn_codings *ret, crn_name_list *ret_variables)
+{
+    listing l = {.method = "validation", .path = path, .coding = ret, .variable = ret_variables};
+    return read_file(&l);
+}
+
+cairn_status crn_listing_dynamic(const char *path, crn_ladders *ret)
+{
+    crn_codings ignored = {0};
+    crn_name_list names = {0};
+    listing l = {
+        .method = "dynamic", .ladder = ret, .path = path, .coding = &ignored, .variable = &names};
+    cairn_status rc = read_file(&l);
+    while (names.n > 0)
+        free(names.at[--names.n]);
+    crn_vec_done(&names);
+    crn_vec_done(&ignored);
     return rc;
 }

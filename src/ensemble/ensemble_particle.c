@@ -289,6 +289,7 @@ static cairn_status send_task(crn_particles *p, crn_peer *peer, const crn_task *
     if (t->load)
         snprintf(w.text, sizeof w.text, "%s",
                  cache_of_another(p, peer, (crn_particle){s->cycle - 1, t->parent}));
+    CRN_TRY(crn_dynamic_task(s, &w));
     CRN_TRY(crn_particles_note_task(p, t->member, w.attempt, peer->number));
     crn_particle_task_put(&b, &x);
     cairn_status rc = crn_buf_status(&b);
@@ -483,6 +484,8 @@ static cairn_status on_weight(crn_server *s, crn_runner_row *r, const crn_wire *
     memcpy(&logw, &w->number, sizeof logw);
     if ((w->more & CRN_WEIGHT_KNOWN) && w->rank == 0)
         CRN_TRY(take_weight(p, w, logw, &digest));
+    if ((w->more & CRN_WEIGHT_SAFE) && w->rank == 0)
+        crn_dynamic_stored(s, w->cycle, w->member, w->seconds);
     if (pushed && isnan(crn_sched_weights(p->sched)[w->member])) {
         row->safe_runner = 0; /* a dead runner has left it: its weight is lost, it is made again */
     } else if (pushed) {
@@ -515,6 +518,8 @@ static cairn_status on_loaded(crn_server *s, crn_runner_row *r, const crn_wire *
     if (x.cycle > s->cycle || s->phase != CRN_PHASE_CYCLE)
         return CAIRN_OK;
     p->loaded_nbytes += w->more;
+    if (w->more > 0 && strcmp(w->text, "peer") != 0)
+        crn_dynamic_loaded(s, w->cycle, w->member, w->seconds);
     p->npeer_loads += strcmp(w->text, "peer") == 0;
     if (crn_sched_loaded(p->sched, peer->sched, x) == CAIRN_OK)
         crn_study_event(s->study, "loaded", "{s:i,s:i,s:o,s:f,s:I,s:s}", "cycle", w->cycle,

@@ -4,6 +4,7 @@
  * cache, its weight is computed here, and the next parent is copied from the cache. The helper
  * (ensemble_helper.h) does all that the model need not wait for.
  */
+#include "ensemble/ensemble_dynamic.h"
 #include "ensemble/ensemble_helper.h"
 #include "ensemble/ensemble_member.h"
 #include "ensemble/ensemble_particle.h"
@@ -232,10 +233,15 @@ static cairn_status keep(cairn_ensemble *e, runner *p, cairn_transfer **ret)
 {
     char key[CRN_STATE_KEY];
     cairn_field field[CRN_MEMBER_FIELDS];
+    crn_chosen chosen = {0};
     const size_t n = name_fields(e, p, field);
     name_state(p, p->task.member, key);
     if (is_root(p))
         crn_helper_await_put(p->helper);
+    if ((p->task.rank & CRN_TASK_CODED) != 0)
+        CRN_TRY(crn_comm_agree(e->comm, crn_dynamic_choose(p->study->dir, e->comm, p->put,
+                                                           p->task.cycle, p->task.member, field, n,
+                                                           &chosen)));
     int rc = cairn_state_put_begin(p->put, key, p->task.cycle, NULL, field, n, ret);
     if (rc == CAIRN_EMISMATCH) { /* of an earlier runner with other pieces */
         if (is_root(p))
@@ -248,6 +254,7 @@ static cairn_status keep(cairn_ensemble *e, runner *p, cairn_transfer **ret)
     }
     if (rc < 0)
         rc = crn_fail((cairn_status)rc, "%s", cairn_error_text());
+    crn_dynamic_settle(&chosen); /* the weight is that of what a reader gets */
     return crn_comm_agree(e->comm, rc < 0 ? (cairn_status)rc : CAIRN_OK);
 }
 

@@ -5,6 +5,7 @@
  * server. A result that the server has not answered with the next task is kept in the model's
  * memory, and offered again to a new server.
  */
+#include "ensemble/ensemble_dynamic.h"
 #include "ensemble/ensemble_member.h"
 #include "ensemble/ensemble_study.h"
 
@@ -40,6 +41,7 @@ struct crn_member_runner {
     char refusal[256];       /* why the model could not compute it; "": it could */
     uint64_t begun_ns, beat_ns;
     double took_s;
+    uint64_t put_ns; /* that the last put took */
     uint64_t nbad;
 };
 
@@ -213,12 +215,19 @@ static void send_pieces(cairn_ensemble *e)
         }
 }
 
+/* Is its background coded before it is put? Then what goes on is what a reader of it gets. */
+static bool is_coded(const crn_member_runner *r)
+{
+    return (r->task.rank & CRN_TASK_CODED) != 0;
+}
+
 /* Put the background on the shelf. Collective. A failure is the server's to know: it then has the
  * only copy. */
 static void keep_background(cairn_ensemble *e)
 {
     char key[32];
     cairn_field field[CRN_MEMBER_FIELDS];
+    crn_chosen chosen = {0};
     crn_member_runner *r = e->runner;
     if (!r->shelf || r->task.cycle == 0 || r->refusal[0])
         return;
@@ -231,21 +240,30 @@ static void keep_background(cairn_ensemble *e)
         memcpy(field[i].count, f->count, sizeof f->count);
     }
     snprintf(key, sizeof key, "b%06u", r->task.member);
+    if (is_coded(r))
+        (void)!crn_dynamic_choose(r->dir, e->comm, r->shelf, r->task.cycle, r->task.member, field,
+                                  e->field.n, &chosen);
+    const uint64_t begun = crn_now_ns();
     (void)!cairn_state_put(r->shelf, key, r->task.cycle, NULL, field, e->field.n);
+    r->put_ns = crn_now_ns() - begun;
+    crn_dynamic_settle(&chosen);
 }
 
 static void send_result(cairn_ensemble *e, bool keep)
 {
     crn_member_runner *r = e->runner;
+    if (keep && is_coded(r))
+        keep_background(e);
     if (!r->refusal[0])
         send_pieces(e);
-    if (keep)
+    if (keep && !is_coded(r))
         keep_background(e);
     if (!r->launcher || r->nservers == 0)
         return;
     crn_wire w = wire_of(e, CRN_WIRE_DONE);
     w.seconds = r->took_s;
     w.number = r->refusal[0] != 0;
+    w.more = is_coded(r) ? r->put_ns : 0;
     memcpy(w.text, r->refusal, sizeof r->refusal);
     (void)crn_link_send(r->server[0], NULL, &w, NULL, 0);
 }

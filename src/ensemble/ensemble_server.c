@@ -622,6 +622,7 @@ cairn_status crn_server_run(crn_study *study, crn_study_mode mode, crn_comm *com
     cairn_status rc = start(&s);
     if (rc == CAIRN_OK)
         rc = s.ranks.rank == 0 ? loop(&s) : crn_follower_run(&s);
+    rc = crn_dynamic_close(&s, rc);
     rc = s.method->close(&s, rc);
     if (s.ranks.rank == 0 && !s.ranks.broken)
         finish(&s, rc);

@@ -192,8 +192,9 @@ struct crn_server {
     uint64_t nrequests;
     uint32_t nlimits; /* tasks in a row that ended with their job's time */
     uint64_t nbad, nstale, nfailures, nrepeated, beat_ns, cycle_ns, moved_ns;
-    bool stopping;      /* the launcher asked */
-    crn_check *check;   /* NULL: it is none */
+    bool stopping;                 /* the launcher asked */
+    crn_check *check;              /* NULL: it is none */
+    struct crn_dynamics *dynamics; /* NULL: not yet, or no dynamic mode */
     uint32_t validated; /* of ensembles side by side: cycles, and is the next one waited for? */
     bool waiting;
     CRN_VEC(uint32_t) gone; /* runners, where the server has several ranks */
@@ -296,6 +297,13 @@ cairn_status crn_side_update(crn_server *s); /* the update of ensemble 0, applie
 bool crn_side_must_wait(crn_server *s);      /* validators do not keep up */
 /* The normalised weights of a particle filter, of ensemble 0; update: resample all by them. */
 cairn_status crn_side_weigh(crn_server *s, bool update, double *ret);
+
+/* dynamic mode: before a task is given; what a member's put or push took, and a load of it; the end
+ * of the study, which ended with rc */
+cairn_status crn_dynamic_task(crn_server *s, crn_wire *w);
+void crn_dynamic_stored(crn_server *s, uint32_t cycle, uint32_t member, double seconds);
+void crn_dynamic_loaded(crn_server *s, uint32_t cycle, uint32_t member, double seconds);
+cairn_status crn_dynamic_close(crn_server *s, cairn_status rc);
 
 /* observations at their times: which steps of the cycle a member's next task has; whether a result
  * is of an earlier one; the state that it has reached, and whether that is the cycle's end */

@@ -105,15 +105,6 @@ static cairn_status run_coders(coders *c)
     return CAIRN_OK;
 }
 
-/* Make what was put the content of a file of the study. */
-static cairn_status write_text(const crn_server *s, const char *name, crn_buf *b)
-{
-    const char *text = crn_buf_text(b);
-    cairn_status rc = text ? crn_study_write(s->study, name, text) : crn_buf_status(b);
-    crn_buf_done(b);
-    return rc;
-}
-
 static cairn_status write_rates(const crn_server *s, uint32_t cycle, const double *rate)
 {
     char name[48];
@@ -123,7 +114,7 @@ static cairn_status write_rates(const crn_server *s, uint32_t cycle, const doubl
         for (size_t f = 0; f < n; f++)
             if (crn_side_takes(s->study->side, &s->layout.field.at[f]))
                 crn_put_text(&b, "%.17g\n", rate[m * n + f]);
-    return write_text(s, crn_side_name(cycle, "rates", name), &b);
+    return crn_study_write_buf(s->study, crn_side_name(cycle, "rates", name), &b);
 }
 
 /* All states of the analysis, for the cycle after s->cycle. */
@@ -194,7 +185,7 @@ static cairn_status write_ready(const crn_server *s, const double *weight)
     crn_buf b = {0};
     for (uint32_t p = 0; p < s->study->members; p++)
         crn_put_text(&b, "%.17g\n", weight ? weight[p] : 1.);
-    return write_text(s, crn_side_name(s->cycle, "ready", name), &b);
+    return crn_study_write_buf(s->study, crn_side_name(s->cycle, "ready", name), &b);
 }
 
 /* The members of the next cycle, from their parents; before the validators may begin, since a new

@@ -49,6 +49,9 @@ void crn_side_free(crn_side *side); /* NULL is allowed */
 /* Settings from a JSON file as seed 003's Listing 9.1 has it. CAIRN_EINVAL names the line. */
 cairn_status crn_listing_read(const char *path, crn_codings *ret, crn_name_list *ret_variables);
 
+/* Settings from words: "zfp:precision=16|24 f32" are three. CAIRN_EINVAL. */
+cairn_status crn_codings_parse(const char *words, crn_codings *ret);
+
 /* Is a field coded, and compared? */
 bool crn_side_takes(const crn_side *side, const crn_state_field *f);
 

@@ -85,12 +85,7 @@ static cairn_status write_carried(const side_weights *u)
     crn_buf b = {0};
     for (uint32_t p = 0; p < u->n; p++)
         crn_put_text(&b, "%a\n", u->resampled ? 0. : u->total[p] - u->sum.log_mean);
-    const char *text = crn_buf_text(&b);
-    cairn_status rc = text ? crn_study_write(u->s->study,
-                                             crn_side_name(u->s->cycle + 1, "carried", name), text)
-                           : crn_buf_status(&b);
-    crn_buf_done(&b);
-    return rc;
+    return crn_study_write_buf(u->s->study, crn_side_name(u->s->cycle + 1, "carried", name), &b);
 }
 
 /* --- resampling ----------------------------------------------------------------------------- */
@@ -100,8 +95,7 @@ static cairn_status resample(side_weights *u)
     const crn_study *study = u->s->study;
     const crn_rng_key key = {study->seed, CRN_FOR_RESAMPLING, u->s->cycle, 0};
     uint32_t child = 0;
-    u->resampled =
-        study->particle.threshold >= 1 || u->sum.ess < study->particle.threshold * u->n;
+    u->resampled = study->particle.threshold >= 1 || u->sum.ess < study->particle.threshold * u->n;
     if (u->resampled) {
         crn_rng rng = crn_rng_of(crn_rng_at(&key, 0), crn_rng_at(&key, 1));
         CRN_TRY(crn_resample(study->particle.resampling, u->w, u->n, u->n, &rng, u->count));

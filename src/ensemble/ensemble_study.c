@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "ensemble/ensemble_dynamic.h"
 #include "ensemble/ensemble_study.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ensemble/ensemble_side.h"
+#include "ensemble/ensemble_dynamic.h"
 
 #define CRN_STUDY_ROW(id, section, key, type, def, range, help)                                    \
     [CRN_STUDY_##id] = {section, key, CRN_OPT_##type, def, range, help},
@@ -84,6 +85,15 @@ cairn_status crn_study_read_tail(const crn_study *s, const char *name, char **re
     return CAIRN_OK;
 }
 
+cairn_status crn_study_beside(const crn_study *s, const char *name, char **ret)
+{
+    int n = name[0] == '/'
+                ? asprintf(ret, "%s", name)
+                : asprintf(ret, "%.*s/%s", (int)(strrchr(s->path, '/') - s->path), s->path, name);
+    CRN_FAIL_IF(n < 0, CAIRN_ENOMEM, "no memory for a path");
+    return CAIRN_OK;
+}
+
 cairn_status crn_study_write(const crn_study *s, const char *name, const char *text)
 {
     char *path;
@@ -94,6 +104,14 @@ cairn_status crn_study_write(const crn_study *s, const char *name, const char *t
     if (rc == CAIRN_OK && chmod(path, 0600) < 0)
         rc = crn_fail_sys(errno, "cannot protect '%s'", path);
     free(path);
+    return rc;
+}
+
+cairn_status crn_study_write_buf(const crn_study *s, const char *name, crn_buf *b)
+{
+    const char *text = crn_buf_text(b);
+    cairn_status rc = text ? crn_study_write(s, name, text) : crn_buf_status(b);
+    crn_buf_done(b);
     return rc;
 }
 
@@ -419,6 +437,7 @@ static cairn_status load(crn_study *s)
     CRN_TRY(take_numbers(s));
     CRN_TRY(take_filter(s));
     CRN_TRY(take_texts(s));
+    CRN_TRY(crn_dynamic_read(s, &s->dynamic));
     return make_dir(s);
 }
 
@@ -453,6 +472,7 @@ void crn_study_free(crn_study *s)
     if (!s)
         return;
     crn_side_free(s->side);
+    crn_dynamic_free(s->dynamic);
     crn_config_free(s->config);
     free(s->file);
     free(s->path);

@@ -84,6 +84,7 @@ typedef struct crn_study {
     const char *runner_submit, *server_submit, *ranges;
     double limit_s;
     crn_keys keys;
+    struct crn_dynamic *dynamic; /* NULL: states are stored without loss */
     struct crn_side *side; /* ensembles side by side; NULL: an ordinary study */
 } crn_study;
 
@@ -100,9 +101,14 @@ cairn_status crn_study_enter(crn_study *s, const char *name);
 /* dir/name as text: valid until the caller frees it. */
 cairn_status crn_study_path(const crn_study *s, const char *name, char **ret);
 
+/* A path as the study's file has it: from where that file is. */
+cairn_status crn_study_beside(const crn_study *s, const char *name, char **ret);
+
 /* A small file of the directory, whole; text is the caller's to free. CAIRN_ENOTFOUND. */
 cairn_status crn_study_read(const char *dir, const char *name, char **ret);
 cairn_status crn_study_write(const crn_study *s, const char *name, const char *text);
+/* The same with what was put into b, which is done then. */
+cairn_status crn_study_write_buf(const crn_study *s, const char *name, crn_buf *b);
 
 /* The end of a file, some last lines; the first may be cut. */
 cairn_status crn_study_read_tail(const crn_study *s, const char *name, char **ret);

@@ -68,6 +68,9 @@ CRN_STUDY_ROW(FIELD_SPREAD, "field", "spread", TEXT, "", "",
               "standard deviation of its first perturbations; none: study.spread")
 CRN_STUDY_ROW(FIELD_SMOOTH, "field", "smooth", COUNT, "0", "0..100000",
               "passes that smooth them over neighbours: the root of half of it is their length")
+CRN_STUDY_ROW(FIELD_CODECS, "field", "codecs", TEXT, "", "",
+              "of dynamic mode, for this field; none: dynamic.settings")
+CRN_STUDY_ROW(FIELD_SIGMA, "field", "sigma", TEXT, "", "", "likewise; none: dynamic.sigma")
 CRN_STUDY_ROW(OBS_FIELD, "observation", "field", TEXT, "", "",
               "[observation TYPE]: what is observed; none: the field with the type's name")
 CRN_STUDY_ROW(OBS_OPERATOR, "observation", "operator", WORD, "auto",
@@ -174,6 +177,19 @@ CRN_STUDY_ROW(SSIM, "validate", "ssim", TEXT, "0.9995", "",
               "structural similarity at least, of two and more dimensions")
 CRN_STUDY_ROW(SIGMAS, "validate", "sigmas", TEXT, "1", "",
               "deviations of slopes between members that a slope may be off")
+CRN_STUDY_ROW(DYNAMIC_SETTINGS, "dynamic", "settings", TEXT, "", "",
+              "codecs with loss, by the best of which states are stored, such as "
+              "'zfp:accuracy=1e-6|1e-8 f32'; none: no dynamic mode")
+CRN_STUDY_ROW(DYNAMIC_LISTING, "dynamic", "config", TEXT, "", "",
+              "JSON file with them, as the framework of MelissaDA has it")
+CRN_STUDY_ROW(DYNAMIC_SIGMA, "dynamic", "sigma", TEXT, "0", "",
+              "the largest error that is tolerated")
+CRN_STUDY_ROW(DYNAMIC_RETRY, "dynamic", "retry", COUNT, "10", "1..",
+              "all codecs are tried in the first cycle, and each so many cycles again")
+CRN_STUDY_ROW(DYNAMIC_CHECK, "dynamic", "check", BOOL, "yes", "",
+              "check each state before it is stored")
+CRN_STUDY_ROW(DYNAMIC_MEASURE, "dynamic", "measure", BOOL, "yes", "",
+              "measure the gain, and store without loss while there is none")
 CRN_STUDY_ROW(TWIN_EVERY, "twin", "every", COUNT, "1", "1..",
               "of the elements, each so many-th is observed")
 CRN_STUDY_ROW(TWIN_PLACES, "twin", "places", COUNT, "0", "0..100000000",

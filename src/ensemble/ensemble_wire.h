@@ -15,8 +15,8 @@ enum {
 };
 
 /* Bits of a task's rank: it starts from the model's own first state; its result is to be put on the
- * shelf by the runner. */
-enum { CRN_TASK_OWN_STATE = 1, CRN_TASK_KEEP = 2 };
+ * shelf by the runner; it is coded before, as the orders of the cycle say. */
+enum { CRN_TASK_OWN_STATE = 1, CRN_TASK_KEEP = 2, CRN_TASK_CODED = 4 };
 
 /* Bits of a weight's more: number has the logarithm of a weight; the state is safe on the shelf; it
  * is not in the cache, nor on the shelf. */

@@ -81,12 +81,18 @@ static cairn_status take_codec(const cairn_shelf *s, state_var *v)
 {
     const char *name = v->spec.name;
     char text[CRN_CODEC_TEXT];
-    CRN_TRY(crn_codec_configured(s->cfg, name, &v->codec));
+    const char *chosen = crn_shelf_codec_of(s, name);
+    CRN_TRY(chosen ? crn_codec_parse(chosen, "", &v->codec)
+                   : crn_codec_configured(s->cfg, name, &v->codec));
     if (!crn_codec_is_lossy(&v->codec) || !crn_value_is_float(v->spec.type))
         return CAIRN_OK;
     const size_t n = strlen(v->lines);
-    snprintf(v->lines + n, sizeof v->lines - n, "%s=%s\n", CRN_LOSS_KEY,
-             v->codec.bounded ? crn_loss_print(&v->codec.loss, text) : "unbounded");
+    const int more =
+        snprintf(v->lines + n, sizeof v->lines - n, "%s=%s\n", CRN_LOSS_KEY,
+                 v->codec.bounded ? crn_loss_print(&v->codec.loss, text) : "unbounded");
+    if (chosen)
+        snprintf(v->lines + n + more, sizeof v->lines - n - (size_t)more, "%s=%s\n", CRN_CODEC_KEY,
+                 chosen);
     return CAIRN_OK;
 }
 

@@ -278,6 +278,7 @@ void cairn_shelf_close(cairn_shelf *s)
         crn_state_log_free(s->log);
     }
     crn_comm_free(s->comm);
+    crn_vec_done(&s->chosen);
     free(s->path);
     free(s);
 }

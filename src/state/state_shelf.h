@@ -43,6 +43,11 @@ typedef struct state_engine state_engine;
 typedef struct state_log state_log;
 typedef struct state_putting state_putting;
 
+/* By which codec the program wants a field to be stored. */
+typedef struct state_choice {
+    char field[CRN_VAR_NAME + 1], codec[CRN_CODEC_TEXT];
+} state_choice;
+
 struct cairn_shelf {
     crn_comm *comm;
     int fd;
@@ -59,6 +64,7 @@ struct cairn_shelf {
     state_reader reader[STATE_READERS];
     uint64_t clock;
     state_engine *engine; /* made when it is needed */
+    CRN_VEC(state_choice) chosen; /* codecs of fields, by the program */
     state_log *log;       /* NULL: nobody is told; like the configuration it may be borrowed */
     cairn_transfer
         *pending; /* a put whose end nobody has seen; the engine has the part till then */
@@ -246,7 +252,7 @@ typedef struct state_var {
     crn_var_spec spec; /* names and dimensions are the field's */
     const void *data;
     crn_codec_setting codec;
-    char lines[144];             /* what spec.attributes has */
+    char lines[256];             /* what spec.attributes has */
     crn_cell_count *index;       /* of an index, which has a name of its own; else NULL */
     char name[CRN_VAR_NAME + 1]; /* likewise */
 } state_var;
@@ -261,6 +267,9 @@ cairn_status crn_field_spec(const cairn_shelf *s, const cairn_field *f, crn_var_
 cairn_status crn_fields_declare(const cairn_shelf *s, const cairn_field *f, size_t n,
                                 state_vars *ret);
 void crn_state_vars_done(state_vars *v);
+
+/* The codec that the program has chosen for a field; NULL: none (state_code.c). */
+const char *crn_shelf_codec_of(const cairn_shelf *s, const char *field);
 
 /* Has each cell of each of n fields one owner? Collective. */
 cairn_status crn_fields_share_cells(crn_comm *comm, const cairn_field *f, size_t n);

@@ -178,6 +178,8 @@ const char *crn_var_attribute(const crn_var_spec *spec, const char *key);
 
 /* The key of the line that states what a codec may have lost of a variable. */
 #define CRN_LOSS_KEY "cairn_loss"
+/* Likewise of the codec, where a program has chosen it for this version. */
+#define CRN_CODEC_KEY "cairn_codec"
 
 /* Is this the word of its layout (docs/format.md, section 4.6)? */
 bool crn_var_has_layout(const crn_var_spec *spec, const char *word);
@@ -412,6 +414,9 @@ void crn_draft_encode_beside(crn_draft *d, size_t v, const crn_beside *beside, s
 
 /* The same for copies, whose blocks have lost what their originals have. */
 void crn_draft_encode_copy(crn_draft *d, size_t v, const crn_codec_setting *setting);
+
+/* The kind of its values, as far as codecs care. */
+crn_elem crn_elem_of(const crn_var_spec *spec);
 
 /* The loss that a variable of a mark states, as crn_codec_parse has it; false: none. */
 bool crn_var_loss(const crn_var_spec *spec, crn_loss *ret);

@@ -17,9 +17,6 @@ typedef struct crn_coder {
 
 void crn_coder_done(crn_coder *c); /* a zeroed one is allowed */
 
-/* The kind of values that a variable has. */
-crn_elem crn_elem_of(const crn_var_spec *spec);
-
 /* Store values; what is made lies in c->copy, and what a reader gets in c->work, until the coder's
  * next use. As crn_codec_store. */
 cairn_status crn_coder_store(crn_coder *c, const crn_codec_setting *s, const crn_codec_values *v,

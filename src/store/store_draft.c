@@ -259,13 +259,23 @@ static bool has_lost(const crn_block *b)
     return !crn_digest_equal(&b->digest, &b->origin);
 }
 
+/* Was it stored by the codec that the program has chosen for v now, if it has? What readers get
+ * follows from that. */
+static bool by_same_choice(const crn_var_spec *old, const crn_var_spec *v)
+{
+    const char *was = crn_var_attribute(old, CRN_CODEC_KEY);
+    const char *now = crn_var_attribute(v, CRN_CODEC_KEY);
+    const size_t n = now ? strcspn(now, "\n") : 0;
+    return !now || (was && strcspn(was, "\n") == n && memcmp(was, now, n) == 0);
+}
+
 /* May blocks of the newest mark's variable that have lost something stand for those of v? */
 static bool is_enough(const crn_draft *d, size_t v, const crn_codec_setting *s)
 {
     const crn_mark *tip = d->part->tip;
     const crn_var *old = tip ? crn_mark_find(tip, d->mark->var[v].spec.name) : NULL;
     crn_loss was;
-    if (!crn_codec_is_lossy(s))
+    if (!crn_codec_is_lossy(s) || (old && !by_same_choice(&old->spec, &d->mark->var[v].spec)))
         return false;
     return !s->bounded ||
            (old && crn_var_loss(&old->spec, &was) && (was.absolute > 0 || was.relative > 0) &&
