@@ -40,17 +40,18 @@ static int run_part(crn_study *study, bool noisy, crn_results *ret)
 
 static const char header[] =
     "cycle,variable,ensemble,setting,member,rate,rmsz0,rmsz,delta,rmse,psnr,decorrelation,error,"
-    "nrmse,npme,mean,deviation,min,max,share,n,nbroken,noutside\n";
+    "nrmse,npme,mean,deviation,min,max,share,n,nbroken,noutside,ssim\n";
 
 /* All cycles in one file. */
-static cairn_status write_table(const crn_study *study, const char *path)
+static cairn_status write_table(const crn_study *study, const char *what, const char *head,
+                                const char *path)
 {
     crn_buf b = {0};
     cairn_status rc = CAIRN_OK;
-    crn_put_text(&b, "%s", header);
+    crn_put_text(&b, "%s", head);
     for (uint32_t c = 1; rc == CAIRN_OK && c <= study->cycles; c++) {
         char name[48], *text;
-        rc = crn_study_read(study->dir, crn_side_name(c, "csv", name), &text);
+        rc = crn_study_read(study->dir, crn_side_name(c, what, name), &text);
         if (rc == CAIRN_OK) {
             crn_put_bytes(&b, text, strlen(text));
             free(text);
@@ -93,12 +94,26 @@ static cairn_status take_stats(const crn_results *r, uint32_t field, uint32_t en
     return CAIRN_OK;
 }
 
+/* Structural similarity; *ret is NULL where the variable has no planes. */
+static cairn_status take_ssim(const crn_results *r, uint32_t field, uint32_t ensemble, double **ret)
+{
+    if (isnan(r->ssim[crn_results_at(r, 0, field, ensemble, 0)]))
+        return CAIRN_OK;
+    CRN_TRY(crn_alloc(ret, (size_t)r->ncycles * r->nmembers));
+    for (uint32_t c = 0; c < r->ncycles; c++)
+        memcpy(*ret + c * r->nmembers, &r->ssim[crn_results_at(r, c, field, ensemble, 0)],
+               r->nmembers * sizeof **ret);
+    return CAIRN_OK;
+}
+
 static cairn_status judge_one(const judged *j, uint32_t field, uint32_t ensemble, crn_verdict *ret)
 {
     const crn_results *r = j->plain;
     crn_spread_stats *stats = NULL, *lossless = NULL;
-    double *noisy = NULL, *pair = NULL;
+    double *noisy = NULL, *pair = NULL, *ssim = NULL;
     cairn_status rc = take_stats(r, field, ensemble, &stats);
+    if (rc == CAIRN_OK)
+        rc = take_ssim(r, field, ensemble, &ssim);
     if (rc == CAIRN_OK)
         rc = take_stats(r, field, 0, &lossless);
     if (rc == CAIRN_OK && j->noisy)
@@ -109,6 +124,7 @@ static cairn_status judge_one(const judged *j, uint32_t field, uint32_t ensemble
                            .nmembers = r->nmembers,
                            .stats = stats,
                            .lossless = lossless,
+                           .ssim = ssim,
                            .noisy = noisy,
                            .pair = pair};
     if (rc == CAIRN_OK)
@@ -117,6 +133,7 @@ static cairn_status judge_one(const judged *j, uint32_t field, uint32_t ensemble
     free(lossless);
     free(noisy);
     free(pair);
+    free(ssim);
     return rc;
 }
 
@@ -166,14 +183,16 @@ static void print_row(judged *j, uint32_t field, uint32_t ensemble, const crn_ve
              crn_finding_name(v->strict), crn_finding_name(v->finding[CRN_CRITERION_RHO]), delta,
              share, slope, crn_finding_name(v->all), why);
     crn_put_text(&j->csv,
-                 "%s,%s,%.17g,%.17g,%s,%s,%.17g,%s,%.17g,%s,%.17g,%.17g,%.17g,%.17g,%s,%s,%s\n",
+                 "%s,%s,%.17g,%.17g,%s,%s,%.17g,%s,%.17g,%s,%.17g,%.17g,%.17g,%.17g,%s,%.17g,%s,%s,"
+                 "%s\n",
                  j->plain->field.at[field], j->plain->setting.at[ensemble], rate,
                  v->value[CRN_CRITERION_RHO], crn_finding_name(v->strict),
                  crn_finding_name(v->finding[CRN_CRITERION_RHO]), v->value[CRN_CRITERION_DELTA],
                  crn_finding_name(v->finding[CRN_CRITERION_DELTA]), v->value[CRN_CRITERION_SHARE],
                  crn_finding_name(v->finding[CRN_CRITERION_SHARE]), v->line.slope,
                  v->line.intercept, v->slopes.mean, v->slopes.deviation,
-                 crn_finding_name(v->finding[CRN_CRITERION_SLOPE]), crn_finding_name(v->all), why);
+                 crn_finding_name(v->finding[CRN_CRITERION_SLOPE]), v->value[CRN_CRITERION_SSIM],
+                 crn_finding_name(v->finding[CRN_CRITERION_SSIM]), crn_finding_name(v->all), why);
     j->safe = j->safe || v->all == CRN_FINDING_PASS;
 }
 
@@ -186,7 +205,7 @@ static cairn_status judge_all(judged *j)
              "cycle");
     crn_put_text(&j->csv, "variable,setting,rate,rho,rho_strict,rho_verdict,delta,delta_verdict,"
                           "share,share_verdict,slope,intercept,slopes_mean,slopes_deviation,"
-                          "slope_verdict,verdict,why\n");
+                          "slope_verdict,ssim,ssim_verdict,verdict,why\n");
     for (uint32_t f = 0; f < j->plain->field.n; f++)
         for (uint32_t e = 1; e < j->plain->nensembles; e++) {
             CRN_TRY(judge_one(j, f, e, &v));
@@ -200,24 +219,32 @@ static cairn_status judge_all(judged *j)
 
 /* --- the verb ------------------------------------------------------------------------------- */
 
-static cairn_status write_files(const crn_study *base, const crn_study *plain,
-                                const crn_study *noisy, const judged *j)
+/* The tables of a part, named after it: "statistics.csv", or "noise.csv". */
+static cairn_status write_part(const crn_study *base, const crn_study *part, const char *what,
+                               const char *head, const char *name)
 {
     char *path;
-    cairn_status rc = crn_study_path(base, "statistics.csv", &path);
-    if (rc == CAIRN_OK) {
-        rc = write_table(plain, path);
-        free(path);
-    }
-    if (rc == CAIRN_OK && noisy && (rc = crn_study_path(base, "noise.csv", &path)) == CAIRN_OK) {
-        rc = write_table(noisy, path);
-        free(path);
-    }
-    if (rc == CAIRN_OK && (rc = crn_study_path(base, "verdicts.csv", &path)) == CAIRN_OK) {
-        rc = crn_output_write(path, j->csv.at, j->csv.n);
-        free(path);
-    }
+    if (!crn_side_has(part, 1, what))
+        return CAIRN_OK;
+    CRN_TRY(crn_study_path(base, name, &path));
+    cairn_status rc = write_table(part, what, head, path);
+    free(path);
     return rc;
+}
+
+static cairn_status write_files(const crn_study *base, const crn_study *plain,
+                                const crn_study *noisy, judged *j)
+{
+    CRN_TRY(write_part(base, plain, "csv", header, "statistics.csv"));
+    CRN_TRY(write_part(base, plain, "tests", "cycle,variable,setting,member,distance,p,rejected\n",
+                       "distributions.csv"));
+    CRN_TRY(write_part(base, plain, "ranks", "cycle,variable,setting,skew,ranks\n", "ranks.csv"));
+    CRN_TRY(write_part(base, plain, "functions",
+                       "cycle,variable,setting,member,function,value,why\n", "functions.csv"));
+    if (noisy)
+        CRN_TRY(write_part(base, noisy, "csv", header, "noise.csv"));
+    CRN_TRY(crn_study_write_buf(base, "verdicts.csv", &j->csv));
+    return crn_validation_export(base);
 }
 
 static int judge_parts(const crn_study *base, const crn_study *plain, const crn_study *noisy,

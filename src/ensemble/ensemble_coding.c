@@ -3,6 +3,7 @@
  * Settings of a validation, and states coded by them: each variable is encoded and decoded as one
  * array, as a reader would get it.
  */
+#include "ensemble/ensemble_functions.h"
 #include "ensemble/ensemble_side.h"
 
 #include <math.h>
@@ -85,6 +86,7 @@ static cairn_status read_numbers(const crn_study *s, crn_side *side)
     CRN_TRY(read_number(s, CRN_STUDY_RHO, &t->rho));
     CRN_TRY(read_number(s, CRN_STUDY_SHARE, &t->share));
     CRN_TRY(read_number(s, CRN_STUDY_SSIM, &t->ssim));
+    CRN_TRY(read_number(s, CRN_STUDY_DISCOVERIES, &side->discoveries));
     return read_number(s, CRN_STUDY_SIGMAS, &t->sigmas);
 }
 
@@ -99,6 +101,15 @@ static cairn_status read_listing(const crn_study *s, crn_side *side)
     cairn_status rc = crn_listing_read(path, &side->coding, &side->variable);
     free(path);
     return rc;
+}
+
+/* Functions of the user's own are looked at before anything is started. */
+static cairn_status check_functions(const crn_study *s)
+{
+    crn_functions f;
+    CRN_TRY(crn_functions_open(s, &f));
+    crn_functions_done(&f);
+    return CAIRN_OK;
 }
 
 static cairn_status fill(crn_study *s, crn_side *side)
@@ -117,6 +128,7 @@ static cairn_status fill(crn_study *s, crn_side *side)
                 "'%s': runner.failing must be 'stop' in a validation: without a member, or with "
                 "another in its place, ensembles could not be compared",
                 s->file);
+    CRN_TRY(check_functions(s));
     if (side->noisy) /* the second one without loss */
         CRN_TRY(add_coding(&side->coding, "none"));
     CRN_FAIL_IF(side->coding.n * s->members > UINT32_MAX / 2, CAIRN_EINVAL,

@@ -35,6 +35,7 @@ static double number(char **at)
 {
     char *end;
     double v = strtod(*at, &end);
+    v = end == *at ? NAN : v; /* an empty cell */
     *at = *end == ',' ? end + 1 : end;
     return v;
 }
@@ -48,7 +49,7 @@ static char *word(char **at)
     return begin;
 }
 
-static void read_stats(char **at, crn_spread_stats *t)
+static void read_stats(char **at, crn_spread_stats *t, double *ret_ssim)
 {
     double *const value[] = {&t->rmsz0,         &t->rmsz,  &t->delta, &t->rmse, &t->psnr,
                              &t->decorrelation, &t->error, &t->nrmse, &t->npme, &t->mean,
@@ -58,6 +59,7 @@ static void read_stats(char **at, crn_spread_stats *t)
     t->n = (uint64_t)number(at);
     t->nbroken = (uint64_t)number(at);
     t->noutside = (uint64_t)number(at);
+    *ret_ssim = number(at);
 }
 
 static cairn_status find_field(crn_results *r, const char *name, bool first, uint32_t *ret)
@@ -102,7 +104,7 @@ static cairn_status read_line(crn_results *r, uint32_t cycle, char *line)
                 p);
     const size_t i = crn_results_at(r, cycle, f, e, p);
     r->rate[i] = number(&at);
-    read_stats(&at, &r->stats[i]);
+    read_stats(&at, &r->stats[i], &r->ssim[i]);
     return CAIRN_OK;
 }
 
@@ -116,6 +118,8 @@ static cairn_status read_cycle(const crn_study *s, crn_results *r, uint32_t cycl
         rc = crn_alloc(&r->stats, n);
     if (rc == CAIRN_OK && cycle == 0)
         rc = crn_alloc(&r->rate, n);
+    if (rc == CAIRN_OK && cycle == 0)
+        rc = crn_alloc(&r->ssim, n);
     for (char *line = strtok_r(text, "\n", &rest); rc == CAIRN_OK && line;
          line = strtok_r(NULL, "\n", &rest))
         if ((rc = read_line(r, cycle, line)) < 0)

@@ -13,6 +13,7 @@
  *     c<cycle>.carried  of a particle filter: log-weights from the cycles before
  *     c<cycle>.ready    weights; all backgrounds of the cycle are on the shelf
  *     c<cycle>.s<n>     sums of a slice, as a validator left them
+ *     c<cycle>.tests    tests of distributions; c<cycle>.ranks: ranks; c<cycle>.functions
  *     c<cycle>.csv      statistics of the cycle: it is validated
  */
 #ifndef CAIRN_ENSEMBLE_SIDE_H
@@ -38,6 +39,7 @@ typedef struct crn_side {
     crn_name_list variable; /* that are coded; none: all of floating-point values */
     uint32_t validators, lag;
     double perturb, noise;
+    double discoveries; /* share of wrong ones among rejected distributions */
     crn_thresholds thresholds;
 } crn_side;
 
@@ -84,6 +86,9 @@ typedef struct crn_results {
     crn_spread_stats *stats;
     double *rate, *ssim;
 } crn_results;
+
+/* The tables of a validation as validation.h5: groups by variable and setting. */
+cairn_status crn_validation_export(const crn_study *s);
 
 cairn_status crn_results_read(const crn_study *s, crn_results *ret);
 void crn_results_done(crn_results *r);

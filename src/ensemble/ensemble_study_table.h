@@ -177,6 +177,12 @@ CRN_STUDY_ROW(SSIM, "validate", "ssim", TEXT, "0.9995", "",
               "structural similarity at least, of two and more dimensions")
 CRN_STUDY_ROW(SIGMAS, "validate", "sigmas", TEXT, "1", "",
               "deviations of slopes between members that a slope may be off")
+CRN_STUDY_ROW(DISCOVERIES, "validate", "discoveries", TEXT, "0.05", "",
+              "share of wrong ones among members whose distribution is found to be another")
+CRN_STUDY_ROW(FUNCTIONS, "validate", "functions", TEXT, "", "",
+              "shared objects with functions of one's own of states")
+CRN_STUDY_ROW(PATIENCE, "validate", "patience", SECONDS, "30s", "100ms..",
+              "for such a function, of a stretch of all states")
 CRN_STUDY_ROW(DYNAMIC_SETTINGS, "dynamic", "settings", TEXT, "", "",
               "codecs with loss, by the best of which states are stored, such as "
               "'zfp:accuracy=1e-6|1e-8 f32'; none: no dynamic mode")

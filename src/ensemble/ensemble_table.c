@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ensemble/ensemble_table.h"
 
+#include "ensemble/ensemble_side.h"
+
 #include <math.h>
 #include <stdio.h>
 
 #include "observe/observe.h"
 
-enum { CELLS = 16, COLUMN = 64 };
+enum { CELLS = 32, COLUMN = 64 };
 
 const crn_table crn_tables[CRN_TABLES] = {
     {"diagnostics.csv",
@@ -182,7 +184,8 @@ static cairn_status write_group(crn_obs_file *file, const sorting *t, const grou
     return CAIRN_OK;
 }
 
-static cairn_status export_table(const crn_study *s, const crn_table *table, crn_obs_file **file)
+static cairn_status export_table(const crn_study *s, const crn_table *table, const char *name,
+                                 crn_obs_file **file)
 {
     sorting t = {.table = table};
     char *path = NULL;
@@ -191,7 +194,7 @@ static cairn_status export_table(const crn_study *s, const crn_table *table, crn
     t.ncolumns = split(t.head, t.column);
     CRN_TRY_OUT(rc, crn_table_each(s, table->name, add_line, &t));
     if (t.group.n > 0 && !*file) {
-        CRN_TRY_OUT(rc, crn_study_path(s, "diagnostics.h5", &path));
+        CRN_TRY_OUT(rc, crn_study_path(s, name, &path));
         CRN_TRY_OUT(rc, crn_obs_file_create(path, file));
     }
     for (size_t i = 0; i < t.group.n; i++)
@@ -202,12 +205,13 @@ out:
     return rc;
 }
 
-cairn_status crn_tables_export(const crn_study *s)
+static cairn_status export_tables(const crn_study *s, const crn_table *table, size_t n,
+                                  const char *name)
 {
     crn_obs_file *file = NULL;
     cairn_status rc = CAIRN_OK;
-    for (size_t i = 0; rc == CAIRN_OK && i < CRN_TABLES; i++)
-        rc = export_table(s, &crn_tables[i], &file);
+    for (size_t i = 0; rc == CAIRN_OK && i < n; i++)
+        rc = export_table(s, &table[i], name, &file);
     if (rc == CAIRN_OK && file)
         return crn_obs_file_close(file);
     crn_obs_file_free(file);
@@ -215,4 +219,30 @@ cairn_status crn_tables_export(const crn_study *s)
         return rc;
     crn_err_take(&(crn_err){0}); /* tables are there */
     return CAIRN_OK;
+}
+
+cairn_status crn_tables_export(const crn_study *s)
+{
+    return export_tables(s, crn_tables, CRN_TABLES, "diagnostics.h5");
+}
+
+/* --- validations ---------------------------------------------------------------------------- */
+
+#define STATISTICS                                                                                 \
+    "cycle,variable,ensemble,setting,member,rate,rmsz0,rmsz,delta,rmse,psnr,decorrelation,error,"  \
+    "nrmse,npme,mean,deviation,min,max,share,n,nbroken,noutside,ssim\n"
+
+static const crn_table validation[] = {
+    {"statistics.csv", STATISTICS, "statistics", {1, 3}},
+    {"noise.csv", STATISTICS, "noise", {1, 3}},
+    {"distributions.csv",
+     "cycle,variable,setting,member,distance,p,rejected\n",
+     "distributions",
+     {1, 2}},
+    {"ranks.csv", "cycle,variable,setting,skew,ranks\n", "ranks", {1, 2}},
+};
+
+cairn_status crn_validation_export(const crn_study *s)
+{
+    return export_tables(s, validation, sizeof validation / sizeof *validation, "validation.h5");
 }

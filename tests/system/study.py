@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import time
 
+SOURCE = pathlib.Path(os.environ["CAIRN_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["CAIRN_BUILD_DIR"])
 CAIRN = BUILD / "bin" / "cairn"
 LORENZ = BUILD / "examples" / "lorenz96"
