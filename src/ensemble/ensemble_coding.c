@@ -128,6 +128,9 @@ static cairn_status fill(crn_study *s, crn_side *side)
                 "'%s': runner.failing must be 'stop' in a validation: without a member, or with "
                 "another in its place, ensembles could not be compared",
                 s->file);
+    CRN_FAIL_IF(s->server_ranks > 1, CAIRN_EINVAL,
+                "'%s': server.ranks must be 1 in a validation: its server has whole states",
+                s->file);
     CRN_TRY(check_functions(s));
     if (side->noisy) /* the second one without loss */
         CRN_TRY(add_coding(&side->coding, "none"));
