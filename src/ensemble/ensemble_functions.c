@@ -158,9 +158,9 @@ static int32_t await_child(const work *w, pid_t child)
             w->c->beat(w->c->arg);
         nanosleep(&pause, NULL);
     }
-    return WIFSIGNALED(status)        ? WTERMSIG(status)
-           : WEXITSTATUS(status) != 0 ? CRN_FUNCTION_LEFT + WEXITSTATUS(status)
-                                      : CRN_FUNCTION_WELL;
+    if (WIFSIGNALED(status))
+        return WTERMSIG(status);
+    return WEXITSTATUS(status) == 0 ? CRN_FUNCTION_WELL : CRN_FUNCTION_LEFT + WEXITSTATUS(status);
 }
 
 static cairn_status run_child(const work *w, work_fn *fn, int32_t *ret)
@@ -181,8 +181,9 @@ static cairn_status map(size_t nvalues, shared **ret, size_t *ret_nbytes)
 {
     *ret_nbytes = sizeof **ret + nvalues * sizeof(double);
     *ret = mmap(NULL, *ret_nbytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return *ret == MAP_FAILED ? crn_fail_sys(errno, "no memory for functions of a plug-in")
-                              : CAIRN_OK;
+    if (*ret == MAP_FAILED)
+        return crn_fail_sys(errno, "no memory for functions of a plug-in");
+    return CAIRN_OK;
 }
 
 cairn_status crn_functions_call(const crn_functions *f, const crn_function_case *c, double *value,

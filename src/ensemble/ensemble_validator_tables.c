@@ -92,9 +92,9 @@ static cairn_status write_function(const crn_validator *v, uint32_t cycle, size_
         rc = crn_functions_join(&v->function, q, part, w->value.n, v->nstates, joined, &why);
     const uint32_t from = v->function.at[q].compares ? v->s->members : 0;
     for (uint32_t m = from; rc == CAIRN_OK && m < v->nstates; m++) {
-        const char *said = why != CRN_FUNCTION_WELL ? reason(why, text)
-                           : isfinite(joined[m])    ? ""
-                                                    : "is no number";
+        const char *said = reason(why, text);
+        if (why == CRN_FUNCTION_WELL && !isfinite(joined[m]))
+            said = "is no number";
         crn_put_text(b, "%u,%s,%s,%u,%s,", cycle, v->field.at[field].name,
                      v->side->coding.at[m / v->s->members].name, m % v->s->members,
                      v->function.at[q].name);
