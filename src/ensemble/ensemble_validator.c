@@ -413,7 +413,7 @@ static cairn_status read_numbers(const crn_validator *v, uint32_t cycle, const c
     return CAIRN_OK;
 }
 
-static void wholes_free(const crn_validator *v, crn_whole *all)
+static void wholes_free(const crn_validator *v, crn_validated *all)
 {
     for (size_t f = 0; all && f < v->field.n; f++) {
         crn_spread_done(&all[f].sums);
@@ -427,10 +427,10 @@ static void wholes_free(const crn_validator *v, crn_whole *all)
     free(all);
 }
 
-static cairn_status wholes_make(const crn_validator *v, crn_whole **ret)
+static cairn_status wholes_make(const crn_validator *v, crn_validated **ret)
 {
     const uint32_t n = (uint32_t)v->side->coding.n;
-    crn_whole *all;
+    crn_validated *all;
     cairn_status rc = CAIRN_OK;
     CRN_TRY(crn_alloc(&all, v->field.n));
     for (size_t f = 0; rc == CAIRN_OK && f < v->field.n; f++) {
@@ -457,7 +457,7 @@ static cairn_status wholes_make(const crn_validator *v, crn_whole **ret)
 
 /* Take what a slice says; its functions' values are the whole's from now on. */
 static cairn_status take_slice(const crn_validator *v, const crn_validator_slice *s, found *x,
-                               crn_whole *w)
+                               crn_validated *w)
 {
     if (s->planes) {
         for (uint32_t e = 0; e < v->side->coding.n; e++)
@@ -480,7 +480,7 @@ static cairn_status take_slice(const crn_validator *v, const crn_validator_slice
     return rc;
 }
 
-static cairn_status merge_slices(crn_validator *v, uint32_t cycle, crn_whole *all)
+static cairn_status merge_slices(crn_validator *v, uint32_t cycle, crn_validated *all)
 {
     cairn_status rc = CAIRN_OK;
     for (size_t i = 0; rc == CAIRN_OK && i < v->slice.n; i++) {
@@ -513,7 +513,7 @@ static void drop_slices(const crn_validator *v, uint32_t cycle)
 /* All slices are there: the statistics of the cycle. */
 static cairn_status conclude(crn_validator *v, uint32_t cycle)
 {
-    crn_whole *all = NULL;
+    crn_validated *all = NULL;
     double *rate;
     CRN_TRY(crn_alloc(&rate, v->nstates * v->field.n));
     cairn_status rc = read_numbers(v, cycle, "rates", v->nstates * v->field.n, rate);

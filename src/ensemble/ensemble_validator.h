@@ -40,18 +40,18 @@ typedef struct crn_validator {
 } crn_validator;
 
 /* What all slices of a variable say together. */
-typedef struct crn_whole {
+typedef struct crn_validated {
     crn_spread sums;
     crn_extra extra;
     size_t nsampled;
     double *structure;       /* [state]; NULL: it has no planes */
     CRN_VEC(double *) value; /* of each slice, [function][state] */
     int32_t *why;            /* [function]: the first reason why there is no number */
-} crn_whole;
+} crn_validated;
 
 /* All tables of a cycle; the statistics last, whose file says that it is validated. rate: of
  * [state][field]. */
-cairn_status crn_validator_write(const crn_validator *v, uint32_t cycle, const crn_whole *all,
+cairn_status crn_validator_write(const crn_validator *v, uint32_t cycle, const crn_validated *all,
                                  const double *rate);
 
 #endif

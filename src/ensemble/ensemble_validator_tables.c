@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-static void write_statistics(const crn_validator *v, uint32_t cycle, const crn_whole *all,
+static void write_statistics(const crn_validator *v, uint32_t cycle, const crn_validated *all,
                              const double *rate, crn_buf *b)
 {
     const size_t nfields = v->field.n;
@@ -30,7 +30,7 @@ static void write_statistics(const crn_validator *v, uint32_t cycle, const crn_w
 }
 
 /* Tests of distributions. */
-static cairn_status write_tests(const crn_validator *v, uint32_t cycle, const crn_whole *all,
+static cairn_status write_tests(const crn_validator *v, uint32_t cycle, const crn_validated *all,
                                 crn_buf *b)
 {
     crn_ks *ks;
@@ -49,7 +49,7 @@ static cairn_status write_tests(const crn_validator *v, uint32_t cycle, const cr
     return rc;
 }
 
-static cairn_status write_ranks(const crn_validator *v, uint32_t cycle, const crn_whole *all,
+static cairn_status write_ranks(const crn_validator *v, uint32_t cycle, const crn_validated *all,
                                 crn_buf *b)
 {
     for (size_t f = 0; f < v->field.n; f++)
@@ -78,7 +78,7 @@ static const char *reason(int32_t why, char text[64])
 }
 
 static cairn_status write_function(const crn_validator *v, uint32_t cycle, size_t field, uint32_t q,
-                                   const crn_whole *w, crn_buf *b)
+                                   const crn_validated *w, crn_buf *b)
 {
     const double **part;
     double *joined = NULL;
@@ -107,8 +107,8 @@ static cairn_status write_function(const crn_validator *v, uint32_t cycle, size_
     return rc;
 }
 
-static cairn_status write_functions(const crn_validator *v, uint32_t cycle, const crn_whole *all,
-                                    crn_buf *b)
+static cairn_status write_functions(const crn_validator *v, uint32_t cycle,
+                                    const crn_validated *all, crn_buf *b)
 {
     for (size_t f = 0; f < v->field.n; f++)
         for (uint32_t q = 0; q < v->function.n; q++)
@@ -116,10 +116,10 @@ static cairn_status write_functions(const crn_validator *v, uint32_t cycle, cons
     return CAIRN_OK;
 }
 
-typedef cairn_status write_fn(const crn_validator *v, uint32_t cycle, const crn_whole *all,
+typedef cairn_status write_fn(const crn_validator *v, uint32_t cycle, const crn_validated *all,
                               crn_buf *b);
 
-static cairn_status write_table(const crn_validator *v, uint32_t cycle, const crn_whole *all,
+static cairn_status write_table(const crn_validator *v, uint32_t cycle, const crn_validated *all,
                                 const char *what, write_fn *fn)
 {
     char name[48];
@@ -132,7 +132,7 @@ static cairn_status write_table(const crn_validator *v, uint32_t cycle, const cr
     return crn_study_write_buf(v->s, crn_side_name(cycle, what, name), &b);
 }
 
-cairn_status crn_validator_write(const crn_validator *v, uint32_t cycle, const crn_whole *all,
+cairn_status crn_validator_write(const crn_validator *v, uint32_t cycle, const crn_validated *all,
                                  const double *rate)
 {
     char name[48];
