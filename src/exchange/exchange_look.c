@@ -53,9 +53,11 @@ static char *find_text(const crn_h5 *h5, hid_t on, const char *key)
     return text;
 }
 
+/* What an export says of its own, but for what a codec may have lost: that stays true of the
+ * values. */
 static bool is_ours(const char *key)
 {
-    return strncmp(key, "cairn_", 6) == 0;
+    return strncmp(key, "cairn_", 6) == 0 && strcmp(key, CRN_LOSS_KEY) != 0;
 }
 
 /* All texts that are attributes, but our own, as "key=value" lines. */

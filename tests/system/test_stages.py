@@ -83,5 +83,14 @@ class StagesSynchronous(Stages):
     test_operations = test_resume
 
 
+class StagesCodecs(Stages):
+    """With blocks that codecs store: two threads encode, and copies move what is stored."""
+    settings = {"level_partner": 1, "level_global": 2, "variable_codec": "auto:space",
+                "codec_threads": 2}
+    stages = ["store", "commit", "partner", "global"]
+
+    test_operations = StagesSynchronous.test_resume
+
+
 if __name__ == "__main__":
     unittest.main()

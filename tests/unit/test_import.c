@@ -286,25 +286,59 @@ static void test_claims_of_ranks(void **state)
     }
 }
 
+static void add_text(const world *w, hid_t on, const char *key, const char *value)
+{
+    hid_t text = w->h5->H5Tcopy(w->h5->H5T_C_S1_g), space = w->h5->H5Screate(H5S_SCALAR);
+    w->h5->H5Tset_size(text, strlen(value) + 1);
+    hid_t a = w->h5->H5Acreate2(on, key, text, space, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(w->h5->H5Awrite(a, text, value) >= 0);
+    w->h5->H5Aclose(a);
+    w->h5->H5Tclose(text);
+    w->h5->H5Sclose(space);
+}
+
+/* Values that a codec has changed are not exact because they went through a file. */
+static void test_what_a_codec_lost_stays_known(void **state)
+{
+    world *w = *state;
+    const crn_part_options opt = {CRN_IO_THREADS, 2, false};
+    const hsize_t six = 6;
+    crn_trail *trail;
+    crn_run *run;
+    crn_part *part;
+    crn_mark *m;
+    crn_loss loss;
+    add_numbers(w, "field", 1, &six, 1);
+    hid_t set = w->h5->H5Oopen(w->file, "field", H5P_DEFAULT);
+    add_text(w, set, "cairn_loss", "abs 1e-06 rel 0.0001");
+    add_text(w, set, "cairn_layout", "global");
+    w->h5->H5Oclose(set);
+    assert_ok(import(w, 1));
+    assert_ok(crn_trail_open(w->trail, false, &trail));
+    assert_ok(crn_run_open(trail, "run-1", false, &run));
+    assert_ok(crn_run_part(run, 1, 0, 1, false, &opt, &part));
+    assert_ok(crn_part_load(part, 0, &m));
+    assert_true(crn_var_loss(&m->var[0].spec, &loss));
+    assert_true(loss.absolute == 1e-6 && loss.relative == 1e-4);
+    assert_null(crn_var_attribute(&m->var[0].spec, "cairn_layout"));
+    crn_mark_free(m);
+    crn_part_close(part);
+    crn_run_close(run);
+    crn_trail_close(trail);
+}
+
 /* Six elements of two ranks, and what the file says of where each rank's begin. */
 static void add_own(const world *w, const uint64_t starts[3])
 {
-    static const char layout[] = "rank";
     const hsize_t six = 6, three = 3;
     const hid_t number = w->h5->H5T_NATIVE_UINT64_g;
     add_numbers(w, "own", 1, &six, 1);
     hid_t set = w->h5->H5Oopen(w->file, "own", H5P_DEFAULT);
-    hid_t text = w->h5->H5Tcopy(w->h5->H5T_C_S1_g), space = w->h5->H5Screate(H5S_SCALAR);
-    w->h5->H5Tset_size(text, sizeof layout);
-    hid_t a = w->h5->H5Acreate2(set, "cairn_layout", text, space, H5P_DEFAULT, H5P_DEFAULT);
-    assert_true(w->h5->H5Awrite(a, text, layout) >= 0);
-    w->h5->H5Aclose(a);
-    w->h5->H5Tclose(text);
-    w->h5->H5Sclose(space);
+    add_text(w, set, "cairn_layout", "rank");
     w->h5->H5Oclose(set);
     hid_t links = w->h5->H5Pcreate(w->h5->H5P_CLS_LINK_CREATE_ID_g);
     w->h5->H5Pset_create_intermediate_group(links, 1);
-    space = w->h5->H5Screate_simple(1, &three, NULL);
+    hid_t space = w->h5->H5Screate_simple(1, &three, NULL);
     set = w->h5->H5Dcreate2(w->file, "cairn/starts/own", number, space, links, H5P_DEFAULT,
                             H5P_DEFAULT);
     assert_true(w->h5->H5Dwrite(set, number, H5S_ALL, H5S_ALL, H5P_DEFAULT, starts) >= 0);
@@ -574,6 +608,7 @@ int main(void)
         FILE_TEST(test_groups_in_each_other),
         FILE_TEST(test_claims_of_ranks),
         FILE_TEST(test_claims_of_starts),
+        FILE_TEST(test_what_a_codec_lost_stays_known),
         FILE_TEST(test_other_files_are_not_read),
         FILE_TEST(test_other_files_are_not_read_by_detours),
         FILE_TEST(test_data_that_is_near_by_several_steps),
