@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A mark whose own part has no room for it, or whose local disk fails, and which was to reach the
- * trail: it goes there directly. This rank decides alone; the others learn of it when the mark is
+ * trail, or whose level was left to Cairn: it goes there directly. This rank decides alone; the others learn of it when the mark is
  * shared, and then it counts at the global level only. The next mark tries the own part again.
  */
 #include "ckpt/ckpt_session.h"
 
 #include <inttypes.h>
 
+bool crn_divert_is_allowed(const cairn *c)
+{
+    const ckpt_job *j = &c->leg.job;
+    return c->held.local && (j->any_level || j->levels & 1u << CRN_LEVEL_GLOBAL);
+}
+
 bool crn_divert_helps(const cairn *c, cairn_status rc)
 {
-    return (rc == CAIRN_ENOSPC || rc == CAIRN_EIO) && c->held.local && !c->leg.job.diverted &&
-           c->leg.job.levels & 1u << CRN_LEVEL_GLOBAL;
+    return (rc == CAIRN_ENOSPC || rc == CAIRN_EIO) && !c->leg.job.diverted &&
+           crn_divert_is_allowed(c);
 }
 
 static cairn_status divert(cairn *c, size_t nvars, crn_draft **ret)

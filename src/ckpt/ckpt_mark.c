@@ -213,6 +213,7 @@ static cairn_status begin(cairn *c, uint64_t version, cairn_level level, bool te
     CRN_TRY(make_way(c));
     c->leg.job = (ckpt_job){.version = version,
                             .levels = levels,
+                            .any_level = level == CAIRN_AUTO,
                             .interval_s = crn_tune_interval(c),
                             .wall_ns = wall_ns,
                             .begin_ns = crn_now_ns()};

@@ -161,7 +161,8 @@ typedef struct ckpt_type {
 typedef struct ckpt_job {
     uint64_t version;
     uint64_t wall_ns; /* when it began, the same on all ranks: with the version, its identity */
-    unsigned levels;  /* bits that were asked for, local always */
+    unsigned levels;  /* bits that were asked for, local always; */
+    bool any_level;   /* or chosen here: where one cannot be had, another will do */
     bool only_trees;  /* it is for comparing: there is no draft, and no part has it */
     crn_draft *draft;
     uint64_t nbytes; /* of this rank's state; once the mark counts, of all ranks */
@@ -540,6 +541,7 @@ void crn_ckpt_store(cairn *c);                 /* no communication */
 void crn_ckpt_share(cairn *c, crn_comm *comm); /* collective */
 
 /* May the mark go to the trail directly, after the own part has failed with rc? */
+bool crn_divert_is_allowed(const cairn *c); /* the same on all ranks */
 bool crn_divert_helps(const cairn *c, cairn_status rc);
 
 /* Let the job's draft be one of the trail's part, which has the first nvars variables of the one

@@ -287,7 +287,7 @@ static void give_up(cairn *c, crn_comm *comm, const ckpt_before *before, bool pu
 static bool tell_diverted(cairn *c, crn_comm *comm)
 {
     ckpt_job *j = &c->leg.job;
-    if (!c->held.local || !(j->levels & GLOBAL_BIT))
+    if (!crn_divert_is_allowed(c))
         return false;
     const bool said = c->no_room;
     c->no_room = crn_comm_agree(comm, j->diverted ? crn_err_give(&j->no_room) : CAIRN_OK) < 0;
@@ -300,7 +300,7 @@ static bool tell_diverted(cairn *c, crn_comm *comm)
                                                         .text = crn_err_peek()->text}});
     if (!said)
         crn_log_write(&c->held.log, CRN_LOG_WARN, CRN_LOG_ROOT,
-                      "%s; while that is so, marks for the trail go there alone",
+                      "%s; while that is so, marks go to the trail alone",
                       crn_err_peek()->text);
     return true;
 }
