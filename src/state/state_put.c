@@ -184,10 +184,10 @@ static cairn_status claim(putting *p)
     e->version = p->name.version;
     e->series = p->s->series;
     e->nranks = (uint32_t)crn_comm_size(p->s->comm);
-    CRN_TRY(crn_state_claim(p->s, e, p->mends ? &p->old : NULL));
-    if (p->mends && p->old.series != e->series)
+    const cairn_status rc = crn_state_claim(p->s, e, p->mends ? &p->old : NULL);
+    if (rc == CAIRN_OK && p->mends && p->old.series != e->series)
         (void)crn_writer_reclaim(p->s, &p->old); /* costs space, and nothing else */
-    return CAIRN_OK;
+    return rc;
 }
 
 /* What is in the part for nobody, since those who dropped it could not say so, is in the way now;

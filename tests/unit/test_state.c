@@ -270,6 +270,29 @@ static void test_limits_at_once(void **state)
     cairn_shelf_close(s[1]);
 }
 
+/* Two have begun to put the same state: the second learns of the first, and leaves nothing. */
+static void test_same_at_once(void **state)
+{
+    (void)state;
+    fresh_path();
+    cairn_shelf *s[2];
+    state_putting *p[2];
+    double x[N];
+    crn_part_info info;
+    const cairn_field field = field_of(x);
+    fill(x, 1);
+    for (uint64_t i = 0; i < 2; i++) {
+        s[i] = open_shelf();
+        assert_ok(crn_put_capture(s[i], (crn_state_name){"m", 1}, NULL, &field, 1, 0, &p[i]));
+    }
+    assert_ok(crn_put_finish(p[0], crn_put_store(p[0])));
+    assert_int_equal(crn_put_finish(p[1], crn_put_store(p[1])), CAIRN_NOTHING);
+    crn_part_describe(s[1]->part, &info);
+    assert_int_equal(info.nmarks, 0);
+    cairn_shelf_close(s[0]);
+    cairn_shelf_close(s[1]);
+}
+
 /* More states than a page of the index has: the buckets run over. */
 static void test_many(void **state)
 {
@@ -307,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_boxes),          cmocka_unit_test(test_others_drop),
         cmocka_unit_test(test_lost_index),     cmocka_unit_test(test_limits),
         cmocka_unit_test(test_many),           cmocka_unit_test(test_limits_at_once),
+        cmocka_unit_test(test_same_at_once),
     };
     return cmocka_run_group_tests_name("state", tests, scratch_begin, scratch_end);
 }
