@@ -7,54 +7,26 @@
 
 enum { SPAN_MAX = 1 << 28 }; /* bytes from the first to the last of one element */
 
+/* Types that are known by their own names. */
+/* clang-format off */
+#define TYPES(X) \
+    X(MPI_CHAR) X(MPI_SIGNED_CHAR) X(MPI_UNSIGNED_CHAR) X(MPI_BYTE) X(MPI_SHORT) \
+    X(MPI_UNSIGNED_SHORT) X(MPI_INT) X(MPI_UNSIGNED) X(MPI_LONG) X(MPI_UNSIGNED_LONG) \
+    X(MPI_LONG_LONG) X(MPI_LONG_LONG_INT) X(MPI_FLOAT) X(MPI_UNSIGNED_LONG_LONG) X(MPI_DOUBLE) \
+    X(MPI_LONG_DOUBLE) X(MPI_INT8_T) X(MPI_INT16_T) X(MPI_INT32_T) X(MPI_INT64_T) \
+    X(MPI_UINT8_T) X(MPI_UINT16_T) X(MPI_UINT32_T) X(MPI_UINT64_T) X(MPI_AINT) X(MPI_OFFSET) \
+    X(MPI_COUNT) X(MPI_C_BOOL) X(MPI_WCHAR) X(MPI_PACKED) X(MPI_FLOAT_INT) X(MPI_DOUBLE_INT) \
+    X(MPI_LONG_INT) X(MPI_2INT) X(MPI_SHORT_INT) X(MPI_LONG_DOUBLE_INT) X(MPI_C_COMPLEX) \
+    X(MPI_C_DOUBLE_COMPLEX)
+/* clang-format on */
+
 static MPI_Datatype named(const char *name)
 {
-#define ROW(type)                                                                                  \
-    {                                                                                              \
-#type, type                                                                                \
-    }
+#define ROW(type) {#type, type},
     const struct {
         const char *name;
         MPI_Datatype type;
-    } known[] = {ROW(MPI_CHAR),
-                 ROW(MPI_SIGNED_CHAR),
-                 ROW(MPI_UNSIGNED_CHAR),
-                 ROW(MPI_BYTE),
-                 ROW(MPI_SHORT),
-                 ROW(MPI_UNSIGNED_SHORT),
-                 ROW(MPI_INT),
-                 ROW(MPI_UNSIGNED),
-                 ROW(MPI_LONG),
-                 ROW(MPI_UNSIGNED_LONG),
-                 ROW(MPI_LONG_LONG),
-                 ROW(MPI_LONG_LONG_INT),
-                 ROW(MPI_FLOAT),
-                 ROW(MPI_UNSIGNED_LONG_LONG),
-                 ROW(MPI_DOUBLE),
-                 ROW(MPI_LONG_DOUBLE),
-                 ROW(MPI_INT8_T),
-                 ROW(MPI_INT16_T),
-                 ROW(MPI_INT32_T),
-                 ROW(MPI_INT64_T),
-                 ROW(MPI_UINT8_T),
-                 ROW(MPI_UINT16_T),
-                 ROW(MPI_UINT32_T),
-                 ROW(MPI_UINT64_T),
-                 ROW(MPI_AINT),
-                 ROW(MPI_OFFSET),
-                 ROW(MPI_COUNT),
-                 ROW(MPI_C_BOOL),
-                 ROW(MPI_WCHAR),
-                 ROW(MPI_PACKED),
-                 ROW(MPI_FLOAT_INT),
-                 ROW(MPI_DOUBLE_INT),
-                 ROW(MPI_LONG_INT),
-                 ROW(MPI_2INT),
-                 ROW(MPI_SHORT_INT),
-                 ROW(MPI_LONG_DOUBLE_INT),
-                 ROW(MPI_C_COMPLEX),
-                 ROW(MPI_C_DOUBLE_COMPLEX),
-                 {"MPI_INTEGER", MPI_INT},
+    } known[] = {TYPES(ROW){"MPI_INTEGER", MPI_INT},
                  {"MPI_REAL", MPI_FLOAT},
                  {"MPI_DOUBLE_PRECISION", MPI_DOUBLE},
                  {"MPI_REAL8", MPI_DOUBLE},
