@@ -13,8 +13,13 @@ enum { TURNS = 1 << 13, BLOCKS = 1000, REQUESTS = 30000 };
 
 static unsigned long held(void)
 {
+#if __GLIBC_PREREQ(2, 33)
     struct mallinfo2 m = mallinfo2();
     return m.uordblks + m.hblkhd;
+#else /* in int, which these few megabytes fit in */
+    struct mallinfo m = mallinfo();
+    return (unsigned)m.uordblks + (unsigned)m.hblkhd;
+#endif
 }
 
 static void new_type(unsigned turn)
