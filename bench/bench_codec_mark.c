@@ -17,6 +17,7 @@
 #include <cairn/cairn.h>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -68,6 +69,14 @@ static cairn *open_session(const state *s, const char *codec)
     return c;
 }
 
+/* Leave a run that can be resumed, as a program does that is told to stop. */
+static void leave(cairn *c)
+{
+    raise(SIGUSR1);
+    cairn_should_stop(c);
+    bench_need_call(NULL, cairn_close(c));
+}
+
 typedef struct times {
     double held[BENCH_TURNS], safe[BENCH_TURNS]; /* from the mark's begin on */
 } times;
@@ -83,7 +92,7 @@ static void time_marks(state *s, const char *codec, bool all, unsigned nturns, t
         bench_need_call(c, cairn_settle(c));
         ret->safe[i] = bench_seconds() - start;
     }
-    bench_need_call(NULL, cairn_close(c));
+    leave(c);
 }
 
 /* Bytes that the newest mark wrote, as the log says. */
@@ -225,9 +234,11 @@ static double time_resume(const state *s)
     bench_need_call(NULL, cairn_open(MPI_COMM_WORLD, NULL, &c));
     bench_need_call(c, cairn_protect(c, "state", s->value, CAIRN_FLOAT64, s->n));
     const double start = bench_seconds();
-    bench_need_call(c, cairn_resume(c, &version));
+    const int rc = cairn_resume(c, &version);
     const double took = bench_seconds() - start;
-    bench_need_call(NULL, cairn_close(c));
+    bench_need_call(c, rc);
+    bench_need_sys(rc == CAIRN_OK, "no mark came back");
+    leave(c);
     return took;
 }
 
