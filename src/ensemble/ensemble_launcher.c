@@ -284,10 +284,12 @@ static void on_validator_end(launcher *l, const crn_job *job, const char *how)
 
 static void take_messages(launcher *l);
 
-/* A server that leaves by itself has said why: that may still be on its way. */
+/* A server that leaves by itself has said why: that may still be on its way. (Above 128 its shell
+ * tells of the signal that has ended it.) */
 static void hear_out(launcher *l, const char *how)
 {
-    const bool left = strncmp(how, "exit code", 9) == 0;
+    int code;
+    const bool left = sscanf(how, "exit code %d", &code) == 1 && code <= 128;
     for (int i = 0; left && i < 20 && !l->over; i++) {
         crn_link_wait(&l->hub, 1, -1, WAIT_MS);
         take_messages(l);
