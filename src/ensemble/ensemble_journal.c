@@ -12,75 +12,92 @@
 
 enum { GROUP = 256, GROUP_NS = 1000000000, DIGEST = 16, LINE = 512 };
 
-/* A test names a line, of the first server, before which the process ends as by SIGKILL. */
-static uint64_t fault_at(void)
+/* A test names a line before, or after, which the process ends as by SIGKILL, of the first server,
+ * and one of each later server if it likes: journal:LINE[:LATER[:after]]. */
+static void set_fault(crn_journal *j)
 {
     const char *fault = getenv("CAIRN_ENSEMBLE_FAULT"), *job = getenv("CAIRN_ENSEMBLE_JOB");
-    if (!fault || !job || strcmp(job, "s1") != 0 || strncmp(fault, "journal:", 8) != 0)
-        return 0;
-    return strtoull(fault + 8, NULL, 10);
+    unsigned first = 0, later = 0;
+    char when[8] = "";
+    if (!fault || !job || sscanf(fault, "journal:%u:%u:%7s", &first, &later, when) < 1)
+        return;
+    j->die_at = strcmp(job, "s1") == 0 ? first : later;
+    j->dies_after = strcmp(when, "after") == 0;
 }
 
-static void count_line(crn_journal *j)
+static void end_here(const crn_journal *j, bool after)
 {
-    if (++j->nlines == j->die_at)
+    if (j->nlines == j->die_at && j->dies_after == after)
         (void)raise(SIGKILL);
 }
 
 /* --- reading -------------------------------------------------------------------------------- */
 
-/* A line is TEXT SPACE DIGEST; true and cut to its text if it is whole. */
-static bool check_line(char *line)
+/* A line is TEXT SPACE DIGEST NEWLINE; true and cut to its text if it is whole. */
+static bool check_line(char *line, size_t n)
 {
-    const size_t n = strlen(line);
     char *end;
-    if (n < DIGEST + 2 || line[n - DIGEST - 1] != ' ')
+    if (n < DIGEST + 3 || line[n - 1] != '\n' || line[n - DIGEST - 2] != ' ')
         return false;
-    const uint64_t digest = strtoull(line + n - DIGEST, &end, 16);
-    if (*end || crn_hash_bytes(line, n - DIGEST - 1) != digest)
+    line[n - 1] = 0;
+    const size_t text = n - DIGEST - 2;
+    const uint64_t digest = strtoull(line + text + 1, &end, 16);
+    if (end != line + n - 1 || crn_hash_bytes(line, text) != digest)
         return false;
-    line[n - DIGEST - 1] = 0;
+    line[text] = 0;
     return true;
 }
 
-/* *ret_whole: bytes up to the end of the last whole line. */
-static cairn_status read_lines(crn_journal *j, char *text, crn_journal_fn *fn, void *arg,
-                               size_t *ret_whole)
+/* ret_whole: bytes up to the end of the last whole line. One that is not may be the last one only:
+ * it was under way when its server died. */
+static cairn_status read_lines(const crn_journal *j, FILE *f, crn_journal_fn *fn, void *arg,
+                               off_t *ret_whole)
 {
-    size_t number = 0;
-    char *line = text, *end;
-    for (; (end = strchr(line, '\n')); line = end + 1) {
-        *end = 0;
+    char *line = NULL;
+    size_t cap = 0, number = 0;
+    ssize_t n;
+    cairn_status rc = CAIRN_OK;
+    *ret_whole = 0;
+    while (rc == CAIRN_OK && (n = getline(&line, &cap, f)) > 0) {
         number++;
-        if (!check_line(line)) {
-            CRN_FAIL_IF(strchr(end + 1, '\n'), CAIRN_ECORRUPT,
-                        "line %zu of '%s' is damaged: the study cannot go on from here", number,
-                        j->path);
-            break;
+        if (check_line(line, (size_t)n)) {
+            rc = fn(arg, line);
+            *ret_whole += n;
+        } else if (getc(f) != EOF) {
+            rc = crn_fail(CAIRN_ECORRUPT,
+                          "line %zu of '%s' is damaged: the study cannot go on from here", number,
+                          j->path);
         }
-        CRN_TRY(fn(arg, line));
     }
-    *ret_whole = (size_t)(line - text);
-    return CAIRN_OK;
+    if (rc == CAIRN_OK && ferror(f))
+        rc = crn_fail_sys(errno, "cannot read '%s'", j->path);
+    free(line);
+    return rc;
+}
+
+cairn_status crn_journal_read(const crn_journal *j, FILE *f, crn_journal_fn *fn, void *arg)
+{
+    off_t whole;
+    CRN_TRY(read_lines(j, f, fn, arg, &whole));
+    CRN_FAIL_IF(whole == 0 && ftello(f) > 0, CAIRN_ECORRUPT,
+                "'%s' is cut in its beginning: the study cannot go on from here", j->path);
+    if (j->fd >= 0 && ftruncate(j->fd, whole) < 0)
+        return crn_fail_sys(errno, "cannot cut '%s'", j->path);
+    return whole > 0 ? CAIRN_OK : CAIRN_NOTHING;
 }
 
 cairn_status crn_journal_open(crn_journal *j, const crn_study *study, crn_journal_fn *fn, void *arg)
 {
-    char *text = NULL;
-    size_t whole = 0;
-    *j = (crn_journal){.study = study, .fd = -1, .die_at = fault_at()};
+    *j = (crn_journal){.study = study, .fd = -1};
+    set_fault(j);
     CRN_TRY(crn_study_path(study, "journal", &j->path));
-    cairn_status rc = crn_study_read(study->dir, "journal", &text);
-    const bool fresh = rc == CAIRN_ENOTFOUND || (rc == CAIRN_OK && !text[0]);
-    if (rc == CAIRN_OK)
-        rc = read_lines(j, text, fn, arg, &whole);
-    free(text);
-    if (rc < 0 && !fresh)
-        return rc;
-    j->fd = open(j->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (j->fd < 0 || ftruncate(j->fd, (off_t)whole) < 0)
+    j->fd = open(j->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    FILE *f = j->fd < 0 ? NULL : fopen(j->path, "re");
+    if (!f)
         return crn_fail_sys(errno, "cannot open '%s'", j->path);
-    return fresh ? CAIRN_NOTHING : CAIRN_OK;
+    cairn_status rc = crn_journal_read(j, f, fn, arg);
+    fclose(f);
+    return rc;
 }
 
 void crn_journal_close(crn_journal *j)
@@ -117,10 +134,12 @@ cairn_status crn_journal_add(crn_journal *j, const char *fmt, ...)
     va_start(ap, fmt);
     put_line(&b, fmt, ap);
     va_end(ap);
-    count_line(j);
+    j->nlines++;
+    end_here(j, false);
     cairn_status rc = crn_buf_status(&b);
     if (rc == CAIRN_OK && write(j->fd, b.at, b.n) != (ssize_t)b.n)
         rc = crn_fail_sys(errno ? errno : ENOSPC, "cannot write to '%s'", j->path);
+    end_here(j, true);
     crn_buf_done(&b);
     if (j->nunsynced++ == 0)
         j->written_ns = crn_now_ns();
@@ -140,9 +159,11 @@ cairn_status crn_journal_sync(crn_journal *j, bool due)
 
 cairn_status crn_journal_replace(crn_journal *j, crn_buf *lines)
 {
-    count_line(j);
+    j->nlines++;
+    end_here(j, false);
     CRN_TRY(crn_buf_status(lines));
     CRN_TRY(crn_study_write(j->study, "journal", crn_buf_text(lines)));
+    end_here(j, true);
     int fd = open(j->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return crn_fail_sys(errno, "cannot open '%s'", j->path);

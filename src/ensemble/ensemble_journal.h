@@ -14,7 +14,8 @@ typedef struct crn_journal {
     char *path;
     int fd;
     uint64_t nunsynced, written_ns; /* lines, and since when */
-    uint64_t nlines, die_at;        /* of this process; for tests: it ends before this one */
+    uint64_t nlines, die_at;        /* of this process; for tests: it ends at this one, */
+    bool dies_after;                /* before or after it is written */
 } crn_journal;
 
 /* Called for each line, without its digest. A failure ends the reading. */
@@ -22,11 +23,15 @@ typedef cairn_status crn_journal_fn(void *arg, const char *line);
 
 /*
  * Open the study's journal, and read what it has. A last line that was cut is removed;
- * CAIRN_ECORRUPT: another one is damaged. CAIRN_NOTHING: there was none. Close it in any case.
+ * CAIRN_ECORRUPT: another one is damaged, or none is whole. CAIRN_NOTHING: there was none, or it is
+ * empty. Close it in any case.
  */
 cairn_status crn_journal_open(crn_journal *j, const crn_study *study, crn_journal_fn *fn,
                               void *arg);
 void crn_journal_close(crn_journal *j);
+
+/* The same from a file that is open already. */
+cairn_status crn_journal_read(const crn_journal *j, FILE *f, crn_journal_fn *fn, void *arg);
 
 /* Add a line. CAIRN_EIO, CAIRN_ENOSPC. */
 cairn_status crn_journal_add(crn_journal *j, const char *fmt, ...) CAIRN_PRINTF(2);

@@ -550,10 +550,9 @@ static cairn_status letter(crn_server *s, crn_runner_row *r, const crn_letter *m
 
 /* --- the study ------------------------------------------------------------------------------ */
 
-static cairn_status open_particles(crn_server *s)
+cairn_status crn_particles_create(crn_server *s)
 {
     crn_particles *p;
-    char *path;
     const uint32_t n = s->nmembers;
     CRN_TRY(crn_alloc(&p, 1));
     s->mine = p;
@@ -565,13 +564,20 @@ static cairn_status open_particles(crn_server *s)
     CRN_TRY(crn_alloc(&p->was, n));
     CRN_TRY(crn_alloc(&p->had, n));
     CRN_TRY(crn_alloc(&p->carried, n));
-    CRN_TRY(crn_alloc(&p->weight, n));
+    return crn_alloc(&p->weight, n);
+}
+
+static cairn_status open_particles(crn_server *s)
+{
+    char *path;
+    CRN_TRY(crn_particles_create(s));
+    crn_particles *p = crn_particles_of(s);
     CRN_TRY(crn_kernel_record(s));
     CRN_TRY(crn_study_path(s->study, "shelf", &path));
     int rc = cairn_shelf_open(path, NULL, &p->sweeper.shelf);
     free(path);
     CRN_FAIL_IF(rc < 0, (cairn_status)rc, "%s", cairn_error_text());
-    return crn_particles_open_journal(p);
+    return crn_particles_read_journal(p, NULL);
 }
 
 static cairn_status begin(crn_server *s)

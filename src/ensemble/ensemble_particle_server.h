@@ -89,6 +89,7 @@ typedef struct crn_particles {
 } crn_particles;
 
 crn_particles *crn_particles_of(const crn_server *s);
+cairn_status crn_particles_create(crn_server *s); /* without shelf, journal and schedule */
 
 /* update */
 cairn_status crn_particles_update(crn_server *s);
@@ -99,7 +100,7 @@ void crn_sweeper_start(crn_particles *p);
 void crn_sweeper_join(crn_particles *p);
 
 /* journal */
-cairn_status crn_particles_open_journal(crn_particles *p);
+cairn_status crn_particles_read_journal(crn_particles *p, FILE *f); /* NULL: the study's */
 cairn_status crn_particles_note_begin(crn_particles *p, uint32_t cycle); /* replaces it */
 cairn_status crn_particles_note_task(crn_particles *p, uint32_t member, uint32_t attempt,
                                      uint32_t runner);

@@ -71,6 +71,11 @@ static void test_cut_anywhere(void **state)
         crn_journal j;
         lines l = {0}, again = {0};
         write_file(text, cut);
+        if (lines_before(text, cut) == 0) { /* it was never so short: it is replaced as a whole */
+            assert_fails(crn_journal_open(&j, &study, take, &l), CAIRN_ECORRUPT, "is cut");
+            crn_journal_close(&j);
+            continue;
+        }
         assert_ok(crn_journal_open(&j, &study, take, &l));
         assert_int_equal(l.n, lines_before(text, cut));
         assert_ok(crn_journal_add(&j, "weight 1"));
@@ -91,15 +96,45 @@ static void test_damage(void **state)
     const size_t n = read_file(text, sizeof text);
     const size_t last = (size_t)(strrchr((text[n - 1] = 0, text), '\n') - text);
     text[n - 1] = '\n';
-    for (size_t at = 0; at < last; at++) {
+    for (size_t at = 0; at < 2 * last; at++) { /* other bits, or zeros as of a lost block */
         crn_journal j;
         lines l = {0};
-        text[at] ^= 0x10;
+        const char was = text[at / 2];
+        text[at / 2] = at % 2 ? 0 : (char)(was ^ 0x10);
         write_file(text, n);
-        text[at] ^= 0x10;
+        text[at / 2] = was;
         assert_fails(crn_journal_open(&j, &study, take, &l), CAIRN_ECORRUPT, "is damaged");
         crn_journal_close(&j);
     }
+}
+
+static cairn_status count(void *arg, const char *line)
+{
+    (void)line;
+    ++*(size_t *)arg;
+    return CAIRN_OK;
+}
+
+/* Of an ensemble of 65,536 members: longer than the small files of a study may be. */
+static void test_many_lines(void **state)
+{
+    (void)state;
+    enum { MANY = 65536 };
+    crn_study study = {.dir = scratch};
+    crn_journal j;
+    crn_buf b = {0};
+    size_t n = 0;
+    write_journal(&study);
+    assert_ok(crn_journal_open(&j, &study, count, &n));
+    for (int i = 0; i < MANY; i++)
+        crn_journal_line(&b, "parent %d 1 0123456789abcdef0123456789abcdef", i);
+    assert_ok(crn_journal_replace(&j, &b));
+    crn_buf_done(&b);
+    crn_journal_close(&j);
+    n = 0;
+    assert_ok(crn_journal_open(&j, &study, count, &n));
+    assert_int_equal(n, MANY);
+    crn_journal_close(&j);
 }
 
 int main(void)
@@ -107,6 +142,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cut_anywhere),
         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_many_lines),
     };
     return cmocka_run_group_tests_name("journal", tests, scratch_begin, scratch_end);
 }
