@@ -3,9 +3,13 @@
  * Lorenz's model of 1963 (sigma 10, rho 28, beta 8/3) by the fourth-order Runge-Kutta method with
  * steps of 0.01, for test_particle_numpy.py: it prints the state before and after each task, so
  * that another program can follow what the filter did.
+ *
+ *     lorenz63 [microseconds that a task takes besides]
  */
+#define _POSIX_C_SOURCE 199309L /* nanosleep */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <cairn/ensemble.h>
 
@@ -47,6 +51,7 @@ int main(int argc, char **argv)
     cairn_task t = {.struct_bytes = sizeof t};
     double x[N] = {1.509, -1.531, 25.46};
     int more;
+    const struct timespec pause = {.tv_nsec = argc > 1 ? 1000 * atol(argv[1]) : 0};
     MPI_Init(&argc, &argv);
     const cairn_field f = {.name = "x", .data = x, .type = CAIRN_FLOAT64, .count = {N}};
     if (cairn_member_open(MPI_COMM_WORLD, 0, &e) < 0 ||
@@ -56,6 +61,7 @@ int main(int argc, char **argv)
         show("before", &t, x);
         for (uint64_t i = 0; i < t.nsteps; i++)
             step(x);
+        nanosleep(&pause, NULL);
         show("after", &t, x);
     }
     if (more < 0)

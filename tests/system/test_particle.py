@@ -3,7 +3,7 @@
 """Particle filters in studies of real processes: any number of runners, any caches and plans, and
 whatever is killed, give the weights and parents of an undisturbed study, bit for bit.
 
-TEST_PARTICLE_ALL=1 kills the server at every line of its journal, not at some."""
+TEST_PARTICLE_ALL=1 kills the server before and after every line of its journal, not at some."""
 import collections
 import json
 import os
@@ -13,10 +13,11 @@ import signal
 import tempfile
 import unittest
 
-from study import LORENZ, MPIRUN, ODD, PATIENCE, Study, until
+from study import BUILD, LORENZ, MPIRUN, ODD, PATIENCE, Study, until
 
 MEMBERS, CYCLES = 6, 4
 LINES = 3 * MEMBERS + 1  # of the journal in a cycle
+LORENZ63 = BUILD / "tests" / "system" / "lorenz63"  # prints each task that it begins
 
 
 class ParticleStudy(Study):
@@ -114,15 +115,6 @@ class Particle(unittest.TestCase):
         tasks = collections.Counter(e["member"] for e in s.events("task") if e["cycle"] == 3)
         self.assertEqual(max(tasks.values()), 1, "what was assigned or acknowledged was repeated")
 
-    def test_the_server_is_killed_at_lines_of_its_journal(self):
-        every = 1 if os.environ.get("TEST_PARTICLE_ALL") else 23
-        for line in range(1, LINES * CYCLES + 2, every):
-            with self.subTest(line=line):
-                s = self.study(LORENZ, name=f"line{line}")
-                self.finish(s, s.start(CAIRN_ENSEMBLE_FAULT=f"journal:{line}"))
-                self.assertIn("s2", s.jobs())
-                shutil.rmtree(s.dir)
-
     def test_the_launcher_is_killed_and_started_again(self):
         s = self.study()
         run = s.start()
@@ -163,6 +155,91 @@ class Particle(unittest.TestCase):
                     f.seek(4096)
                     f.write(b"\xff" * 64)
         self.finish(s, run)
+
+
+class Journalled(unittest.TestCase):
+    """What the journal has is not done again: each member of each cycle is propagated once, though
+    servers die. The model prints what it begins."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="scratch-", dir=".")).resolve()
+        cls.addClassCleanup(shutil.rmtree, cls.dir)
+        (cls.dir / "observations").write_text(
+            "".join(f"{c} x {i} {5 - i} 40\n" for c in range(1, CYCLES + 1) for i in range(3)))
+        plain = cls.study("plain")
+        plain.must("run")
+        cls.expected = plain.digests()
+        assert len(cls.expected) == CYCLES and cls.begun(plain) == cls.once(), cls.begun(plain)
+
+    @classmethod
+    def study(cls, name, **more):
+        return ParticleStudy(cls.dir, name, LORENZ63, study_spin=0, study_steps=5, **more)
+
+    @staticmethod
+    def once():
+        return {(c, m): 1 for c in range(1, CYCLES + 1) for m in range(MEMBERS)}
+
+    @staticmethod
+    def begun(s):
+        """How often the model has begun which member of which cycle."""
+        found = collections.Counter()
+        for log in (s.dir / "log").glob("r*"):
+            for line in log.read_text().splitlines():
+                word = line.split()
+                if word and word[0] == "before":
+                    found[int(word[1]), int(word[2])] += 1
+        return {key: n for key, n in found.items() if key[0] > 0}
+
+    def finish(self, s, run):
+        out, err = run.communicate(timeout=PATIENCE)
+        self.assertEqual(run.returncode, 0, out + err + (s.dir / "events.jsonl").read_text())
+        self.assertEqual(s.digests(), self.expected)
+
+    def play(self, name, fault):
+        with self.subTest(fault=fault):
+            s = self.study(name)
+            self.finish(s, s.start(CAIRN_ENSEMBLE_FAULT=fault))
+            self.assertIn("s2", s.jobs())
+            self.assertEqual(self.begun(s), self.once())
+            shutil.rmtree(s.dir)
+
+    def test_the_server_is_killed_at_lines_of_its_journal(self):
+        """Each server dies, the later ones after some lines: 7, so that cycles are reached."""
+        everything = bool(os.environ.get("TEST_PARTICLE_ALL"))
+        for first in range(1, 8) if everything else (2, 5):
+            for when in ("before", "after"):
+                self.play(f"many{first}{when}", f"journal:{first}:7:{when}")
+        for line in range(1, LINES * CYCLES + 2) if everything else ():
+            for when in ("before", "after"):
+                self.play(f"line{line}{when}", f"journal:{line}:0:{when}")
+
+    def test_who_was_assigned_what(self):
+        """A runner that is silent when the new server comes keeps the task that it was given, though
+        another one asks for work."""
+        for attempt in range(5):
+            s = self.study(f"silent{attempt}")
+            text = s.file.read_text().replace(str(LORENZ63), f"{LORENZ63} 50000")
+            s.file.write_text(text)
+            run = s.start()
+            until("two tasks in cycle 3",
+                  lambda: len([e for e in s.events("task") if e["cycle"] == 3]) >= 2)
+            silent = s.events("task")[-1]["runner"]
+            s.signal(silent, signal.SIGSTOP)
+            s.signal("s1", signal.SIGKILL)
+            mine = {e["member"] for e in s.events("task")
+                    if e["cycle"] == 3 and e["runner"] == silent}
+            others = set(range(MEMBERS)) - mine
+            until("the other members are done or the runner is given up", lambda: s.events(
+                "failed") or others <= {e["member"] for e in s.events("done") if e["cycle"] == 3})
+            given_up = bool(s.events("failed"))
+            s.signal(silent, signal.SIGCONT)
+            self.finish(s, run)
+            if not given_up:  # the machine was fast enough for the server's five seconds
+                self.assertEqual(self.begun(s), self.once())
+                self.assertEqual(s.events("resumed")[0]["from"], "journal")
+                return
+        self.fail("the machine is too slow to see what the journal is for")
 
 
 class Failing(unittest.TestCase):
