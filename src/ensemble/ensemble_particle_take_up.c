@@ -119,7 +119,7 @@ static cairn_status on_begin(reading *r, const char *line)
                 "the study was begun with %u members and seed %" PRIu64 ", and has %u and %" PRIu64
                 " now: it is another one; remove '%s' to begin it",
                 n, seed, s->nmembers, s->study->seed, s->study->dir);
-    CRN_FAIL_IF(cycle == 0, CAIRN_ECORRUPT, "the journal begins with cycle 0, which has no parents");
+    CRN_FAIL_IF(cycle == 0, CAIRN_ECORRUPT, "the journal begins with cycle 0: it has no parents");
     s->cycle = cycle;
     r->p->resampled = resampled != 0;
     r->begun = true;
@@ -196,8 +196,11 @@ cairn_status crn_particles_read_journal(crn_particles *p, FILE *f)
     reading r = {.p = p};
     for (uint32_t i = 0; i < p->s->nmembers; i++)
         p->row[i].weight = NAN;
-    cairn_status rc = f ? crn_journal_read(&p->journal, f, on_line, &r)
-                        : crn_journal_open(&p->journal, p->s->study, on_line, &r);
+    cairn_status rc;
+    if (f)
+        rc = crn_journal_read(&p->journal, f, on_line, &r);
+    else
+        rc = crn_journal_open(&p->journal, p->s->study, on_line, &r);
     CRN_TRY(rc);
     CRN_FAIL_IF(rc == CAIRN_OK && !r.going, CAIRN_ECORRUPT,
                 "'%s' is cut in its beginning: the study cannot go on from here", p->journal.path);

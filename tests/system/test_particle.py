@@ -215,8 +215,8 @@ class Journalled(unittest.TestCase):
                 self.play(f"line{line}{when}", f"journal:{line}:0:{when}")
 
     def test_who_was_assigned_what(self):
-        """A runner that is silent when the new server comes keeps the task that it was given, though
-        another one asks for work."""
+        """A runner that is silent when the new server comes keeps the task that it was given,
+        though another one asks for work."""
         for attempt in range(5):
             s = self.study(f"silent{attempt}")
             text = s.file.read_text().replace(str(LORENZ63), f"{LORENZ63} 50000")
