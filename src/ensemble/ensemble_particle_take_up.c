@@ -157,7 +157,7 @@ static bool on_member(reading *r, const char *line)
     uint64_t bits;
     char digest[CRN_DIGEST_TEXT];
     crn_particles *p = r->p;
-    if (sscanf(line, "%*s %u", &m) != 1 || m >= p->s->nmembers)
+    if (sscanf(line, "%*[a-z] %u", &m) != 1 || m >= p->s->nmembers)
         return false;
     crn_particle_row *row = &p->row[m];
     if (sscanf(line, "task %u %u %u", &m, &a, &b) == 3) {
