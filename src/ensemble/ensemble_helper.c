@@ -99,6 +99,12 @@ static state *find(crn_helper *h, uint32_t cycle, uint32_t member)
     return NULL;
 }
 
+/* What was made cannot be weighed, and is as if it had never been. */
+static bool has_no_weight(const state *st)
+{
+    return st->made && isnan(st->logw);
+}
+
 /* --- talking -------------------------------------------------------------------------------- */
 
 static void tell(crn_helper *h, crn_wire *w, const void *data, size_t nbytes)
@@ -138,6 +144,11 @@ static void tell_loaded(crn_helper *h, const state *st, uint64_t nbytes, const c
 
 static const char no_digest[] = "00000000000000000000000000000000";
 
+static bool is_offered(const state *st)
+{
+    return (st->place == HERE || st->place == STORING) && !has_no_weight(st);
+}
+
 /* What this node has, and what the model is at. Said again until it is answered. */
 static void tell_have(crn_helper *h)
 {
@@ -151,11 +162,11 @@ static void tell_have(crn_helper *h)
     }
     snprintf(w.text, sizeof w.text, "%s:%.300s", h->host, h->cache_path);
     for (size_t i = 0; i < h->state.n; i++)
-        n += h->state.at[i].place == HERE || h->state.at[i].place == STORING;
+        n += is_offered(&h->state.at[i]);
     crn_put_u32(&b, n);
     for (size_t i = 0; i < h->state.n; i++) {
         const state *st = &h->state.at[i];
-        if (st->place != HERE && st->place != STORING)
+        if (!is_offered(st))
             continue;
         crn_put_u32(&b, st->cycle);
         crn_put_u32(&b, st->member);
@@ -233,15 +244,20 @@ static void want(crn_helper *h, uint32_t cycle, uint32_t member, const char *pee
     (void)crn_vec_push(&h->state, st);
 }
 
+static void remove_state(const crn_helper *h, const state *st)
+{
+    char key[CRN_STATE_KEY];
+    key_of(h, st, key);
+    (void)!cairn_state_drop(h->to, key, st->cycle);
+}
+
 /* Remove a state from the cache. What is needed now is not. */
 static void evict(crn_helper *h, uint32_t cycle, uint32_t member)
 {
-    char key[CRN_STATE_KEY];
     state *st = find(h, cycle, member);
     if (!st || st->place != HERE || st->safety == PUSHING || st->awaited)
         return;
-    key_of(h, st, key);
-    (void)!cairn_state_drop(h->to, key, cycle);
+    remove_state(h, st);
     *st = h->state.at[--h->state.n];
 }
 
@@ -314,7 +330,7 @@ static void note_digest(crn_helper *h, cairn_shelf *shelf, state *st)
         memcpy(st->digest, info.digest, sizeof st->digest);
 }
 
-/* The model's put: has it come to its end? False: the state is lost. */
+/* The model's put: has it come to its end? False: there is no state. */
 static bool mind_put(crn_helper *h, state *st)
 {
     if (st->transfer && !cairn_transfer_done(st->transfer, NULL))
@@ -330,6 +346,10 @@ static bool mind_put(crn_helper *h, state *st)
         return false;
     }
     st->place = HERE;
+    if (has_no_weight(st)) {
+        remove_state(h, st);
+        return false;
+    }
     note_digest(h, h->from, st);
     if (h->o.study->particle.early && st->made)
         tell_weight(h, st, 0);
@@ -512,7 +532,7 @@ static void on_made(crn_helper *h, const note *n)
             (void)!cairn_transfer_wait(st->transfer);
         }
         *st = n->state;
-    } else { /* propagated once more: the cache has it from before */
+    } else if (!has_no_weight(&n->state)) { /* once more: the cache has it from before */
         st->made = true;
         st->logw = n->state.logw;
         if (st->safety == SAFE || h->o.study->particle.early)
@@ -522,11 +542,9 @@ static void on_made(crn_helper *h, const note *n)
 
 static void on_need(crn_helper *h, const note *n)
 {
-    char key[CRN_STATE_KEY];
     state *st = find(h, n->state.cycle, n->state.member);
     if (st && n->again && st->place == HERE && st->safety == SAFE) {
-        key_of(h, st, key);
-        (void)!cairn_state_drop(h->to, key, st->cycle);
+        remove_state(h, st);
         *st = h->state.at[--h->state.n];
         st = NULL;
     }

@@ -42,7 +42,8 @@ void crn_helper_key(uint32_t member, uint32_t node, uint32_t nnodes, char key[CR
 
 /*
  * A member was propagated, and its state goes to the cache: by put, which is the helper's from now
- * on (NULL: it is there). It is pushed, and its weight is sent.
+ * on (NULL: it is there). It is pushed, and its weight is sent; with the weight NAN it has none,
+ * and is removed again.
  */
 void crn_helper_made(crn_helper *h, uint32_t cycle, uint32_t member, double logw,
                      cairn_transfer *put);

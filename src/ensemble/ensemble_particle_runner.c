@@ -271,8 +271,15 @@ static cairn_status hand_over(cairn_ensemble *e, runner *p, uint64_t *ret_blame)
     CRN_TRY(keep(e, p, &put));
     p->waited_ns += crn_now_ns() - begun;
     cairn_status rc = p->task.cycle > 0 ? crn_weigh(p->weigher, e, p->task.cycle, &logw) : CAIRN_OK;
+    if (rc == CAIRN_OK && (isnan(logw) || logw == INFINITY)) {
+        *ret_blame = CRN_DONE_REFUSED;
+        rc = crn_fail(CAIRN_EINVAL,
+                      "its log-weight is %s: no number can be made of its state where "
+                      "it was observed",
+                      isnan(logw) ? "not a number" : "infinite");
+    }
     if (is_root(p))
-        crn_helper_made(p->helper, p->task.cycle, p->task.member, logw, put);
+        crn_helper_made(p->helper, p->task.cycle, p->task.member, rc < 0 ? NAN : logw, put);
     return rc;
 }
 

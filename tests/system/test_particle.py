@@ -17,6 +17,7 @@ from study import BUILD, LORENZ, MPIRUN, ODD, PATIENCE, Study, until
 
 MEMBERS, CYCLES = 6, 4
 LINES = 3 * MEMBERS + 1  # of the journal in a cycle
+ODD_OPERATOR = BUILD / "tests" / "system" / "odd_operator.so"
 LORENZ63 = BUILD / "tests" / "system" / "lorenz63"  # prints each task that it begins
 
 
@@ -279,6 +280,31 @@ class Failing(unittest.TestCase):
         s, code, text = self.run_odd("", particle_perturb=0)
         self.assertEqual(code, 2, text)
         self.assertRegex(text, "have the same parent and the same state: the model has no noise")
+
+    def test_states_that_cannot_be_weighed(self):
+        """A weight that is no number is a failure of its member, never a weight."""
+        s, code, text = self.run_unweighed("stops")
+        self.assertEqual(code, 2, text)
+        self.assertRegex(text, "failed 3 times in cycle 1: its log-weight is not a number")
+        s, code, text = self.run_unweighed("drops", runner_failing="drop")
+        self.assertEqual(code, 0, text)
+        for e in s.events("analysis"):
+            lost = {g["member"] for g in s.events("given_up") if g["cycle"] == e["cycle"]}
+            kept = {w["member"] for w in s.events("weight") if w["cycle"] == e["cycle"]}
+            self.assertEqual((e["zero"], kept), (len(lost), set(range(12)) - lost))
+            self.assertTrue(lost.isdisjoint(
+                t["parent"] for t in s.events("task") if t["cycle"] == e["cycle"] + 1))
+        self.assertTrue(s.events("given_up"))
+
+    def run_unweighed(self, name, **more):
+        s = ParticleStudy(self.dir, name, LORENZ63, study_cycles=2, study_members=12, study_spin=0,
+                          **more)
+        with s.file.open("a") as f:
+            f.write(f"[observation odd]\nplugin = {ODD_OPERATOR}:odd\n")
+        s.observations.write_text("1 odd 0 1.5 4\n2 odd 0 1.5 4\n")
+        run = s.start()
+        out, err = run.communicate(timeout=PATIENCE)
+        return s, run.returncode, out + err
 
     def test_observations_that_no_member_can_have_made(self):
         s = ParticleStudy(self.dir, "zero", ODD, study_cycles=2, study_members=4, study_spin=0)
