@@ -84,6 +84,9 @@ static cairn_status weigh(const crn_weigher *w, const cairn_ensemble *e, const c
     CRN_TRY(crn_comm_allreduce_f64(e->comm, CRN_REDUCE_SUM, entry, set->nentries));
     crn_obs_apply(set, entry, y);
     *ret = crn_obs_loglik(set, y);
+    for (size_t i = 0; i < set->n; i++)
+        if (isnan(y[i])) /* not impossible, but unknown */
+            *ret = NAN;
     return CAIRN_OK;
 }
 

@@ -18,7 +18,7 @@ cairn_status crn_weigher_create(const crn_study *study, const crn_state_fields *
 void crn_weigher_free(crn_weigher *w); /* NULL is allowed */
 
 /* The logarithm of the likelihood of a cycle's observations, without its constant: 0 at most, and 0
- * where there are none. Collective. */
+ * where there are none; NAN where the member gives no number to compare with. Collective. */
 cairn_status crn_weigh(crn_weigher *w, const cairn_ensemble *e, uint32_t cycle, double *ret);
 
 #endif

@@ -17,5 +17,5 @@ static double value(const cairn_observed *o, const double *x, size_t n)
     return fmod(floor(fabs(x[0]) * 1e6), 2) > 0 ? NAN : x[0];
 }
 
-extern const cairn_operator odd;
+extern __attribute__((visibility("default"))) const cairn_operator odd;
 const cairn_operator odd = {sizeof(cairn_operator), stencil, value, NULL, 0};
