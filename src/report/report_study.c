@@ -18,7 +18,9 @@ typedef struct study_log {
     double busy; /* seconds of runners with a task */
     double lost; /* seconds of tasks that failed */
     json_int_t ntasks, nfailed, cycle;
-    double down; /* when the server ended, while there is none */
+    json_t
+        *schedule; /* of a particle filter: what the cycle has cost, for the update that follows */
+    double down;   /* when the server ended, while there is none */
     json_t *died;
     CRN_VEC(double) response;
 } study_log;
@@ -142,15 +144,35 @@ static void on_ended(study_log *s, const json_t *event, double at)
     add(&s->failures, json_incref(s->died));
 }
 
+/* What a particle filter's cycle has cost, with what no plan and what no cycle of this filter
+ * exceeds: S + B - 1, D + R - 1. */
+static void add_schedule(json_t *update, const json_t *schedule, const json_t *analysis)
+{
+    static const char *const keys[] = {"tasks",  "hits",   "loads",   "ahead",
+                                       "steals", "bound",  "planned", "loaded_bytes",
+                                       "busy",   "waited", "idle"};
+    const double pairs = real_of(schedule, "supplies") + real_of(schedule, "deficits");
+    const double whole = real_of(schedule, "parents") + real_of(analysis, "runners");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (json_object_get(schedule, keys[i]))
+            (void)json_object_set(update, keys[i], json_object_get(schedule, keys[i]));
+    (void)json_object_set_new(update, "most", json_integer((json_int_t)fmax(pairs - 1, 0)));
+    (void)json_object_set_new(update, "ever", json_integer((json_int_t)fmax(whole - 1, 0)));
+}
+
 static void on_analysis(study_log *s, const json_t *event, double at)
 {
     s->cycle = json_integer_value(json_object_get(event, "cycle"));
     json_t *update = json_pack("{s:f, s:f}", "from", at - real_of(event, "seconds"), "to", at);
-    const char *const keys[] = {"cycle",  "members", "observations", "innovation",
-                                "spread", "digest",  "ess",          "resampled"};
+    const char *const keys[] = {"cycle",  "members", "observations", "innovation", "spread",
+                                "digest", "ess",     "resampled",    "zero"};
     for (size_t i = 0; update && i < sizeof keys / sizeof *keys; i++)
         if (json_object_get(event, keys[i]))
             (void)json_object_set(update, keys[i], json_object_get(event, keys[i]));
+    if (update && s->schedule)
+        add_schedule(update, s->schedule, event);
+    json_decref(s->schedule);
+    s->schedule = NULL;
     add(&s->updates, update);
     (void)json_object_clear(s->freed); /* what comes next waits for no answer */
 }
@@ -187,7 +209,10 @@ static void take(study_log *s, const json_t *event)
         on_started(s, event, at);
     else if (strcmp(kind, "ended") == 0)
         on_ended(s, event, at);
-    else if (strcmp(kind, "analysis") == 0)
+    else if (strcmp(kind, "schedule") == 0) {
+        json_decref(s->schedule);
+        s->schedule = json_copy((json_t *)event);
+    } else if (strcmp(kind, "analysis") == 0)
         on_analysis(s, event, at);
     else if (strcmp(kind, "end") == 0)
         on_end(s, at);
@@ -267,6 +292,7 @@ cairn_status crn_report_study(const char *name, const char *events, json_t **ret
         rc = crn_fail(CAIRN_ENOMEM, "no memory for the report of '%s'", name);
     json_decref(s.jobs), json_decref(s.tasks), json_decref(s.updates), json_decref(s.failures);
     json_decref(s.held), json_decref(s.freed), json_decref(s.died);
+    json_decref(s.schedule);
     crn_vec_done(&s.response);
     if (rc == CAIRN_OK)
         *ret = study;

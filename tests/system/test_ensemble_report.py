@@ -116,5 +116,65 @@ class StudyReport(unittest.TestCase):
         self.assertEqual(view.complaints(), [])
 
 
+def particle_events():
+    """A particle filter's two cycles: a parent from the cache, one from storage, a failure."""
+    at, log = 1_800_000_000, []
+    for event, members in (
+            ("started", {"job": "s1"}), ("started", {"job": "r1"}), ("started", {"job": "r2"}),
+            ("task", {"member": 0, "parent": 0, "runner": "r1", "from": "cache"}),
+            ("task", {"member": 1, "parent": 3, "runner": "r2", "from": "storage"}),
+            ("done", {"member": 0, "runner": "r1", "seconds": 2}),
+            ("failed", {"member": 1, "runner": "r2", "cause": "lost process", "burned": 0}),
+            ("schedule", {"tasks": 3, "hits": 1, "loads": 2, "ahead": 0, "steals": 1, "bound": 1,
+                          "planned": 2, "supplies": 2, "deficits": 1, "parents": 4,
+                          "loaded_bytes": 2048, "busy": 3.0, "waited": 0.5, "idle": 0.5}),
+            ("analysis", {"members": 4, "ess": 2.5, "resampled": True, "parents": 3, "zero": 1,
+                          "runners": 2, "seconds": 0.1, "digest": "ab"}),
+            ("end", {"ok": True})):
+        at += 1
+        log.append({"at": at * 10**9, "event": event, "cycle": 1, "attempt": 1, **members})
+    return log
+
+
+class ParticleReport(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="scratch-", dir=".")).resolve()
+        self.addCleanup(shutil.rmtree, self.dir)
+        s = Study(self.dir, "particles", "true", filter_name="particle")
+        s.dir.mkdir(mode=0o700)
+        (s.dir / "events.jsonl").write_text(
+            "".join(json.dumps(e) + "\n" for e in particle_events()))
+        self.file = s.file
+
+    def cairn(self, *words):
+        return subprocess.run([CAIRN, *map(str, words)], check=True, text=True, cwd=self.dir,
+                              capture_output=True, timeout=PATIENCE).stdout
+
+    def test_json(self):
+        update, = json.loads(self.cairn("report", "--json", self.file))["studies"][0]["updates"]
+        known = {"ess": 2.5, "zero": 1, "loads": 2, "hits": 1, "bound": 1, "most": 2, "ever": 5,
+                 "steals": 1, "loaded_bytes": 2048}
+        self.assertEqual({key: update[key] for key in known}, known)
+
+    def test_page(self):
+        if not browser.CHROMIUM or not browser.DRIVER:
+            system.skip_loudly(self, "chromium and chromium-driver are not there")
+        self.cairn("report", self.file)
+        view = browser.Browser()
+        self.addCleanup(view.close)
+        view.open(self.dir / "report.html")
+        sets = dict(view.js("Chart.getChart('chart-gantt').data.datasets.map(d => [d.label, "
+                            "d.data.length])"))
+        self.assertEqual((sets["propagating"], sets["from storage"], sets["in vain"]), (1, 0, 1))
+        self.assertEqual(view.js("Chart.getChart('chart-ess').data.datasets.map(d => d.data)"),
+                         [[2.5], [4]])
+        self.assertEqual(view.js("Chart.getChart('chart-loads').data.datasets.map(d => d.data)"),
+                         [[2], [1], [2]])
+        text = view.js("document.getElementById('particles').textContent")
+        for words in ("D + R − 1", "12.5 %", "2 KiB", "resampled"):
+            self.assertIn(words, text)
+        self.assertEqual(view.complaints(), [])
+
+
 if __name__ == "__main__":
     unittest.main()

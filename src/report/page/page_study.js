@@ -11,6 +11,11 @@ const rowsOf = study => {
 const rowOf = job => job.startsWith('s') ? 'server' : job;
 const isLost = task => task.end && task.end !== 'done';
 
+// As others draw particle filters: green from the cache, red from storage.
+const hasCaches = study => study.tasks.some(t => t.parent_from);
+const toneOfTasks = study => hasCaches(study) ? 'good' : 'work';
+const toneInVain = study => hasCaches(study) ? 'encoded' : 'lost';
+
 function ganttSets(study) {
   const since = t => t - study.began;
   const tasks = study.tasks.slice(-MAX_POINTS);
@@ -21,12 +26,12 @@ function ganttSets(study) {
     {type: 'scatter', label: 'failures', order: 0, radius: 6, hoverRadius: 8, keys: true,
       pointStyle: 'crossRot', borderColor: css('lost'), borderWidth: 3,
       data: study.failures.map(f => ({x: since(f.at), y: rowOf(f.job), item: f}))},
-    bar('propagating', 'work', tasks.filter(t => !isLost(t) && t.parent_from !== 'storage')
+    bar('propagating', toneOfTasks(study), tasks.filter(t => !isLost(t) && t.parent_from !== 'storage')
       .map(t => span(t.from, t.to, t.runner, t))),
-    ...(!tasks.some(t => t.parent_from) ? [] : [bar('from storage', 'partner',
+    ...(!hasCaches(study) ? [] : [bar('from storage', 'lost',
       tasks.filter(t => !isLost(t) && t.parent_from === 'storage')
         .map(t => span(t.from, t.to, t.runner, t)))]),
-    bar('in vain', 'lost', tasks.filter(isLost).map(t => span(t.from, t.to, t.runner, t))),
+    bar('in vain', toneInVain(study), tasks.filter(isLost).map(t => span(t.from, t.to, t.runner, t))),
     bar('updating', 'global', study.updates.slice(-MAX_POINTS).map(u => span(u.from, u.to, 'server', u))),
     bar('there', 'grid', study.jobs.map(j => span(j.began, j.ended, rowOf(j.job), j)),
       {order: 3, barPercentage: 0.9}),
@@ -56,8 +61,9 @@ function gantt({study}) {
           y: axis('', null, {type: 'category', labels: rows, offset: true, grid: {display: false}})},
         plugins: {tooltip: {callbacks: {title: items => items[0].raw.y, label: ganttLines}}}}},
       {height: `${Math.max(rows.length * 1.7 + 4, 10)}rem`,
-        legend: legend([['work', 'propagating'], ...(study.tasks.some(t => t.parent_from)
-          ? [['partner', 'propagating; the parent was not in the cache']] : []), ['lost', 'in vain'], ['global', 'updating'],
+        legend: legend([[toneOfTasks(study), hasCaches(study) ? 'propagating, the parent from the cache'
+          : 'propagating'], ...(hasCaches(study) ? [['lost', 'propagating, the parent from storage']] : []),
+          [toneInVain(study), 'in vain'], ['global', 'updating'],
           ['grid', 'there'], ...(study.failures.length ? [['lost', 'failure', 'crossRot']] : [])])}),
     table('The jobs', [words('job', j => j.job), words('began (UTC)', j => date(j.began)),
       numbers('for', seconds, j => (j.ended ?? study.ended) - j.began),
@@ -94,6 +100,37 @@ function filterView({study}) {
       numbers('took', seconds, u => u.to - u.from), words('digest', u => u.digest)], study.updates));
 }
 
+// The particle filter: how many members still count, and what moving states has cost.
+function particleView({study}) {
+  const list = study.updates.slice(-MAX_MARKS);
+  const line = (label, toneName, key, more = {}) => ({label, data: list.map(u => u[key]),
+    borderColor: css(toneName), backgroundColor: css(toneName), borderWidth: 2,
+    pointRadius: list.length > 100 ? 0 : 2.5, keys: true, ...more});
+  const chart = (id, title, sets, tones) => picture(id, title, {type: 'line',
+    data: {labels: list.map(u => u.cycle), datasets: sets},
+    options: {interaction: {mode: 'index', intersect: false},
+      scales: {x: axis('cycle', null, {grid: {display: false}}), y: axis('', round, {beginAtZero: true})}}},
+  {legend: legend(tones)});
+  const share = (u, key) => u[key] / Math.max(u.busy + u.waited + u.idle, 1e-12);
+  const n = (head, key) => numbers(head, x => x == null ? '–' : count(x), u => u[key]);
+  return section('particles', 'The particle filter', 'The effective sample size says how many members with equal ' +
+    'weights would know as much. A load is a parent that a runner had to get from storage: no balanced plan of ' +
+    'the cycle needs fewer than the lower bound, the plan at most S + B − 1, any cycle at most D + R − 1.',
+    chart('chart-ess', 'Effective sample size', [line('effective sample size', 'accent', 'ess'),
+      line('members', 'grid', 'members', {pointRadius: 0})],
+    [['accent', 'effective sample size'], ['grid', 'members']]),
+    chart('chart-loads', 'States loaded from storage', [line('loads', 'partner', 'loads'),
+      line('lower bound', 'accent', 'bound', {borderDash: [4, 3], pointRadius: 0}),
+      line('S + B − 1', 'work', 'most', {borderDash: [4, 3], pointRadius: 0})],
+    [['partner', 'loads'], ['accent', 'lower bound'], ['work', 'S + B − 1']]),
+    table('The cycles', [n('cycle', 'cycle'), numbers('ESS', x => x == null ? '–' : round(x), u => u.ess),
+      words('then', u => u.resampled ? 'resampled' : 'carried on'), n('weight 0', 'zero'), n('tasks', 'tasks'),
+      n('from the cache', 'hits'), n('loads', 'loads'), n('lower bound', 'bound'), n('S + B − 1', 'most'),
+      n('D + R − 1', 'ever'), n('ahead', 'ahead'), n('steals', 'steals'), numbers('loaded', bytes, u => u.loaded_bytes),
+      numbers('waited for storage', percent, u => share(u, 'waited')), numbers('idle', percent, u => share(u, 'idle')),
+      numbers('took', seconds, u => u.to - u.from), words('digest', u => u.digest)], study.updates, {open: true}));
+}
+
 function studySummary(study) {
   const r = study.response, servers = study.jobs.filter(j => j.job.startsWith('s')).length;
   return el('dl', {className: 'cards'},
@@ -108,4 +145,5 @@ function studySummary(study) {
 
 studySections.push({when: () => true, make: gantt},
   {when: ({study}) => study.failures.length, make: failures},
+  {when: ({study}) => study.updates.some(u => u.ess != null), make: particleView},
   {when: ({study}) => study.updates.some(u => u.innovation != null), make: filterView});
