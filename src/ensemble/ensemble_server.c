@@ -567,10 +567,7 @@ static void server_done(crn_server *s)
 static void finish(crn_server *s, cairn_status rc)
 {
     char text[400];
-    if (rc == CAIRN_OK && s->keeper.rc < 0)
-        snprintf(text, sizeof text, "the last analysis was not kept: %.300s", s->keeper.text);
-    else
-        snprintf(text, sizeof text, "%.380s", rc < 0 ? crn_err_peek()->text : "");
+    snprintf(text, sizeof text, "%.380s", rc < 0 ? crn_err_peek()->text : "");
     crn_wire w = crn_server_wire(s, CRN_WIRE_STOP);
     snprintf(w.text, sizeof w.text, "%s", text);
     w.number = rc < 0 ? 1 : s->stopping ? 2 : 0;
@@ -624,6 +621,11 @@ cairn_status crn_server_run(crn_study *study, crn_study_mode mode, crn_comm *com
         rc = s.ranks.rank == 0 ? loop(&s) : crn_follower_run(&s);
     rc = crn_dynamic_close(&s, rc);
     rc = s.method->close(&s, rc);
+    if (rc == CAIRN_OK && s.keeper.rc < 0) /* what was computed is lost with this process */
+        rc = crn_fail(CAIRN_EIO,
+                      "the last analysis was not kept: %.200s; mend that, and run the "
+                      "study again",
+                      s.keeper.text);
     if (s.ranks.rank == 0 && !s.ranks.broken)
         finish(&s, rc);
     server_done(&s);

@@ -415,6 +415,8 @@ static void start_step(crn_server *s, crn_keeper_step step)
 
 static void not_kept(crn_server *s, const char *why)
 {
+    if (why != s->keeper.text)
+        snprintf(s->keeper.text, sizeof s->keeper.text, "%s", why);
     s->keeper.rc = CAIRN_EIO;
     s->keeper.step = CRN_KEEPER_RESTS;
     crn_study_event(s->study, "not_kept", "{s:i,s:s}", "cycle", s->keeper.cycle, "why", why);

@@ -115,6 +115,22 @@ cairn_status crn_study_write_buf(const crn_study *s, const char *name, crn_buf *
     return rc;
 }
 
+/* Lines that do not fit a full disk leave nothing: their beginning would spoil the next ones. */
+static bool write_lines(int fd, const char *line)
+{
+    const size_t n = strlen(line);
+    struct stat st;
+    const ssize_t done = write(fd, line, n);
+    if (done == (ssize_t)n)
+        return true;
+    const int sys = done < 0 ? errno : ENOSPC;
+    const off_t end = lseek(fd, 0, SEEK_CUR); /* of what was written */
+    if (done > 0 && fstat(fd, &st) == 0 && st.st_size == end)
+        (void)!ftruncate(fd, end - done);
+    errno = sys;
+    return false;
+}
+
 static cairn_status append(const crn_study *s, const char *name, const char *line, bool durable)
 {
     char *path;
@@ -123,8 +139,7 @@ static cairn_status append(const crn_study *s, const char *name, const char *lin
         return CAIRN_OK;
     CRN_TRY(join(s->dir, name, &path));
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0 || write(fd, line, strlen(line)) != (ssize_t)strlen(line) ||
-        (durable && fdatasync(fd) < 0))
+    if (fd < 0 || !write_lines(fd, line) || (durable && fdatasync(fd) < 0))
         rc = crn_fail_sys(errno, "cannot add to '%s'", path);
     if (fd >= 0)
         close(fd);

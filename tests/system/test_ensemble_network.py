@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # NEEDS: zmq lapacke
 """Studies with a runner on a host of its own (a network namespace) that is cut off, both ways or
-one way, for a while or for good: each ends with the analysis of an undisturbed study."""
+one way, for a while or for good, or whose network loses and delays packets: each ends with the
+analysis of an undisturbed study."""
 import itertools
 import os
 import pathlib
@@ -26,19 +27,31 @@ def ip(*words):
 class Host:
     """A network namespace with one wire to this machine, which is 10.77.N.1 there."""
 
-    def __init__(self):
+    def __init__(self, loss=0, delay=0):
+        self.carrier = None
         self.number = next(NUMBERS)
         self.name, self.here, self.there = (f"{p}{os.getpid()}-{self.number}"[:15]
                                             for p in ("crn", "cra", "crb"))
         self.address = f"10.77.{self.number}.1"
         self.ok = (ip("netns", "add", self.name) and
-                   ip("link", "add", self.here, "type", "veth", "peer", "name", self.there) and
-                   ip("link", "set", self.there, "netns", self.name) and
+                   (self.lossy(loss, delay) if loss else self.wire()) and
                    ip("addr", "add", f"{self.address}/24", "dev", self.here) and
                    ip("link", "set", self.here, "up") and
                    self.inside("addr", "add", f"10.77.{self.number}.2/24", "dev", self.there) and
                    self.inside("link", "set", self.there, "up") and
                    self.inside("link", "set", "lo", "up"))
+
+    def wire(self):
+        return (ip("link", "add", self.here, "type", "veth", "peer", "name", self.there) and
+                ip("link", "set", self.there, "netns", self.name))
+
+    def lossy(self, loss, delay):
+        """Ends of another make, between which a process of ours carries the packets."""
+        command = [sys.executable, system.HERE / "lossy_wire.py", self.name, self.here, self.there,
+                   loss, delay, system.SEED]
+        self.carrier = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        return self.carrier.stdout.readline() == "ready\n"
 
     def inside(self, *words):
         return ip("-n", self.name, *words)
@@ -57,6 +70,9 @@ class Host:
         return self.inside("route", "del", "blackhole", f"{self.address}/32")
 
     def end(self):
+        if self.carrier:
+            self.carrier.kill()
+            self.carrier.communicate()
         ip("link", "del", self.here)
         ip("netns", "del", self.name)
 
@@ -74,9 +90,9 @@ class Network(unittest.TestCase):
         plain.must("run")
         cls.expected = plain.digests()
 
-    def begin(self, **more):
+    def begin(self, host=None, **more):
         """A study with a runner here and one on a host, which alternate by their numbers."""
-        host = Host()
+        host = host or Host()
         self.addCleanup(host.end)
         if not host.ok:
             system.skip_loudly(self, "no network namespaces here")
@@ -119,6 +135,12 @@ class Network(unittest.TestCase):
               s.events("failed") or run.poll() is not None)
         self.assertTrue(host.mend())
         self.finish(s, run)
+
+    def test_packets_are_lost_and_late(self):
+        """One in ten, 20 ms on average: tasks are late, and parts of states come in any order."""
+        _, s, run = self.begin(Host(loss=0.1, delay=0.02))
+        self.finish(s, run)
+        self.assertIn("r1", {e["runner"] for e in s.events("done")})
 
     def test_silent_one_way(self):
         host, s, run = self.begin()
