@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A wire between this network namespace and another one that loses and delays packets, where the
-kernel has no netem: both ends are tunnels, and this process carries what goes into one to the other.
+kernel has no netem: both ends are tunnels, and this process carries what goes into one to the
+other.
 
 lossy_wire.py NAMESPACE HERE THERE LOSS DELAY SEED: names of the ends, share of packets that are
-lost, mean seconds of delay (each packet's own, so that packets overtake each other). Says "ready"."""
+lost, mean seconds of delay (each packet's own: packets overtake each other). Says "ready"."""
 import ctypes
 import fcntl
 import heapq

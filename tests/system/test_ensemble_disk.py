@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # NEEDS: zmq lapacke
-"""Studies whose directory is on a disk that is full: each ends with a sentence, or goes on; and with
-room it is taken up, and has the analysis of an undisturbed study, bit for bit."""
+"""Studies whose directory is on a disk that is full: each ends with a sentence, or goes on; and
+with room it is taken up, and has the analysis of an undisturbed study, bit for bit."""
 import os
 import pathlib
 import shutil
