@@ -213,10 +213,11 @@ cairn_status crn_gather_encode(crn_gather *g, gather_buffer *const *b, size_t n)
     p = all.piece.at;
     for (size_t i = 0; i < n && rc == CAIRN_OK; i++) {
         const size_t nitems = b[i]->encodes ? b[i]->item.n : 0;
+        if (nitems == 0)
+            continue; /* where nobody has any, there are no pieces to point at */
         for (size_t k = 0; k < nitems; k++)
             count(&p[k]);
-        if (nitems > 0)
-            rc = put_together(g, b[i], p);
+        rc = put_together(g, b[i], p);
         p += nitems;
     }
     crn_vec_done(&all.piece);
