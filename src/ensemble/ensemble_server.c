@@ -159,11 +159,25 @@ static cairn_status new_runner(crn_server *s, uint32_t number, uint32_t nranks,
     return rc;
 }
 
+/* Messages of a runner may come after the launcher's word that it is gone: from another rank of it,
+ * or by way of another rank of the server. A row for it would be a runner that never works. */
+static bool is_gone(const crn_server *s, uint32_t number)
+{
+    for (size_t i = 0; i < s->gone.n; i++)
+        if (s->gone.at[i] == number)
+            return true;
+    return false;
+}
+
 cairn_status crn_server_fields(crn_server *s, const crn_letter *m)
 {
     const crn_wire *w = &m->wire;
     crn_state_fields fields;
     crn_runner_row *r = crn_server_runner(s, w->runner);
+    if (is_gone(s, w->runner)) {
+        s->nstale++;
+        return CAIRN_OK;
+    }
     if (w->number == 0 || w->number > 1000000 || w->rank >= w->number ||
         (r && (r->nranks != w->number || r->rank[w->rank].known)) ||
         crn_fields_get(m->data, m->nbytes, &fields) < 0) {
@@ -193,9 +207,8 @@ cairn_status crn_server_fields(crn_server *s, const crn_letter *m)
 static cairn_status on_ready(crn_server *s, const crn_wire *w)
 {
     crn_runner_row *r = crn_server_runner(s, w->runner);
-    for (size_t i = 0; i < s->gone.n; i++)
-        if (s->gone.at[i] == w->runner)
-            return CAIRN_OK;
+    if (is_gone(s, w->runner))
+        return CAIRN_OK;
     if (!r)
         CRN_TRY(new_runner(s, w->runner, w->member, &r));
     r->nready++;
@@ -416,22 +429,29 @@ static cairn_status on_order(crn_server *s, const char *order)
     return CAIRN_OK;
 }
 
-static cairn_status on_launcher(crn_server *s, const crn_wire *w)
+/* A runner's job is over. It may be one that has not said, or not said here, that it is there. */
+static cairn_status on_leave(crn_server *s, const crn_wire *w)
 {
     crn_runner_row *r = crn_server_runner(s, w->runner);
+    CRN_TRY(crn_vec_push(&s->gone, w->runner));
+    if (r)
+        return lose_runner(s, r, w->number == CRN_CAUSE_LIMIT ? CRN_CAUSE_LIMIT : CRN_CAUSE_LOST,
+                           w->text);
+    if (s->method->gone)
+        return s->method->gone(s, w->runner, w->text);
+    return s->method == &crn_method_check ? crn_check_lost(s, w->runner, w->text) : CAIRN_OK;
+}
+
+static cairn_status on_launcher(crn_server *s, const crn_wire *w)
+{
     if (w->study != s->study->id)
         s->nstale++;
     else if (w->kind == CRN_WIRE_STOP)
         s->stopping = true;
     else if (w->kind == CRN_WIRE_ORDER)
         return on_order(s, w->text);
-    else if (w->kind == CRN_WIRE_LEAVE && r)
-        return lose_runner(s, r, w->number == CRN_CAUSE_LIMIT ? CRN_CAUSE_LIMIT : CRN_CAUSE_LOST,
-                           w->text);
-    else if (w->kind == CRN_WIRE_LEAVE && s->method->gone)
-        return s->method->gone(s, w->runner, w->text);
-    else if (w->kind == CRN_WIRE_LEAVE && s->method == &crn_method_check)
-        return crn_check_lost(s, w->runner, w->text);
+    else if (w->kind == CRN_WIRE_LEAVE)
+        return on_leave(s, w);
     else if (w->kind == CRN_WIRE_HELLO) { /* a new launcher does not know us */
         char job[32];
         snprintf(job, sizeof job, "s%u", s->incarnation);

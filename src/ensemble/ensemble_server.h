@@ -197,7 +197,7 @@ struct crn_server {
     struct crn_dynamics *dynamics; /* NULL: not yet, or no dynamic mode */
     uint32_t validated; /* of ensembles side by side: cycles, and is the next one waited for? */
     bool waiting;
-    CRN_VEC(uint32_t) gone; /* runners, where the server has several ranks */
+    CRN_VEC(uint32_t) gone; /* runners whose jobs are over, or that were given up */
     void *mine;             /* the method's own */
 };
 
