@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A mark whose own part has no room for it, or whose local disk fails, and which was to reach the
- * trail, or whose level was left to Cairn: it goes there directly. This rank decides alone; the
- * others learn of it when the mark is shared, and then it counts at the global level only. The next
- * mark tries the own part again.
+ * trail, or whose level was left to Cairn: it goes to the trail directly. This rank decides alone;
+ * the others learn of it when the mark is shared, and then it counts at the global level only. The
+ * next mark tries the own part again.
  */
 #include "ckpt/ckpt_session.h"
 

@@ -161,8 +161,8 @@ typedef struct ckpt_type {
 typedef struct ckpt_job {
     uint64_t version;
     uint64_t wall_ns; /* when it began, the same on all ranks: with the version, its identity */
-    unsigned levels;  /* bits that were asked for, local always; */
-    bool any_level;   /* or chosen here: where one cannot be had, another will do */
+    unsigned levels;  /* bits that were asked for, local always */
+    bool any_level;   /* Cairn chose them: where one cannot be had, another will do */
     bool only_trees;  /* it is for comparing: there is no draft, and no part has it */
     crn_draft *draft;
     uint64_t nbytes; /* of this rank's state; once the mark counts, of all ranks */

@@ -36,8 +36,9 @@ class Disks(system.Case):
     def test_full_local_disk(self):
         with system.small_disk(self, self.local, 1 << 20):
             ballast = self.fill(self.local)
-            text = self.must_run()
-            self.assert_said(text, r"mark \d+, level local: .*(No space|no room)")
+            text = self.must_run(log="warn")
+            self.assert_said(text, r"(No space|no room).*marks go to the trail alone")
+            self.assertTrue(self.events("mark"))
             self.assert_right()
             ballast.unlink()
             self.assertNotIn("No space", self.must_run())
