@@ -85,12 +85,12 @@ typedef struct crn_obs_type {
 } crn_obs_type;
 
 typedef struct crn_obs_setup {
-    const char *path; /* of the observations: text or HDF5 */
+    const char *path; /* of the observations: text or HDF5; borrowed, as all, until crn_obs_close */
     uint64_t steps;   /* of the model in a cycle */
     double start;     /* the time at which the first cycle begins, */
     double step;      /* and of one step: for files with times */
     crn_obs_space space;
-    const crn_obs_field *field; /* these are borrowed until crn_obs_close */
+    const crn_obs_field *field; /* and what may be declared of them */
     size_t nfields;
     const crn_obs_type *type; /* those that need not be declared: types by a field's name */
     size_t ntypes;

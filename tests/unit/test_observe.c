@@ -51,7 +51,8 @@ static const crn_obs_type types[] = {
 
 static cairn_status read_text(const char *text, uint64_t steps, crn_obs **ret)
 {
-    char dir[64], path[128];
+    static char path[128]; /* as long as the observations are there */
+    char dir[64];
     make_scratch(dir, sizeof dir, "observe");
     snprintf(path, sizeof path, "%s/obs.txt", dir);
     FILE *f = fopen(path, "w");
