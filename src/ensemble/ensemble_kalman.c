@@ -123,7 +123,8 @@ cairn_status crn_kalman_first(crn_server *s)
     CRN_TRY(s->study->side ? crn_side_first(s) : crn_analysis_first(s));
     CRN_TRY(place(s));
     crn_keeper_start(s, 0);
-    crn_keeper_join(s); /* runners that have had a task have no first state for another server */
+    crn_keeper_wait(s); /* runners that have had a task have no first state for another server */
+    CRN_TRY(crn_comm_agree(s->ranks.comm, CAIRN_OK));
     crn_server_next_cycle(s);
     return CAIRN_OK;
 }

@@ -283,6 +283,7 @@ cairn_status crn_export_prepare(crn_server *s); /* before the keeper starts; col
 cairn_status crn_export_write(crn_server *s);   /* by the keeper: what study.hdf5 asks for */
 void crn_export_done(crn_server *s);
 void crn_keeper_start(crn_server *s, uint32_t cycle); /* collective */
+void crn_keeper_wait(crn_server *s);                  /* until the step of this rank has ended */
 void crn_keeper_join(crn_server *s);
 bool crn_keeper_works(const crn_server *s);  /* of some rank: rank 0 knows */
 cairn_status crn_keeper_look(crn_server *s); /* has its step ended? Then the next one */

@@ -451,14 +451,21 @@ static void note_kept(crn_server *s)
     crn_study_event(s->study, "kept", "{s:i,s:f}", "cycle", k->cycle, "seconds", k->seconds);
 }
 
+void crn_keeper_wait(crn_server *s)
+{
+    crn_keeper *k = &s->keeper;
+    if (k->works && k->threaded)
+        pthread_join(k->thread, NULL);
+    k->threaded = false;
+}
+
 /* Of one rank: all is done with its only step. Of several, others may still be at it. */
 void crn_keeper_join(crn_server *s)
 {
     crn_keeper *k = &s->keeper;
     if (!k->works)
         return;
-    if (k->threaded)
-        pthread_join(k->thread, NULL);
+    crn_keeper_wait(s);
     k->works = false;
     if (s->ranks.size > 1)
         return;
