@@ -567,7 +567,7 @@ static json_t *json_all(const stat_job *job)
 json_t *cmd_trace_stat_joined(const char *path, uint32_t ngroups)
 {
     stat_job job = {0};
-    if (cmd_trace_open(path, &job.t, &job.info) != CMD_YES)
+    if (cmd_trace_look_at(path, &(cmd_trace_look){0}, &job.t, &job.info) != CMD_YES)
         return NULL;
     job.ngroups = CRN_MIN(ngroups, job.info.nranks);
     json_t *all = json_all(&job);
