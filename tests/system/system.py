@@ -20,7 +20,9 @@ import unittest
 SOURCE = pathlib.Path(os.environ["CAIRN_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["CAIRN_BUILD_DIR"])
 MPI = os.environ["CAIRN_MPI"]
-MPIEXEC = shutil.which(f"mpiexec.{MPI}") or os.environ.get("CAIRN_MPIEXEC", "mpiexec")
+MPIEXEC = f"mpiexec.{MPI}"  # by its name: a case may put another one before it
+if not shutil.which(MPIEXEC):
+    MPIEXEC = os.environ.get("CAIRN_MPIEXEC", "mpiexec")
 HERE = pathlib.Path(__file__).resolve().parent
 SEED = int(os.environ.get("CAIRN_SEED", "1"))
 PATIENCE = 120  # seconds for any one job, which takes one or two
