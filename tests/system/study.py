@@ -73,6 +73,12 @@ class Study:
                 continue
         return pids
 
+    def must_be_gone(self):
+        """No process is left of any job. (Open MPI's own helper of a process that was started
+        alone, which has its environment, ends a moment after it.)"""
+        until("all processes of the study are gone",
+              lambda: not any(self.processes(job) for job in self.jobs()))
+
     def signal(self, job, number):
         for pid in self.processes(job):
             try:

@@ -41,7 +41,7 @@ class Ensemble(unittest.TestCase):
         out, err = run.communicate(timeout=PATIENCE)
         self.assertEqual(run.returncode, 0, out + err + (s.dir / "events.jsonl").read_text())
         self.assertEqual(s.digests(), self.expected)
-        self.assertEqual([job for job in s.jobs() if s.processes(job)], [])
+        s.must_be_gone()
         return err
 
     def wait_for(self, s, kind, cycle, n=1):

@@ -44,7 +44,7 @@ class FullDisk(unittest.TestCase):
         out, err = s.start().communicate(timeout=PATIENCE)
         self.assertEqual({c: self.expected[c] for c in s.digests()}, s.digests())
         self.assertTrue(s.events("not_kept"))
-        self.assertEqual([job for job in s.jobs() if s.processes(job)], [])
+        s.must_be_gone()
         self.assertTrue(self.mount("remount,size=64m", str(disk)))
         again, problem = s.start().communicate(timeout=PATIENCE)
         self.assertIn("5 cycles are done", again, problem)

@@ -119,7 +119,7 @@ class Network(unittest.TestCase):
         out, err = run.communicate(timeout=PATIENCE)
         self.assertEqual(run.returncode, 0, out + err + (s.dir / "events.jsonl").read_text())
         self.assertEqual(s.digests(), self.expected)
-        self.assertEqual([job for job in s.jobs() if s.processes(job)], [])
+        s.must_be_gone()
 
     def test_cut_off_for_good(self):
         host, s, run = self.begin()

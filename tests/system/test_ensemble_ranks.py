@@ -54,7 +54,7 @@ class Ranks(unittest.TestCase):
         logs = "".join(log.read_text() for log in (s.dir / "log").iterdir())
         self.assertEqual(run.returncode, 0, out + err + logs)
         self.assertEqual(s.digests(), self.expected)
-        self.assertEqual([job for job in s.jobs() if s.processes(job)], [])
+        s.must_be_gone()
 
     def kill_rank(self, s, job, rank):
         os.kill(next(pid for pid in s.processes(job) if rank_of(pid) == rank), signal.SIGKILL)

@@ -56,7 +56,7 @@ class Particle(unittest.TestCase):
         out, err = run.communicate(timeout=PATIENCE)
         self.assertEqual(run.returncode, 0, out + err + (s.dir / "events.jsonl").read_text())
         self.assertEqual(s.digests(), self.expected)
-        self.assertEqual([job for job in s.jobs() if s.processes(job)], [])
+        s.must_be_gone()
         weights = collections.Counter((e["cycle"], e["member"]) for e in s.events("weight"))
         self.assertEqual(set(weights),
                          {(c, m) for c in range(1, CYCLES + 1) for m in range(MEMBERS)})

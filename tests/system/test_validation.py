@@ -105,7 +105,7 @@ class Validation(unittest.TestCase):
         out, err = run.communicate(timeout=PATIENCE)
         self.assertEqual(run.returncode, self.code, out + err)
         self.assertEqual(self.tables(s), self.expected)
-        self.assertEqual([job for job in s.jobs() if s.processes(job)], [])
+        s.must_be_gone()
         return err
 
     def wait_for(self, s, name):
