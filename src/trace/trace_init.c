@@ -20,12 +20,24 @@ static void add_simple(uint32_t call, int64_t v, int ncolumns, const void *ret, 
 
 #define HERE __builtin_return_address(0), __builtin_frame_address(0)
 
+/* Where Fortran's form was called, while it runs: MPICH's calls C's, which is recorded then. MPI
+ * begins once, in one thread. */
+static struct {
+    const void *ret, *frame;
+} fortran;
+
+static void add_init(uint32_t call, int64_t level, int ncolumns, const void *ret, const void *frame)
+{
+    const bool inner = fortran.ret != NULL;
+    add_simple(call, level, ncolumns, inner ? fortran.ret : ret, inner ? fortran.frame : frame);
+}
+
 CRN_EXPORT int MPI_Init(int *argc, char ***argv)
 {
     int rc = PMPI_Init(argc, argv);
     if (rc == MPI_SUCCESS)
         crn_rec_start();
-    add_simple(CRN_CALL_MPI_Init, 0, 0, HERE);
+    add_init(CRN_CALL_MPI_Init, 0, 0, HERE);
     return rc;
 }
 
@@ -34,7 +46,7 @@ CRN_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provi
     int rc = PMPI_Init_thread(argc, argv, required, provided);
     if (rc == MPI_SUCCESS)
         crn_rec_start();
-    add_simple(CRN_CALL_MPI_Init_thread, required, 1, HERE);
+    add_init(CRN_CALL_MPI_Init_thread, required, 1, HERE);
     return rc;
 }
 
@@ -153,11 +165,18 @@ static void nothing(void)
 {
 }
 
+static void before_init(const void *ret, const void *frame)
+{
+    fortran.ret = ret;
+    fortran.frame = frame;
+}
+
 /* MPICH's mpi_init_ has called C's MPI_Init, which is recorded then. */
 static void after_init(uint32_t call, int64_t level, int ncolumns, const void *ret,
                        const void *frame)
 {
     int up = 0;
+    fortran.ret = fortran.frame = NULL;
     PMPI_Initialized(&up);
     if (!up || crn_rec.state != CRN_BEFORE)
         return;
@@ -186,8 +205,10 @@ static void before_type_free(MPI_Fint type)
         crn_type_drop(PMPI_Type_f2c(type));
 }
 
-FORTRAN(mpi_init, nothing(), after_init(CRN_CALL_MPI_Init, 0, 0, HERE), (MPI_Fint * ierr), (ierr))
-FORTRAN(mpi_init_thread, nothing(), after_init(CRN_CALL_MPI_Init_thread, *required, 1, HERE),
+FORTRAN(mpi_init, before_init(HERE), after_init(CRN_CALL_MPI_Init, 0, 0, HERE), (MPI_Fint * ierr),
+        (ierr))
+FORTRAN(mpi_init_thread, before_init(HERE),
+        after_init(CRN_CALL_MPI_Init_thread, *required, 1, HERE),
         (MPI_Fint * required, MPI_Fint *provided, MPI_Fint *ierr), (required, provided, ierr))
 FORTRAN(mpi_finalize, before_finalize(HERE), nothing(), (MPI_Fint * ierr), (ierr))
 FORTRAN(mpi_abort, before_abort(*comm, HERE), nothing(),
